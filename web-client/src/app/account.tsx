@@ -1,7 +1,7 @@
 /** The account menu: profile, theme, language and sign-out. */
 
 import { signOut, token } from "../session/session";
-import { Languages } from "../session/sign-in";
+import { LanguageSelect } from "../session/sign-in";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
@@ -10,7 +10,7 @@ import { Popover } from "../ui/popover";
 import { chooseTheme, theme, useWords } from "../ui/preferences";
 import { useValue } from "../ui/value";
 import { addressOf } from "./router";
-import { screensFor, WORK_SCREENS } from "./screens";
+import { OPERATOR_SCREENS, screensFor } from "./screens";
 
 export function Account({ className }: { className: string }) {
   const { t } = useWords();
@@ -40,9 +40,9 @@ export function Account({ className }: { className: string }) {
               </span>
             </span>
           </a>
-          <Work close={close} />
-          <Themes />
-          <Languages />
+          <OperatorLinks close={close} />
+          <ThemeSelect />
+          <LanguageSelect />
           <div className="flex flex-wrap gap-2 border-t border-line pt-3">
             <a
               href={`/graphiql#token=${token.get()}`}
@@ -59,9 +59,9 @@ export function Account({ className }: { className: string }) {
 }
 
 /** Links to screens that do not fit into the bar on a narrow screen. */
-function Work({ close }: { close: () => void }) {
+function OperatorLinks({ close }: { close: () => void }) {
   const { t } = useWords();
-  const screens = screensFor(WORK_SCREENS, useViewer().roles);
+  const screens = screensFor(OPERATOR_SCREENS, useViewer().roles);
   if (screens.length === 0) return null;
   return (
     <ul className="border-b border-line pb-3 md:hidden">
@@ -81,7 +81,7 @@ function Work({ close }: { close: () => void }) {
   );
 }
 
-function Themes() {
+function ThemeSelect() {
   const { t } = useWords();
   const chosen = useValue(theme);
   return (

@@ -2,12 +2,12 @@
 import { useEffect, useMemo, useState } from "react";
 import { Provider } from "urql";
 import { ApiProvider, ask, createApi } from "../api/api";
-import { codeOf } from "../api/failure";
+import { errorCode } from "../api/failure";
 import { createOutbox, OutboxProvider } from "../chat/outbox";
 import { signOut, token } from "../session/session";
 import { SignIn } from "../session/sign-in";
 import { Viewer, ViewerProvider, type ViewerUser } from "../session/viewer";
-import { Failed, Loading } from "../ui/states";
+import { ErrorState, LoadingState } from "../ui/states";
 import { Toasts } from "../ui/toasts";
 import { useValue } from "../ui/value";
 import { Frame } from "./frame";
@@ -34,12 +34,12 @@ function SignedIn({ token }: { token: string }) {
     setError(null);
     ask(api.cached, Viewer, {}).then(
       (answer) => (answer.viewer ? setViewer(answer.viewer) : signOut("refused")),
-      (failure) => (codeOf(failure) === "UNAUTHENTICATED" ? signOut("refused") : setError(failure)),
+      (failure) => (errorCode(failure) === "UNAUTHENTICATED" ? signOut("refused") : setError(failure)),
     );
   }, [api, tries]);
 
-  if (error) return <Failed error={error} again={() => setTries(tries + 1)} />;
-  if (!viewer) return <Loading />;
+  if (error) return <ErrorState error={error} retry={() => setTries(tries + 1)} />;
+  if (!viewer) return <LoadingState />;
   return (
     <Provider value={api.cached}>
       <ApiProvider value={api}>

@@ -5,16 +5,16 @@ import { Browse } from "../chat/browse";
 import { Sidebar } from "../chat/sidebar";
 import { TopicPane } from "../chat/topic-pane";
 import { NotificationsPage, ReactionsPage } from "../home/notifications";
-import { Everyone, HashtagPage, HomePage } from "../home/pages";
+import { EveryonePage, HashtagPage, HomePage } from "../home/pages";
 import { ProfilePage } from "../home/profile";
 import { useUnreadNotifications } from "../home/unread";
 import { useViewer } from "../session/viewer";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty } from "../ui/states";
+import { EmptyState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { Account } from "./account";
-import { later } from "./later";
+import { lazyScreen } from "./lazy-screen";
 import { Palette } from "./palette";
 import {
   addressOf,
@@ -24,14 +24,16 @@ import {
   type PublishingPlace,
   usePlace,
 } from "./router";
-import { SCREENS, screensFor, WORK_SCREENS } from "./screens";
+import { OPERATOR_SCREENS, SCREENS, screensFor } from "./screens";
 
-const CallsScreen = later<{ place: CallsPlace }>(() =>
+const CallsScreen = lazyScreen<{ place: CallsPlace }>(() =>
   import("../calls/screen").then((it) => it.CallsScreen),
 );
-const MailScreen = later<{ place: MailPlace }>(() => import("../mail/screen").then((it) => it.MailScreen));
+const MailScreen = lazyScreen<{ place: MailPlace }>(() =>
+  import("../mail/screen").then((it) => it.MailScreen),
+);
 
-const PublishingPage = later<{ place: PublishingPlace }>(() =>
+const PublishingPage = lazyScreen<{ place: PublishingPlace }>(() =>
   import("../publishing/page").then((it) => it.PublishingPage),
 );
 
@@ -61,13 +63,13 @@ export function Frame() {
 
 function usePaletteKey(open: () => void): void {
   useEffect(() => {
-    function pressed(event: KeyboardEvent) {
+    function handleKey(event: KeyboardEvent) {
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k") return;
       event.preventDefault();
       open();
     }
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
+    addEventListener("keydown", handleKey);
+    return () => removeEventListener("keydown", handleKey);
   });
 }
 
@@ -76,7 +78,7 @@ function Bar({ search }: { search: () => void }) {
   const place = usePlace();
   const { roles } = useViewer();
   const unread = useUnreadNotifications();
-  const screens = screensFor([...SCREENS, ...WORK_SCREENS], roles);
+  const screens = screensFor([...SCREENS, ...OPERATOR_SCREENS], roles);
   const item =
     "relative flex min-h-12 min-w-0 flex-auto flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
   return (
@@ -90,7 +92,7 @@ function Bar({ search }: { search: () => void }) {
           key={screen.word}
           href={addressOf(screen.place)}
           aria-current={screen.names.includes(place.name) ? "page" : undefined}
-          className={`${item} ${WORK_SCREENS.includes(screen) ? "max-md:hidden" : ""}`}
+          className={`${item} ${OPERATOR_SCREENS.includes(screen) ? "max-md:hidden" : ""}`}
         >
           <Icon name={screen.icon} />
           <span className="max-w-full truncate">{t(screen.word)}</span>
@@ -164,9 +166,9 @@ function Contents({ place }: { place: Place }) {
     case "browse":
       return <Browse />;
     case "chat":
-      return <Empty icon="chat" title={t("chat.choose")} hint={t("chat.chooseHint")} />;
+      return <EmptyState icon="chat" title={t("chat.choose")} hint={t("chat.chooseHint")} />;
     case "everyone":
-      return <Everyone />;
+      return <EveryonePage />;
     case "tag":
       return <HashtagPage key={place.tag} tag={place.tag} />;
     case "person":

@@ -2,17 +2,19 @@
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useQuery } from "urql";
 import { graphql } from "../api/graphql";
-import { useJoined } from "../chat/joined";
+import { useJoinedCommunities } from "../chat/joined-communities";
 import { signOut } from "../session/session";
 import { useViewer } from "../session/viewer";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icons";
-import { chooseLanguage, chooseTheme, type Say, useWords } from "../ui/preferences";
-import { found } from "./match";
+import { chooseLanguage, chooseTheme, type Translate, useWords } from "../ui/preferences";
+import { matchingItems } from "./matching-items";
 import { go } from "./router";
-import { screensFor, WORK_SCREENS } from "./screens";
+import { OPERATOR_SCREENS, screensFor } from "./screens";
 
-const Found = graphql(`query Found($query: String!) { users(query: $query, limit: 8) { id handle name } }`);
+const FindUsers = graphql(
+  `query Found($query: String!) { users(query: $query, limit: 8) { id handle name } }`,
+);
 
 interface Command {
   id: string;
@@ -40,7 +42,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     command.run();
   }
 
-  function pressed(event: KeyboardEvent) {
+  function handleKey(event: KeyboardEvent) {
     if (event.nativeEvent.isComposing) return;
     if (event.key === "ArrowDown") setChosen((chosen + 1) % Math.max(1, commands.length));
     else if (event.key === "ArrowUp")
@@ -65,7 +67,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           setQuery(event.target.value);
           setChosen(0);
         }}
-        onKeyDown={pressed}
+        onKeyDown={handleKey}
       />
       <div
         id={id}
@@ -96,10 +98,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
-function useCommands(query: string, t: Say): Command[] {
-  const { communities = [] } = useJoined("cache-first");
+function useCommands(query: string, t: Translate): Command[] {
+  const { communities = [] } = useJoinedCommunities("cache-first");
   const { roles } = useViewer();
-  const [{ data: people }] = useQuery({ query: Found, variables: { query }, pause: query.trim() === "" });
+  const [{ data: people }] = useQuery({ query: FindUsers, variables: { query }, pause: query.trim() === "" });
   const topics = communities.flatMap((community) =>
     community.topics.map((topic) => ({
       id: topic.id,
@@ -116,15 +118,15 @@ function useCommands(query: string, t: Say): Command[] {
     icon: "people" as const,
     run: () => go({ name: "person", id: user.id }),
   }));
-  const matching = found(
-    [...topics, ...deeds(t), ...work(t, roles)],
+  const matching = matchingItems(
+    [...topics, ...generalCommands(t), ...operatorCommands(t, roles)],
     query,
     ({ text, hint }) => `${text} ${hint}`,
   );
   return [...matching, ...users].slice(0, SHOWN_MAX);
 }
 
-function deeds(t: Say): Command[] {
+function generalCommands(t: Translate): Command[] {
   const screen = t("screens");
   const setting = t("settings");
   return [
@@ -167,9 +169,9 @@ function deeds(t: Say): Command[] {
 }
 
 /** Commands for operators. */
-function work(t: Say, roles: readonly string[]): Command[] {
+function operatorCommands(t: Translate, roles: readonly string[]): Command[] {
   const hint = t("screens");
-  const screens = screensFor(WORK_SCREENS, roles).map(({ place, word, icon }) => ({
+  const screens = screensFor(OPERATOR_SCREENS, roles).map(({ place, word, icon }) => ({
     id: word,
     text: t(word),
     hint,

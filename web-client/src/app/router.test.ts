@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { found } from "./match";
+import { matchingItems } from "./matching-items";
 import { addressOf, type Place, parsePlace } from "./router";
 
 test("every place is parsed from its own address", () => {
@@ -32,6 +32,6 @@ test("an unknown address is home, and an invalid timestamp is dropped", () => {
 
 test("the palette finds every typed word, beginnings first", () => {
   const names = ["Film club", "Releases", "The film"];
-  expect(found(names, "film", (name) => name)).toEqual(["Film club", "The film"]);
-  expect(found(names, "ﾌｨﾙﾑ", () => "フィルム")).toHaveLength(3);
+  expect(matchingItems(names, "film", (name) => name)).toEqual(["Film club", "The film"]);
+  expect(matchingItems(names, "ﾌｨﾙﾑ", () => "フィルム")).toHaveLength(3);
 });

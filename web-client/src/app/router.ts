@@ -52,7 +52,7 @@ export function parsePlace(fragment: string): Place {
   const [name, id = "", at = "", last = ""] = fragment
     .replace(/^#?\/?/, "")
     .split("/")
-    .map(decoded);
+    .map(decodePart);
   if (name === "topic" && id) return { name, id, at: TIMESTAMP.test(at) ? at : null };
   if (name === "person" && id) return { name, id };
   if (name === "tag" && id) return { name, tag: id };
@@ -78,7 +78,7 @@ export function addressOf(place: Place): string {
   return `#/${parts.map(encodeURIComponent).join("/").replace(/\/$/, "")}`;
 }
 
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -90,18 +90,18 @@ export function go(place: Place): void {
   location.hash = addressOf(place);
 }
 
-function watch(listener: () => void): () => void {
+function subscribe(listener: () => void): () => void {
   addEventListener("hashchange", listener);
   return () => removeEventListener("hashchange", listener);
 }
 
 let known = { fragment: "", place: parsePlace("") };
 
-function here(): Place {
+function currentPlace(): Place {
   if (location.hash !== known.fragment) known = { fragment: location.hash, place: parsePlace(location.hash) };
   return known.place;
 }
 
 export function usePlace(): Place {
-  return useSyncExternalStore(watch, here);
+  return useSyncExternalStore(subscribe, currentPlace);
 }

@@ -1,6 +1,6 @@
 /** The screens that are linked from everywhere. */
 import type { Word } from "../i18n/words";
-import { mayOperate, mayReadMail } from "../session/rights";
+import { mayOperate, mayReadMail } from "../session/permissions";
 import type { IconName } from "../ui/icons";
 import type { Place } from "./router";
 
@@ -32,7 +32,7 @@ export const SCREENS: readonly ScreenLink[] = [
 ];
 
 /** Screens for operators. On a narrow screen they are in the account menu, because the bar has no room. */
-export const WORK_SCREENS: readonly ScreenLink[] = [
+export const OPERATOR_SCREENS: readonly ScreenLink[] = [
   {
     place: { name: "calls" },
     word: "calls",

@@ -9,8 +9,8 @@ import {
   type CallJob,
   CallJobs,
   type CallLimits,
-  CallLimitsNow,
   type CallTask,
+  CurrentCallLimits,
 } from "./operations";
 
 export type CallStoreEvent =
@@ -64,7 +64,7 @@ export function openCallStore({ direct }: Api): CallStore {
 
   function begin(): void {
     void jobs.open(null);
-    ask(direct, CallLimitsNow, {}).then(
+    ask(direct, CurrentCallLimits, {}).then(
       ({ callLimits }) => limits.set(callLimits),
       () => {}, // The job list reports the failure; the limits are read again when the stream starts again.
     );

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { decoded, headOf, rowsOf, valuesAt } from "./csv";
+import { decodeFile, firstRows, parseRows, valuesByLine } from "./csv";
 
 test("rows know the line they begin on, through quotes, blank lines and every line end", () => {
   const text = '\uFEFFphone_number,note\r\n+811,"a, ""b""\nc"\n\n+812,d\r+813,e';
-  expect([...rowsOf(text)]).toEqual([
+  expect([...parseRows(text)]).toEqual([
     { line: 1, cells: ["phone_number", "note"] },
     { line: 2, cells: ["+811", 'a, "b"\nc'] },
     { line: 5, cells: ["+812", "d"] },
@@ -18,22 +18,22 @@ test("the value beside an error is the cell of its column, or the whole row", ()
     { row: 3, column: null },
     { row: 9, column: null },
   ];
-  expect([...valuesAt(text, places)]).toEqual([
+  expect([...valuesByLine(text, places)]).toEqual([
     [2, "12"],
     [3, "Ben,+81"],
   ]);
 });
 
 test("the head is the header and the first rows", () => {
-  const { columns, rows } = headOf(" phone_number , name\n+811,Ann\n+812,Ben", 1);
+  const { columns, rows } = firstRows(" phone_number , name\n+811,Ann\n+812,Ben", 1);
   expect(columns).toEqual(["phone_number", "name"]);
   expect(rows).toEqual([{ line: 2, cells: ["+811", "Ann"] }]);
 });
 
 test("a file of a Japanese spreadsheet is read", () => {
   const shiftJis = new Uint8Array([0x89, 0xd4]).buffer;
-  expect(decoded(shiftJis)).toEqual({ text: "花", encoding: "Shift_JIS" });
-  expect(decoded(new TextEncoder().encode("花").buffer as ArrayBuffer)).toEqual({
+  expect(decodeFile(shiftJis)).toEqual({ text: "花", encoding: "Shift_JIS" });
+  expect(decodeFile(new TextEncoder().encode("花").buffer as ArrayBuffer)).toEqual({
     text: "花",
     encoding: "UTF-8",
   });

@@ -10,7 +10,7 @@ export interface CsvRow {
 }
 
 /** Yields the rows that are not blank. Quotes may hold commas, line breaks and doubled quotes. */
-export function* rowsOf(text: string): Generator<CsvRow> {
+export function* parseRows(text: string): Generator<CsvRow> {
   let line = 1;
   let begun = 1;
   let cells: string[] = [];
@@ -45,9 +45,9 @@ export function* rowsOf(text: string): Generator<CsvRow> {
 }
 
 /** Returns the header and the first rows after it. */
-export function headOf(text: string, rows: number): { columns: string[]; rows: CsvRow[] } {
+export function firstRows(text: string, rows: number): { columns: string[]; rows: CsvRow[] } {
   const taken: CsvRow[] = [];
-  for (const row of rowsOf(text)) {
+  for (const row of parseRows(text)) {
     taken.push(row);
     if (taken.length > rows) break;
   }
@@ -55,7 +55,7 @@ export function headOf(text: string, rows: number): { columns: string[]; rows: C
 }
 
 /** Returns a column's values on some lines; the whole row where no column is named. */
-export function valuesAt(
+export function valuesByLine(
   text: string,
   places: readonly { row: number; column: string | null }[],
 ): Map<number, string> {
@@ -63,7 +63,7 @@ export function valuesAt(
   const last = Math.max(0, ...wanted.keys());
   const found = new Map<number, string>();
   let columns: string[] | null = null;
-  for (const { line, cells } of rowsOf(text)) {
+  for (const { line, cells } of parseRows(text)) {
     if (line > last) break;
     columns ??= cells.map((name) => name.trim());
     const column = wanted.get(line);
@@ -74,7 +74,7 @@ export function valuesAt(
 }
 
 /** Decodes UTF-8, or Shift_JIS, which spreadsheets write in Japan. */
-export function decoded(bytes: ArrayBuffer): { text: string; encoding: "UTF-8" | "Shift_JIS" } {
+export function decodeFile(bytes: ArrayBuffer): { text: string; encoding: "UTF-8" | "Shift_JIS" } {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), encoding: "UTF-8" };
   } catch {

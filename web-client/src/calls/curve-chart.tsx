@@ -1,10 +1,10 @@
 /** A step chart of calls in progress beside the limit; it advances while calls are in progress. */
 import { useEffect, useRef, useState } from "react";
-import { moment } from "../i18n/times";
-import { moments, ticks, useWidth } from "../ui/chart";
+import { axisTime } from "../i18n/times";
+import { timeTicks, useWidth, valueTicks } from "../ui/chart";
 import { useWords } from "../ui/preferences";
+import { type CurvePoint, peakOf } from "./call-curve";
 import { useCallStore } from "./call-store";
-import { type Point, peakOf } from "./curve";
 
 const HEIGHT_PX = 190;
 const LEFT_PX = 34;
@@ -16,7 +16,7 @@ const TICK_MS = 1_000;
 const PX_A_MOMENT = 90;
 
 interface Props {
-  points: readonly Point[];
+  points: readonly CurvePoint[];
   /** Concurrent calls; null while the limit is not loaded. */
   limit: number | null;
   /** Whether the chart advances. */
@@ -35,7 +35,7 @@ export function CurveChart({ points, limit, live }: Props) {
     first_ms + SPAN_MIN_MS[live ? "live" : "over"],
   );
   const peak = peakOf(points);
-  const steps = ticks(Math.max(peak, limit ?? 0, 1)).filter(Number.isInteger);
+  const steps = valueTicks(Math.max(peak, limit ?? 0, 1)).filter(Number.isInteger);
   const top = steps.at(-1) ?? 1;
   const x = (at_ms: number) =>
     LEFT_PX + ((at_ms - first_ms) / (until_ms - first_ms)) * (width_px - LEFT_PX - 8);
@@ -53,7 +53,7 @@ export function CurveChart({ points, limit, live }: Props) {
             </text>
           </g>
         ))}
-        {moments(first_ms, until_ms, Math.max(2, Math.floor(width_px / PX_A_MOMENT))).map((at_ms) => (
+        {timeTicks(first_ms, until_ms, Math.max(2, Math.floor(width_px / PX_A_MOMENT))).map((at_ms) => (
           <text
             key={at_ms}
             x={x(at_ms)}
@@ -61,7 +61,7 @@ export function CurveChart({ points, limit, live }: Props) {
             textAnchor="middle"
             className="fill-quiet tabular-nums"
           >
-            {moment(language, new Date(at_ms), until_ms - first_ms)}
+            {axisTime(language, new Date(at_ms), until_ms - first_ms)}
           </text>
         ))}
         {line && (
@@ -99,7 +99,7 @@ export function CurveChart({ points, limit, live }: Props) {
 type Scale = (value: number) => number;
 
 /** Returns an SVG path with horizontal steps; empty without points. */
-function stepsOf(points: readonly Point[], until_ms: number, x: Scale, y: Scale): string {
+function stepsOf(points: readonly CurvePoint[], until_ms: number, x: Scale, y: Scale): string {
   const [first] = points;
   if (!first) return "";
   const steps = points.map(({ at_ms, active }) => `H${x(at_ms).toFixed(1)} V${y(active).toFixed(1)}`);

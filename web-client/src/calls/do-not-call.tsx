@@ -1,10 +1,10 @@
 /** The do-not-call list: check, add and remove numbers. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf, wordOf } from "../api/failure";
+import { failureWord, rejectionText } from "../api/failure";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
-import { Labelled } from "../ui/labelled";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import { AddDoNotCall, DoNotCall, RemoveDoNotCall } from "./operations";
@@ -32,7 +32,7 @@ export function DoNotCallList() {
       setStandings(numbers.map((number, place) => ({ number, listed: doNotCall[place] ?? false })));
       setRefusal(null);
     } catch (error) {
-      setRefusal(refusalOf(error) ?? t(wordOf(error)));
+      setRefusal(rejectionText(error) ?? t(failureWord(error)));
     }
   }
   const add = async () =>
@@ -46,7 +46,7 @@ export function DoNotCallList() {
         {t("callRules.dnc")}
       </h2>
       <p className="mb-4 text-sm text-quiet">{t("callRules.dncHint")}</p>
-      <Labelled label={t("callRules.dncNumbers")}>
+      <LabelledField label={t("callRules.dncNumbers")}>
         {(props) => (
           <textarea
             {...props}
@@ -60,7 +60,7 @@ export function DoNotCallList() {
             }}
           />
         )}
-      </Labelled>
+      </LabelledField>
       <div className="mt-3 flex flex-wrap gap-2">
         <Button disabled={numbers.length === 0} onClick={() => doing(null)}>
           {t("callRules.dncCheck")}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkedInput, emptyDraft, inputOf, isReady } from "./draft";
+import { checkInput, emptyDraft, isReady, launchInput } from "./draft";
 
 test("a draft is converted to the API input", () => {
   const draft = {
@@ -9,8 +9,8 @@ test("a draft is converted to the API input", () => {
     csv: "phone_number\n",
     timeZone: "Asia/Tokyo",
   };
-  expect(inputOf(draft)).toMatchObject({ name: "List", window: null, startAt: null, retryDelayS: 1800 });
-  const windowed = inputOf({ ...draft, windowed: true, startAt: "2026-11-21T09:00" });
+  expect(launchInput(draft)).toMatchObject({ name: "List", window: null, startAt: null, retryDelayS: 1800 });
+  const windowed = launchInput({ ...draft, windowed: true, startAt: "2026-11-21T09:00" });
   expect(windowed.window).toEqual({
     start: "09:00",
     end: "18:00",
@@ -23,15 +23,15 @@ test("a draft is converted to the API input", () => {
 test("a list is checked before it has a name, and launched only with one", () => {
   const draft = { ...emptyDraft(), csv: "phone_number\n" };
   expect(isReady(draft)).toBe(false);
-  expect(checkedInput(draft)).toMatchObject({ name: "?", scenario: "?" });
+  expect(checkInput(draft)).toMatchObject({ name: "?", scenario: "?" });
 });
 
 test("invalid numbers fall back to the defaults", () => {
-  expect(inputOf({ ...emptyDraft(), maxAttempts: "", retryMinutes: "x", expectedCallS: "90" })).toMatchObject(
-    {
-      maxAttempts: 1,
-      retryDelayS: 0,
-      expectedCallS: 90,
-    },
-  );
+  expect(
+    launchInput({ ...emptyDraft(), maxAttempts: "", retryMinutes: "x", expectedCallS: "90" }),
+  ).toMatchObject({
+    maxAttempts: 1,
+    retryDelayS: 0,
+    expectedCallS: 90,
+  });
 });

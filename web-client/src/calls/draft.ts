@@ -40,7 +40,7 @@ export function emptyDraft(): Draft {
 export const isReady = ({ name, scenario, csv }: Draft) =>
   name.trim() !== "" && scenario.trim() !== "" && csv.trim() !== "";
 
-export function inputOf(draft: Draft): LaunchInput {
+export function launchInput(draft: Draft): LaunchInput {
   const { start, end, timeZone, weekdays } = draft;
   return {
     name: draft.name.trim(),
@@ -48,18 +48,18 @@ export function inputOf(draft: Draft): LaunchInput {
     csv: draft.csv,
     startAt: draft.startAt ? new Date(draft.startAt).toISOString() : null,
     window: draft.windowed ? { start, end, timeZone, weekdays: [...weekdays] } : null,
-    maxAttempts: whole(draft.maxAttempts, 1),
-    retryDelayS: whole(draft.retryMinutes, 0) * 60,
-    expectedCallS: whole(draft.expectedCallS, 1),
+    maxAttempts: parseInteger(draft.maxAttempts, 1),
+    retryDelayS: parseInteger(draft.retryMinutes, 0) * 60,
+    expectedCallS: parseInteger(draft.expectedCallS, 1),
   };
 }
 
 /** As `inputOf`, for validation, which does not depend on the name or the scenario. */
-export function checkedInput(draft: Draft): LaunchInput {
-  return inputOf({ ...draft, name: "?", scenario: "?" });
+export function checkInput(draft: Draft): LaunchInput {
+  return launchInput({ ...draft, name: "?", scenario: "?" });
 }
 
-function whole(text: string, otherwise: number): number {
+function parseInteger(text: string, otherwise: number): number {
   const value = Math.round(Number(text));
   return text.trim() !== "" && Number.isFinite(value) ? value : otherwise;
 }

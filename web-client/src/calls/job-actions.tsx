@@ -7,8 +7,8 @@ import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useCallStore } from "./call-store";
-import { isOpen } from "./looks";
 import { type CallJob, CancelCallJob, PauseCallJob, ResumeCallJob } from "./operations";
+import { isOpen } from "./state-styles";
 
 export function JobActions({ job }: { job: CallJob }) {
   const { t } = useWords();

@@ -1,15 +1,15 @@
 /** The organization's call jobs, newest first, each with its current progress. */
 import { addressOf, type CallsPlace } from "../app/router";
 import { FeedList } from "../home/feed-list";
-import { ago, dateOf } from "../i18n/times";
+import { dateOf, relativeTime } from "../i18n/times";
 import { Badge } from "../ui/badge";
 import { Icon, type IconName } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty } from "../ui/states";
+import { EmptyState } from "../ui/states";
 import { useCallStore } from "./call-store";
-import { doneOf, JOB_TONES } from "./looks";
 import type { CallJob } from "./operations";
 import { ProgressBar } from "./progress-bar";
+import { finishedCount, JOB_TONES } from "./state-styles";
 
 export function JobList({ shown }: { shown: CallsPlace }) {
   const { t } = useWords();
@@ -30,11 +30,11 @@ export function JobList({ shown }: { shown: CallsPlace }) {
           feed={jobs}
           narrow
           empty={
-            <Empty icon="phone" title={t("calls.none")} hint={t("calls.noneHint")}>
+            <EmptyState icon="phone" title={t("calls.none")} hint={t("calls.noneHint")}>
               <a href={addressOf({ name: "newCallJob" })} className="text-accent underline">
                 {t("calls.new")}
               </a>
-            </Empty>
+            </EmptyState>
           }
         >
           {(job) => <JobLink key={job.id} job={job} here={job.id === here} />}
@@ -83,10 +83,10 @@ function JobLink({ job, here }: { job: CallJob; here: boolean }) {
       <span className="flex justify-between gap-2 text-sm text-quiet tabular-nums">
         <span>
           {progress.total > 0
-            ? `${doneOf(progress).toLocaleString(language)} / ${progress.total.toLocaleString(language)}`
+            ? `${finishedCount(progress).toLocaleString(language)} / ${progress.total.toLocaleString(language)}`
             : t("callList.bad", { count: job.rowErrorCount })}
         </span>
-        <time dateTime={job.createdAt}>{ago(language, dateOf(job.timestamp), new Date())}</time>
+        <time dateTime={job.createdAt}>{relativeTime(language, dateOf(job.timestamp), new Date())}</time>
       </span>
     </a>
   );

@@ -1,39 +1,46 @@
 /** One job: its actions, progress, chart, call results and numbers. */
 import { useState } from "react";
 import { addressOf } from "../app/router";
-import { full, soon } from "../i18n/times";
+import { dateAndTime, timeOrDate } from "../i18n/times";
 import { Badge } from "../ui/badge";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Failed, Loading } from "../ui/states";
+import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { useCallStore } from "./call-store";
 import { CurveChart } from "./curve-chart";
-import { type ShownJob, useJob } from "./job";
+import { type JobView, useJob } from "./job";
 import { JobActions } from "./job-actions";
-import { doneOf, isOpen, JOB_TONES, PARTS, type Part, windowText } from "./looks";
 import type { CallJob } from "./operations";
 import { Outcomes } from "./outcomes";
 import { ProgressBar } from "./progress-bar";
 import { RejectedRows } from "./rejected-rows";
+import {
+  finishedCount,
+  isOpen,
+  JOB_TONES,
+  PROGRESS_PARTS,
+  type ProgressPart,
+  windowText,
+} from "./state-styles";
 import { TaskList } from "./task-list";
 
 export function JobPane({ id }: { id: string }) {
   const shown = useJob(id);
   const [scroller, setScroller] = useState<HTMLElement | null>(null);
-  if (shown.error && !shown.job) return <Failed error={shown.error} again={shown.again} />;
-  if (!shown.job) return <Loading rows={8} />;
+  if (shown.error && !shown.job) return <ErrorState error={shown.error} retry={shown.retry} />;
+  if (!shown.job) return <LoadingState rows={8} />;
   return (
     <section aria-labelledby="job-name" className="flex h-full min-h-0 flex-col">
-      <Head job={shown.job} />
+      <JobHeader job={shown.job} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
       <div ref={setScroller} tabIndex={0} className="thin-scroll relative min-h-0 grow overflow-y-auto">
         <div className="mx-auto max-w-5xl px-3 pb-16 sm:px-6">
-          <Facts job={shown.job} />
+          <JobFacts job={shown.job} />
           {shown.job.state === "REJECTED" ? (
             <RejectedRows job={shown.job} />
           ) : (
-            <Called shown={shown} job={shown.job} scroller={scroller} />
+            <JobResults shown={shown} job={shown.job} scroller={scroller} />
           )}
         </div>
       </div>
@@ -41,7 +48,7 @@ export function JobPane({ id }: { id: string }) {
   );
 }
 
-function Head({ job }: { job: CallJob }) {
+function JobHeader({ job }: { job: CallJob }) {
   const { t } = useWords();
   return (
     <header className="flex min-h-14 shrink-0 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-3 py-2 sm:px-5">
@@ -64,12 +71,12 @@ function Head({ job }: { job: CallJob }) {
   );
 }
 
-function Facts({ job }: { job: CallJob }) {
+function JobFacts({ job }: { job: CallJob }) {
   const { t, language } = useWords();
   const created = new Date(job.createdAt);
-  const facts = [t("callJob.created", { time: full(language, created) })];
+  const facts = [t("callJob.created", { time: dateAndTime(language, created) })];
   if (job.state === "SCHEDULED" && job.startAt)
-    facts.push(t("callJob.startAt", { time: full(language, new Date(job.startAt)) }));
+    facts.push(t("callJob.startAt", { time: dateAndTime(language, new Date(job.startAt)) }));
   if (job.window) facts.push(windowText(t, language, job.window));
   return (
     <div className="flex flex-col gap-1 pt-4 text-sm text-quiet">
@@ -85,19 +92,19 @@ function Facts({ job }: { job: CallJob }) {
   );
 }
 
-interface CalledProps {
-  shown: ShownJob;
+interface JobResultsProps {
+  shown: JobView;
   job: CallJob;
   scroller: HTMLElement | null;
 }
 
-function Called({ shown, job, scroller }: CalledProps) {
+function JobResults({ shown, job, scroller }: JobResultsProps) {
   const { t } = useWords();
   const limits = useValue(useCallStore().limits);
-  const [part, setPart] = useState<Part | null>(null);
+  const [part, setPart] = useState<ProgressPart | null>(null);
   return (
     <>
-      <Progress job={job} chosen={part} choose={(next) => setPart(next === part ? null : next)} />
+      <JobProgress job={job} chosen={part} choose={(next) => setPart(next === part ? null : next)} />
       <div className="mt-6 grid gap-6 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
         <section aria-labelledby="curve">
           <h2 id="curve" className="mb-2 font-semibold">
@@ -127,22 +134,22 @@ function Called({ shown, job, scroller }: CalledProps) {
 
 interface ProgressProps {
   job: CallJob;
-  chosen: Part | null;
-  choose: (part: Part) => void;
+  chosen: ProgressPart | null;
+  choose: (part: ProgressPart) => void;
 }
 
-function Progress({ job, chosen, choose }: ProgressProps) {
+function JobProgress({ job, chosen, choose }: ProgressProps) {
   const { t, language } = useWords();
   const { progress, estimatedEndAt } = job;
   const number = (value: number) => value.toLocaleString(language);
   return (
     <section
-      aria-label={t("callProgress.of", { done: doneOf(progress), total: progress.total })}
+      aria-label={t("callProgress.of", { done: finishedCount(progress), total: progress.total })}
       className="mt-5"
     >
       <p className="mb-2 flex flex-wrap items-baseline justify-between gap-x-4">
         <span className="text-2xl font-semibold tabular-nums" data-testid="done">
-          {number(doneOf(progress))}
+          {number(finishedCount(progress))}
           <span className="text-base font-normal text-quiet">
             {" "}
             / {t("callProgress.numbers", { count: progress.total })}
@@ -151,27 +158,29 @@ function Progress({ job, chosen, choose }: ProgressProps) {
         {isOpen(job) && (
           <span className="text-quiet">
             {estimatedEndAt
-              ? t("callJob.end", { time: soon(language, new Date(estimatedEndAt), new Date()) })
+              ? t("callJob.end", { time: timeOrDate(language, new Date(estimatedEndAt), new Date()) })
               : t("callJob.endNever")}
           </span>
         )}
       </p>
       <ProgressBar progress={progress} className="h-3" />
       <ul className="mt-3 flex flex-wrap gap-1.5">
-        {PARTS.filter(({ part }) => progress[part] > 0 || part === chosen).map(({ part, colour }) => (
-          <li key={part}>
-            <button
-              type="button"
-              aria-pressed={part === chosen}
-              onClick={() => choose(part)}
-              className="inline-flex min-h-8 items-center gap-2 rounded-full border border-line px-3 text-sm hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow"
-            >
-              <span aria-hidden="true" className={`size-2.5 rounded-full ${colour}`} />
-              {t(`callProgress.${part}`)}
-              <span className="font-semibold tabular-nums">{number(progress[part])}</span>
-            </button>
-          </li>
-        ))}
+        {PROGRESS_PARTS.filter(({ part }) => progress[part] > 0 || part === chosen).map(
+          ({ part, colour }) => (
+            <li key={part}>
+              <button
+                type="button"
+                aria-pressed={part === chosen}
+                onClick={() => choose(part)}
+                className="inline-flex min-h-8 items-center gap-2 rounded-full border border-line px-3 text-sm hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow"
+              >
+                <span aria-hidden="true" className={`size-2.5 rounded-full ${colour}`} />
+                {t(`callProgress.${part}`)}
+                <span className="font-semibold tabular-nums">{number(progress[part])}</span>
+              </button>
+            </li>
+          ),
+        )}
       </ul>
     </section>
   );

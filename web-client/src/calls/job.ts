@@ -2,33 +2,33 @@
 import { useCallback, useEffect, useState } from "react";
 import { type Api, ask, useApi } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
-import { changed } from "../timeline/window";
+import { withChangedItem } from "../timeline/window";
 import { useValue } from "../ui/value";
+import { type CallTimes, type CurvePoint, callCurve, withPoint } from "./call-curve";
 import { type CallStore, useCallStore } from "./call-store";
-import { curveOf, type Point, type Times, withPoint } from "./curve";
 import {
   type CallJob,
+  CallJobById,
   type CallTask,
   type CallTaskState,
   CallTasks,
-  CallTimes,
-  OneCallJob,
+  CallTimesPage,
 } from "./operations";
 
-export interface ShownJob {
+export interface JobView {
   job: CallJob | null;
   error: unknown;
-  points: readonly Point[];
-  again(): void;
+  points: readonly CurvePoint[];
+  retry(): void;
 }
 
-export function useJob(id: string): ShownJob {
+export function useJob(id: string): JobView {
   const api = useApi();
   const store = useCallStore();
   const ready = useValue(store.ready);
   const [job, setJob] = useState<CallJob | null>(null);
   const [error, setError] = useState<unknown>(null);
-  const [points, setPoints] = useState<readonly Point[]>([]);
+  const [points, setPoints] = useState<readonly CurvePoint[]>([]);
   const [tries, setTries] = useState(0);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try, and each stream that begins anew, asks anew.
@@ -36,7 +36,7 @@ export function useJob(id: string): ShownJob {
     if (ready === 0) return;
     let shown = true;
     let changedMeanwhile = false;
-    const live: Point[] = [];
+    const live: CurvePoint[] = [];
     const stop = store.on((event) => {
       if (!("job" in event) || event.job.id !== id) return;
       changedMeanwhile = true;
@@ -47,12 +47,12 @@ export function useJob(id: string): ShownJob {
     });
     setError(null);
     // An event that arrived during the request is newer than the answer.
-    ask(api.direct, OneCallJob, { id }).then(
+    ask(api.direct, CallJobById, { id }).then(
       ({ callJob }) => shown && !changedMeanwhile && setJob(callJob),
       (failure) => shown && setError(failure),
     );
-    timesOf(api, id).then(
-      (times) => shown && setPoints(live.reduce<readonly Point[]>(withPoint, curveOf(times))),
+    loadCallTimes(api, id).then(
+      (times) => shown && setPoints(live.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
       () => {}, // Without past calls, the chart starts now.
     );
     return () => {
@@ -61,19 +61,19 @@ export function useJob(id: string): ShownJob {
     };
   }, [api, store, id, ready, tries]);
 
-  const again = useCallback(() => setTries((known) => known + 1), []);
-  return { job, error, points, again };
+  const retry = useCallback(() => setTries((known) => known + 1), []);
+  return { job, error, points, retry: retry };
 }
 
 const TIMES_ON_A_PAGE = 999;
 /** For longer lists the chart starts when the job is opened. */
 const PAGES_MAX = 5;
 
-async function timesOf({ direct }: Api, id: string): Promise<Times[]> {
-  const times: Times[] = [];
+async function loadCallTimes({ direct }: Api, id: string): Promise<CallTimes[]> {
+  const times: CallTimes[] = [];
   let afterRow = 0;
   for (let page = 0; page < PAGES_MAX; page++) {
-    const tasks = (await ask(direct, CallTimes, { id, afterRow })).callJob?.tasks ?? [];
+    const tasks = (await ask(direct, CallTimesPage, { id, afterRow })).callJob?.tasks ?? [];
     times.push(...tasks);
     afterRow = tasks.at(-1)?.row ?? 0;
     if (tasks.length < TIMES_ON_A_PAGE) return times;
@@ -107,11 +107,11 @@ export function useTasks(id: string, states: readonly CallTaskState[] | null): F
   useEffect(() => {
     if (ready > 0) void feed.open(null);
   }, [feed, ready]);
-  useEffect(() => follow(store, feed, id, states), [store, feed, id, states]);
+  useEffect(() => applyTaskEvents(store, feed, id, states), [store, feed, id, states]);
   return feed;
 }
 
-function follow(
+function applyTaskEvents(
   store: CallStore,
   feed: Feed<TaskEntry>,
   id: string,
@@ -122,6 +122,6 @@ function follow(
     const { task } = event;
     // A number that leaves the filtered state stays in place and shows its new state.
     if (states === null || states.includes(task.state)) feed.put(entry(task));
-    else feed.apply((window) => changed(window, task.id, () => entry(task)));
+    else feed.apply((window) => withChangedItem(window, task.id, () => entry(task)));
   });
 }

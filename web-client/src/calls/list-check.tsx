@@ -1,28 +1,28 @@
 /** The server's validation of a list while it is drafted; nothing is stored. */
 import { useEffect, useMemo, useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf, wordOf } from "../api/failure";
-import { soon } from "../i18n/times";
+import { failureWord, rejectionText } from "../api/failure";
+import { timeOrDate } from "../i18n/times";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { headOf, valuesAt } from "./csv";
-import { checkedInput, type Draft } from "./draft";
+import { firstRows, valuesByLine } from "./csv";
+import { checkInput, type Draft } from "./draft";
 import { CheckCallList, type ListCheck } from "./operations";
 import { RowErrors } from "./row-errors";
 
 const PAUSE_MS = 300;
 const PREVIEW_ROWS = 5;
 
-export interface Check {
+export interface CheckState {
   checking: boolean;
-  found: ListCheck | null;
+  result: ListCheck | null;
   error: unknown;
 }
 
-const NOTHING: Check = { checking: false, found: null, error: null };
+const NOTHING: CheckState = { checking: false, result: null, error: null };
 
 /** Validates shortly after each change; only the newest answer counts. */
-export function useCheck(draft: Draft): Check {
+export function useListCheck(draft: Draft): CheckState {
   const { direct } = useApi();
   const [check, setCheck] = useState(NOTHING);
   // A list may be large: it is sent again only when something that affects validation changes.
@@ -34,9 +34,9 @@ export function useCheck(draft: Draft): Check {
     let wanted = true;
     setCheck((known) => ({ ...known, checking: true }));
     const timer = setTimeout(() => {
-      ask(direct, CheckCallList, { input: checkedInput(draft) }).then(
-        ({ checkCallList: found }) => wanted && setCheck({ checking: false, found, error: null }),
-        (error) => wanted && setCheck({ checking: false, found: null, error }),
+      ask(direct, CheckCallList, { input: checkInput(draft) }).then(
+        ({ checkCallList: found }) => wanted && setCheck({ checking: false, result: found, error: null }),
+        (error) => wanted && setCheck({ checking: false, result: null, error }),
       );
     }, PAUSE_MS);
     return () => {
@@ -59,9 +59,9 @@ export function useCheck(draft: Draft): Check {
   return check;
 }
 
-export function CheckResult({ csv, check }: { csv: string; check: Check }) {
+export function CheckResult({ csv, check }: { csv: string; check: CheckState }) {
   const { t } = useWords();
-  const { found, error, checking } = check;
+  const { result: found, error, checking } = check;
   return (
     <div aria-live="polite" className="flex flex-col gap-4 xl:sticky xl:top-6" data-checking={checking}>
       {!found && !error && (
@@ -71,18 +71,18 @@ export function CheckResult({ csv, check }: { csv: string; check: Check }) {
       )}
       {error !== null && (
         <p className="rounded-card bg-bad-ground px-4 py-3 text-bad">
-          {refusalOf(error) ?? t(wordOf(error))}
+          {rejectionText(error) ?? t(failureWord(error))}
         </p>
       )}
-      {found && <Found csv={csv} found={found} />}
+      {found && <CheckedList csv={csv} found={found} />}
     </div>
   );
 }
 
-function Found({ csv, found }: { csv: string; found: ListCheck }) {
+function CheckedList({ csv, found }: { csv: string; found: ListCheck }) {
   const { t } = useWords();
-  const values = useMemo(() => valuesAt(csv, found.rowErrors), [csv, found]);
-  if (found.rowErrorCount === 0) return <Good csv={csv} found={found} />;
+  const values = useMemo(() => valuesByLine(csv, found.rowErrors), [csv, found]);
+  if (found.rowErrorCount === 0) return <ValidList csv={csv} found={found} />;
   return (
     <>
       <p className="rounded-card bg-bad-ground px-4 py-3 text-bad">
@@ -97,10 +97,10 @@ function Found({ csv, found }: { csv: string; found: ListCheck }) {
   );
 }
 
-function Good({ csv, found }: { csv: string; found: ListCheck }) {
+function ValidList({ csv, found }: { csv: string; found: ListCheck }) {
   const { t, language } = useWords();
   const { estimatedEndAt: end } = found;
-  const { columns, rows } = headOf(csv, PREVIEW_ROWS);
+  const { columns, rows } = firstRows(csv, PREVIEW_ROWS);
   const cell = "max-w-48 truncate px-3 py-1.5";
   return (
     <>
@@ -108,7 +108,7 @@ function Good({ csv, found }: { csv: string; found: ListCheck }) {
         <Icon name="check" className="mt-0.5 size-5" />
         <div>
           <p className="font-semibold">{t("callList.good", { count: found.rows })}</p>
-          {end && <p>{t("callList.ends", { time: soon(language, new Date(end), new Date()) })}</p>}
+          {end && <p>{t("callList.ends", { time: timeOrDate(language, new Date(end), new Date()) })}</p>}
         </div>
       </div>
       {!end && <p className="rounded-card bg-wait-ground px-4 py-3 text-wait">{t("callList.endsNever")}</p>}

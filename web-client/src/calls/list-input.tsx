@@ -4,7 +4,7 @@ import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { notify } from "../ui/toasts";
-import { decoded } from "./csv";
+import { decodeFile } from "./csv";
 import { EXAMPLE } from "./draft";
 
 const FILE_MAX_BYTES = 10 * 1024 * 1024;
@@ -24,7 +24,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
   async function take(file: File | undefined) {
     if (!file) return;
     if (file.size > FILE_MAX_BYTES) return notify(t("callList.tooLarge"));
-    const { text, encoding } = decoded(await file.arrayBuffer());
+    const { text, encoding } = decodeFile(await file.arrayBuffer());
     if (encoding === "Shift_JIS") notify(t("callList.shiftJis"));
     setChosen({ name: file.name, bytes: file.size });
     change(text);

@@ -1,5 +1,5 @@
 /** When a list is called, and how often each number is tried. */
-import { Labelled } from "../ui/labelled";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
 import { type Draft, WEEK } from "./draft";
 
@@ -16,7 +16,7 @@ export function ListOptions({ draft, change }: Props) {
     <details className="rounded-card border border-line bg-raised px-4 py-3 open:pb-4">
       <summary className="font-medium">{t("callList.more")}</summary>
       <div className="mt-4 grid gap-4 sm:grid-cols-2">
-        <Labelled label={t("callList.startAt")}>
+        <LabelledField label={t("callList.startAt")}>
           {(props) => (
             <input
               {...props}
@@ -26,20 +26,20 @@ export function ListOptions({ draft, change }: Props) {
               onChange={(event) => change({ startAt: event.target.value })}
             />
           )}
-        </Labelled>
-        <Whole
+        </LabelledField>
+        <NumberField
           label={t("callList.expectedSeconds")}
           least={1}
           value={draft.expectedCallS}
           set={(expectedCallS) => change({ expectedCallS })}
         />
-        <Whole
+        <NumberField
           label={t("callList.attempts")}
           least={1}
           value={draft.maxAttempts}
           set={(maxAttempts) => change({ maxAttempts })}
         />
-        <Whole
+        <NumberField
           label={t("callList.retryMinutes")}
           least={0}
           value={draft.retryMinutes}
@@ -67,9 +67,9 @@ interface WholeProps {
   set: (value: string) => void;
 }
 
-function Whole({ label, least, value, set }: WholeProps) {
+function NumberField({ label, least, value, set }: WholeProps) {
   return (
-    <Labelled label={label}>
+    <LabelledField label={label}>
       {(props) => (
         <input
           {...props}
@@ -81,7 +81,7 @@ function Whole({ label, least, value, set }: WholeProps) {
           onChange={(event) => set(event.target.value)}
         />
       )}
-    </Labelled>
+    </LabelledField>
   );
 }
 
@@ -92,7 +92,7 @@ function WindowFields({ draft, change }: Props) {
     <div className="mt-2 grid gap-4 sm:grid-cols-2">
       <div className="grid grid-cols-2 gap-3">
         {(["start", "end"] as const).map((name) => (
-          <Labelled key={name} label={t(name === "start" ? "callList.from" : "callList.to")}>
+          <LabelledField key={name} label={t(name === "start" ? "callList.from" : "callList.to")}>
             {(props) => (
               <input
                 {...props}
@@ -102,10 +102,10 @@ function WindowFields({ draft, change }: Props) {
                 onChange={(event) => change({ [name]: event.target.value })}
               />
             )}
-          </Labelled>
+          </LabelledField>
         ))}
       </div>
-      <Labelled label={t("callList.zone")}>
+      <LabelledField label={t("callList.zone")}>
         {(props) => (
           <select
             {...props}
@@ -118,7 +118,7 @@ function WindowFields({ draft, change }: Props) {
             ))}
           </select>
         )}
-      </Labelled>
+      </LabelledField>
       <fieldset className="sm:col-span-2">
         <legend className="mb-1 text-sm font-medium">{t("callList.days")}</legend>
         <div className="flex flex-wrap gap-1">

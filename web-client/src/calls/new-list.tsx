@@ -1,16 +1,16 @@
 /** A new call list: errors are shown while it is drafted; launching starts the calls. */
 import { type FormEvent, useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf } from "../api/failure";
+import { rejectionText } from "../api/failure";
 import { addressOf, go } from "../app/router";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { Labelled } from "../ui/labelled";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useCallStore } from "./call-store";
-import { type Draft, emptyDraft, inputOf, isReady } from "./draft";
-import { CheckResult, useCheck } from "./list-check";
+import { type Draft, emptyDraft, isReady, launchInput } from "./draft";
+import { CheckResult, useListCheck } from "./list-check";
 import { ListInput } from "./list-input";
 import { ListOptions } from "./list-options";
 import { LaunchCallJob } from "./operations";
@@ -23,8 +23,8 @@ export function NewList() {
   const [busy, setBusy] = useState(false);
   // The idempotency key stays until the list is changed or launched, so a retry never launches twice.
   const [key, setKey] = useState(() => crypto.randomUUID());
-  const check = useCheck(draft);
-  const ready = isReady(draft) && check.found?.rowErrorCount === 0 && !check.checking && !busy;
+  const check = useListCheck(draft);
+  const ready = isReady(draft) && check.result?.rowErrorCount === 0 && !check.checking && !busy;
 
   function change(part: Partial<Draft>) {
     setDraft((known) => ({ ...known, ...part }));
@@ -36,11 +36,13 @@ export function NewList() {
     if (!ready) return;
     setBusy(true);
     try {
-      const { job } = await ask(direct, LaunchCallJob, { input: { ...inputOf(draft), idempotencyKey: key } });
+      const { job } = await ask(direct, LaunchCallJob, {
+        input: { ...launchInput(draft), idempotencyKey: key },
+      });
       store.put(job);
       go({ name: "callJob", id: job.id });
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = rejectionText(error);
       if (refusal) notify(refusal);
       else notifyFailure(error);
       setBusy(false);
@@ -67,7 +69,7 @@ export function NewList() {
         </div>
         <div className="grid gap-6 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
           <div className="flex min-w-0 flex-col gap-5">
-            <Words draft={draft} change={change} />
+            <TextFields draft={draft} change={change} />
             <ListInput csv={draft.csv} change={(csv) => change({ csv })} />
             <ListOptions draft={draft} change={change} />
           </div>
@@ -86,11 +88,11 @@ export function NewList() {
   );
 }
 
-function Words({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
+function TextFields({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
   const { t } = useWords();
   return (
     <>
-      <Labelled label={t("callList.name")}>
+      <LabelledField label={t("callList.name")}>
         {(props) => (
           <input
             {...props}
@@ -101,8 +103,8 @@ function Words({ draft, change }: { draft: Draft; change: (part: Partial<Draft>)
             onChange={(event) => change({ name: event.target.value })}
           />
         )}
-      </Labelled>
-      <Labelled label={t("callList.scenario")} hint={t("callList.scenarioHint")}>
+      </LabelledField>
+      <LabelledField label={t("callList.scenario")} hint={t("callList.scenarioHint")}>
         {(props) => (
           <textarea
             {...props}
@@ -112,7 +114,7 @@ function Words({ draft, change }: { draft: Draft; change: (part: Partial<Draft>)
             onChange={(event) => change({ scenario: event.target.value })}
           />
         )}
-      </Labelled>
+      </LabelledField>
     </>
   );
 }

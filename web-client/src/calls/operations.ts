@@ -60,10 +60,12 @@ export const CallJobs = graphql(
   }`,
   [JobParts],
 );
-export const OneCallJob = graphql(`query OneCallJob($id: ID!) { callJob(id: $id) { ...JobParts } }`, [
+export const CallJobById = graphql(`query OneCallJob($id: ID!) { callJob(id: $id) { ...JobParts } }`, [
   JobParts,
 ]);
-export const CallLimitsNow = graphql(`query CallLimitsNow { callLimits { ...LimitParts } }`, [LimitParts]);
+export const CurrentCallLimits = graphql(`query CallLimitsNow { callLimits { ...LimitParts } }`, [
+  LimitParts,
+]);
 
 export const CallTasks = graphql(
   `query CallTasks($id: ID!, $states: [CallTaskState!], $afterRow: Int!, $limit: Int!) {
@@ -71,7 +73,7 @@ export const CallTasks = graphql(
   }`,
   [TaskParts],
 );
-export const CallTimes = graphql(`
+export const CallTimesPage = graphql(`
   query CallTimes($id: ID!, $afterRow: Int!) {
     callJob(id: $id) {
       id

@@ -1,18 +1,18 @@
 /** A job's progress as one bar. */
 import { useWords } from "../ui/preferences";
-import { doneOf, PARTS } from "./looks";
 import type { Progress } from "./operations";
+import { finishedCount, PROGRESS_PARTS } from "./state-styles";
 
 export function ProgressBar({ progress, className = "h-2" }: { progress: Progress; className?: string }) {
   const { t } = useWords();
-  const label = t("callProgress.of", { done: doneOf(progress), total: progress.total });
+  const label = t("callProgress.of", { done: finishedCount(progress), total: progress.total });
   return (
     <div
       role="img"
       aria-label={label}
       className={`flex w-full gap-px overflow-hidden rounded-full bg-line ${className}`}
     >
-      {PARTS.filter(({ part }) => progress[part] > 0).map(({ part, colour }) => (
+      {PROGRESS_PARTS.filter(({ part }) => progress[part] > 0).map(({ part, colour }) => (
         <span
           key={part}
           className={`${colour} min-w-1 motion-safe:transition-[flex-grow] motion-safe:duration-500`}

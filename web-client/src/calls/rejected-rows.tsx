@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
-import { Failed, Loading } from "../ui/states";
+import { ErrorState, LoadingState } from "../ui/states";
 import { type CallJob, type RowError, RowErrors as RowErrorsQuery } from "./operations";
 import { RowErrors } from "./row-errors";
 
@@ -25,13 +25,13 @@ export function RejectedRows({ job }: { job: CallJob }) {
       shown = false;
     };
   }, [direct, job.id, after]);
-  if (failure) return <Failed error={failure} />;
+  if (failure) return <ErrorState error={failure} />;
   return (
     <section className="mt-5 flex flex-col gap-3">
       <p role="alert" className="rounded-card bg-bad-ground px-4 py-3 text-bad">
         {t("callJob.rejected", { count: job.rowErrorCount })} {t("callList.badHint")}
       </p>
-      {errors.length === 0 ? <Loading rows={3} /> : <RowErrors errors={errors} />}
+      {errors.length === 0 ? <LoadingState rows={3} /> : <RowErrors errors={errors} />}
       {errors.length > 0 && errors.length < job.rowErrorCount && (
         <Button className="self-center" onClick={() => setAfter(errors.at(-1)?.row ?? 0)}>
           {t("showMore")}

@@ -1,15 +1,15 @@
 /** Settings for all jobs: the organization's limits and the do-not-call list. */
 import { type FormEvent, useEffect, useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf, wordOf } from "../api/failure";
+import { failureWord, rejectionText } from "../api/failure";
 import { addressOf } from "../app/router";
-import { mayLimitCalls } from "../session/rights";
+import { mayLimitCalls } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { Labelled } from "../ui/labelled";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
-import { Loading } from "../ui/states";
+import { LoadingState } from "../ui/states";
 import { notify } from "../ui/toasts";
 import { useValue } from "../ui/value";
 import { useCallStore } from "./call-store";
@@ -37,7 +37,7 @@ export function Rules() {
             {t("callRules.limits")}
           </h2>
           <p className="mb-4 text-sm text-quiet">{t("callRules.limitsHint")}</p>
-          {limits ? <LimitsForm limits={limits} /> : <Loading rows={2} />}
+          {limits ? <LimitsForm limits={limits} /> : <LoadingState rows={2} />}
         </section>
         <DoNotCallList />
       </div>
@@ -67,7 +67,7 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
       setRefusal(null);
       notify(t("callRules.saved"));
     } catch (error) {
-      setRefusal(refusalOf(error) ?? t(wordOf(error)));
+      setRefusal(rejectionText(error) ?? t(failureWord(error)));
     }
   }
 
@@ -78,7 +78,7 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
   } as const;
   return (
     <form onSubmit={save} className="flex flex-wrap items-end gap-4">
-      <Labelled label={t("callRules.concurrent")} className="grow basis-40">
+      <LabelledField label={t("callRules.concurrent")} className="grow basis-40">
         {(props) => (
           <input
             {...props}
@@ -89,8 +89,8 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
             onChange={(event) => setConcurrent(event.target.value)}
           />
         )}
-      </Labelled>
-      <Labelled label={t("callRules.perSecond")} className="grow basis-40">
+      </LabelledField>
+      <LabelledField label={t("callRules.perSecond")} className="grow basis-40">
         {(props) => (
           <input
             {...props}
@@ -102,7 +102,7 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
             onChange={(event) => setPerSecond(event.target.value)}
           />
         )}
-      </Labelled>
+      </LabelledField>
       {may ? (
         <Button type="submit" kind="main" className="mb-0.5" disabled={concurrent === "" || perSecond === ""}>
           {t("save")}

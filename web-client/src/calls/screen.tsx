@@ -2,10 +2,10 @@
 import { useEffect, useState } from "react";
 import { useApi } from "../api/api";
 import type { CallsPlace } from "../app/router";
-import { mayOperate } from "../session/rights";
+import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { useWords } from "../ui/preferences";
-import { Empty, Failed, Loading } from "../ui/states";
+import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { type CallStore, CallStoreProvider, openCallStore } from "./call-store";
 import { JobList } from "./job-list";
@@ -20,21 +20,21 @@ export function CallsScreen({ place }: { place: CallsPlace }) {
     return (
       <div className="h-full overflow-y-auto">
         <h1 className="sr-only">{t("calls")}</h1>
-        <Empty icon="phone" title={t("calls.forbidden")} hint={t("calls.forbiddenHint")} />
+        <EmptyState icon="phone" title={t("calls.forbidden")} hint={t("calls.forbiddenHint")} />
       </div>
     );
-  return <Opened place={place} />;
+  return <CallsWorkspace place={place} />;
 }
 
-function Opened({ place }: { place: CallsPlace }) {
+function CallsWorkspace({ place }: { place: CallsPlace }) {
   const api = useApi();
-  const [store, setDesk] = useState<CallStore | null>(null);
+  const [store, setStore] = useState<CallStore | null>(null);
   useEffect(() => {
     const opened = openCallStore(api);
-    setDesk(opened);
+    setStore(opened);
     return opened.stop;
   }, [api]);
-  if (!store) return <Loading />;
+  if (!store) return <LoadingState />;
   return (
     <CallStoreProvider value={store}>
       <Panes store={store} place={place} />
@@ -44,7 +44,7 @@ function Opened({ place }: { place: CallsPlace }) {
 
 function Panes({ store, place }: { store: CallStore; place: CallsPlace }) {
   const ended = useValue(store.ended);
-  if (ended) return <Failed error={ended} />;
+  if (ended) return <ErrorState error={ended} />;
   const alone = place.name === "calls";
   return (
     <div className="flex h-full min-h-0">
@@ -70,6 +70,6 @@ function Contents({ place }: { place: CallsPlace }) {
     case "callRules":
       return <Rules />;
     default:
-      return <Empty icon="phone" title={t("calls.choose")} hint={t("calls.chooseHint")} />;
+      return <EmptyState icon="phone" title={t("calls.choose")} hint={t("calls.chooseHint")} />;
   }
 }

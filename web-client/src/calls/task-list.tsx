@@ -4,25 +4,25 @@ import { Virtualizer } from "virtua";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
-import { Failed, Loading } from "../ui/states";
+import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { useTasks } from "./job";
-import { PARTS, type Part, TASK_TONES } from "./looks";
 import type { CallJob, CallTask } from "./operations";
+import { PROGRESS_PARTS, type ProgressPart, TASK_TONES } from "./state-styles";
 
 const LOAD_WITHIN_PX = 900;
 
 interface Props {
   job: CallJob;
   /** Shows only numbers in this part of the progress. */
-  part: Part | null;
+  part: ProgressPart | null;
   scroller: HTMLElement | null;
   clear: () => void;
 }
 
 export function TaskList({ job, part, scroller, clear }: Props) {
   const { t } = useWords();
-  const states = PARTS.find((each) => each.part === part)?.states ?? null;
+  const states = PROGRESS_PARTS.find((each) => each.part === part)?.states ?? null;
   const feed = useTasks(job.id, states);
   const state = useValue(feed.state);
   const list = useRef<HTMLElement>(null);
@@ -52,8 +52,8 @@ export function TaskList({ job, part, scroller, clear }: Props) {
           </Button>
         )}
       </div>
-      {state.phase === "loading" && <Loading rows={4} />}
-      {state.phase === "failed" && <Failed error={state.error} again={() => feed.open(null)} />}
+      {state.phase === "loading" && <LoadingState rows={4} />}
+      {state.phase === "failed" && <ErrorState error={state.error} retry={() => feed.open(null)} />}
       {state.phase === "ready" && state.window.items.length === 0 && (
         <p className="text-quiet">{t("callJob.noNumbers")}</p>
       )}

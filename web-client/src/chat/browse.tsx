@@ -6,9 +6,9 @@ import { addressOf, go } from "../app/router";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty, Failed, Loading } from "../ui/states";
+import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { notifyFailure } from "../ui/toasts";
-import { COMMUNITIES_ON_A_PAGE, JoinCommunity, OtherCommunities } from "./operations";
+import { COMMUNITIES_PAGE_SIZE, JoinCommunity, OtherCommunities } from "./operations";
 
 type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 
@@ -48,14 +48,14 @@ function Page({ after, goOn }: { after: string | null; goOn: ((last: string) => 
   const { t } = useWords();
   const [{ data, error }, again] = useQuery({
     query: OtherCommunities,
-    variables: { after, limit: COMMUNITIES_ON_A_PAGE },
+    variables: { after, limit: COMMUNITIES_PAGE_SIZE },
     requestPolicy: "cache-and-network",
   });
-  if (!data) return error ? <Failed error={error} again={again} /> : <Loading />;
+  if (!data) return error ? <ErrorState error={error} retry={again} /> : <LoadingState />;
   const { communities } = data;
   const last = communities.at(-1);
   if (!last && after === null)
-    return <Empty icon="check" title={t("browse.none")} hint={t("browse.noneHint")} />;
+    return <EmptyState icon="check" title={t("browse.none")} hint={t("browse.noneHint")} />;
   return (
     <>
       <ul className="flex flex-col gap-2 pb-2">
@@ -63,7 +63,7 @@ function Page({ after, goOn }: { after: string | null; goOn: ((last: string) => 
           <Row key={community.id} community={community} />
         ))}
       </ul>
-      {goOn && last && communities.length === COMMUNITIES_ON_A_PAGE && (
+      {goOn && last && communities.length === COMMUNITIES_PAGE_SIZE && (
         <p className="py-3 text-center">
           <Button onClick={() => goOn(last.id)}>{t("browse.more")}</Button>
         </p>

@@ -4,10 +4,18 @@ import { Button } from "../ui/button";
 import { MentionField } from "../ui/mentions";
 import { useWords } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
+import type { OpenTopic } from "./open-topic";
 import type { Message } from "./operations";
-import type { Room } from "./room";
 
-export function EditForm({ message, room, onDone }: { message: Message; room: Room; onDone: () => void }) {
+export function EditForm({
+  message,
+  room,
+  onDone,
+}: {
+  message: Message;
+  room: OpenTopic;
+  onDone: () => void;
+}) {
   const { t } = useWords();
   const [text, setText] = useState(message.text);
   const [busy, setBusy] = useState(false);

@@ -1,20 +1,20 @@
 /** One message with its reactions and actions. */
 import { type KeyboardEvent, memo, useState } from "react";
 import { addressOf } from "../app/router";
-import { clock, dateOf, day, full } from "../i18n/times";
+import { dateAndTime, dateOf, dayLabel, timeOfDay } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
 import { IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { LinkPreviewCard } from "../ui/link-preview";
 import { Popover } from "../ui/popover";
 import { useWords } from "../ui/preferences";
+import { RichText } from "../ui/rich-text";
 import { notify } from "../ui/toasts";
-import { Written } from "../ui/written";
 import { Confirm } from "./confirm";
 import { EditForm } from "./edit-form";
+import type { OpenTopic } from "./open-topic";
 import type { Message } from "./operations";
-import { QUICK } from "./reactions";
-import type { Room } from "./room";
+import { QUICK_REACTIONS } from "./reactions";
 import { WhoReactedList } from "./who-reacted";
 
 interface Props {
@@ -22,7 +22,7 @@ interface Props {
   newDay: boolean;
   firstUnread: boolean;
   continues: boolean;
-  room: Room;
+  room: OpenTopic;
   mine: boolean;
   admin: boolean;
   found: boolean;
@@ -52,12 +52,12 @@ export const MessageRow = memo(function MessageRow(props: Props) {
 
   return (
     <>
-      {props.newDay && <Divider text={day(language, at, new Date())} />}
+      {props.newDay && <Divider text={dayLabel(language, at, new Date())} />}
       {props.firstUnread && <Divider text={t("timeline.unread")} loud />}
       <article
         id={`message-${message.id}`}
         tabIndex={tabStop ? 0 : -1}
-        aria-label={t("message.by", { name: author.name, time: full(language, at) })}
+        aria-label={t("message.by", { name: author.name, time: dateAndTime(language, at) })}
         onFocus={() => {
           setNear(true);
           props.onFocus(message.id);
@@ -80,9 +80,9 @@ export const MessageRow = memo(function MessageRow(props: Props) {
               <a
                 href={addressOf({ name: "topic", id: message.topicId, at: message.timestamp })}
                 className="text-xs text-quiet hover:underline"
-                title={full(language, at)}
+                title={dateAndTime(language, at)}
               >
-                <time dateTime={at.toISOString()}>{clock(language, at)}</time>
+                <time dateTime={at.toISOString()}>{timeOfDay(language, at)}</time>
               </a>
             </p>
           )}
@@ -107,7 +107,7 @@ function Body({ message }: { message: Message }) {
     <>
       {message.text && (
         <p className="whitespace-pre-wrap">
-          <Written text={message.text} mentions={message.mentions} />
+          <RichText text={message.text} mentions={message.mentions} />
           {message.editedAt && <span className="ml-1.5 text-xs text-quiet">{t("message.edited")}</span>}
         </p>
       )}
@@ -140,7 +140,7 @@ function Divider({ text, loud = false }: { text: string; loud?: boolean }) {
   );
 }
 
-function Reactions({ message, room }: { message: Message; room: Room }) {
+function Reactions({ message, room }: { message: Message; room: OpenTopic }) {
   const { t } = useWords();
   const [asked, setAsked] = useState(false);
   return (
@@ -193,7 +193,7 @@ function Toolbar({ message, room, mine, admin, setEditing }: Props) {
       >
         {(close) => (
           <div className="grid grid-cols-6 gap-1">
-            {QUICK.map((emoji) => (
+            {QUICK_REACTIONS.map((emoji) => (
               <button
                 key={emoji}
                 type="button"

@@ -30,7 +30,7 @@ const TopicParts = graphql(`
 `);
 export type TopicRow = ResultOf<typeof TopicParts>;
 
-export const COMMUNITIES_IN_A_PART = 50;
+export const JOINED_PAGE_SIZE = 50;
 /** Requests one topic more than is shown, to know whether there are more. */
 export const Communities = graphql(
   `query Communities($after: ID, $limit: Int!) {
@@ -40,7 +40,7 @@ export const Communities = graphql(
 );
 export type JoinedCommunity = ResultOf<typeof Communities>["communities"][number];
 
-export const LiveliestTopics = graphql(
+export const MostActiveTopics = graphql(
   `query LiveliestTopics($id: ID!) { community(id: $id) { id topics(limit: 31) { ...TopicParts } } }`,
   [TopicParts],
 );
@@ -52,7 +52,7 @@ export const MoreTopics = graphql(
   [TopicParts],
 );
 
-export const COMMUNITIES_ON_A_PAGE = 50;
+export const COMMUNITIES_PAGE_SIZE = 50;
 export const OtherCommunities = graphql(`
   query OtherCommunities($after: ID, $limit: Int!) {
     communities(joined: false, after: $after, limit: $limit) { id name description memberCount joined }
@@ -78,25 +78,25 @@ export const CommunityEvents = graphql(
   [TopicParts],
 );
 
-export const TopicHead = graphql(`
+export const TopicHeader = graphql(`
   query TopicHead($id: ID!) {
     topic(id: $id) { id title readUpTo unreadCount community { id name joined memberCount description } }
   }
 `);
 
-export const Newest = graphql(
+export const NewestMessages = graphql(
   `query Newest($topicId: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
     messages(topicId: $topicId, latest: $latest, inclusive: $inclusive, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
   }`,
   [MessageParts],
 );
-export const Newer = graphql(
+export const NewerMessages = graphql(
   `query Newer($topicId: ID!, $oldest: Timestamp!) {
     messages(topicId: $topicId, oldest: $oldest, inclusive: false, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
   }`,
   [MessageParts],
 );
-export const Around = graphql(
+export const MessagesAround = graphql(
   `query Around($topicId: ID!, $timestamp: Timestamp!) {
     messagesAround(topicId: $topicId, timestamp: $timestamp, limit: 60) { hasOlder hasNewer items { ...MessageParts } }
   }`,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Message } from "./operations";
-import { outboxOver, type Pending } from "./outbox";
+import { createOutboxOver, type PendingMessage } from "./outbox";
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
-const posted = (entry: Pending) =>
+const posted = (entry: PendingMessage) =>
   ({ id: entry.key, topicId: entry.topicId, text: entry.text, stamp: null }) as Message;
 
 test("an undelivered message is sent again with the same key, in order", async () => {
@@ -11,7 +11,7 @@ test("an undelivered message is sent again with the same key, in order", async (
   const keys = new Set<string>();
   let cut = true;
   let mend = () => {};
-  const outbox = outboxOver({
+  const outbox = createOutboxOver({
     post: async (entry) => {
       tried.push(entry.text);
       keys.add(entry.key);
@@ -37,7 +37,7 @@ test("an undelivered message is sent again with the same key, in order", async (
 
 test("a refused message stays, does not block the next, and can be retried", async () => {
   let refused = true;
-  const outbox = outboxOver({
+  const outbox = createOutboxOver({
     post: async (entry) => {
       if (refused && entry.text === "bad") throw { graphQLErrors: [{ extensions: { code: "FORBIDDEN" } }] };
       return posted(entry);
@@ -49,14 +49,14 @@ test("a refused message stays, does not block the next, and can be retried", asy
   await settle();
   expect(outbox.pending.get().map(({ text, state }) => [text, state])).toEqual([["bad", "failed"]]);
   refused = false;
-  outbox.again(outbox.pending.get()[0]?.key ?? "");
+  outbox.retry(outbox.pending.get()[0]?.key ?? "");
   await settle();
   expect(outbox.pending.get()).toEqual([]);
 });
 
 test("an event before the answer hides the pending message until the answer or a failure", async () => {
   let fail = (_: unknown) => {};
-  const outbox = outboxOver({
+  const outbox = createOutboxOver({
     post: () =>
       new Promise((_, reject) => {
         fail = reject;
@@ -64,8 +64,8 @@ test("an event before the answer hides the pending message until the answer or a
     pause: () => new Promise(() => {}),
   });
   outbox.send("t", "one", null);
-  const [entry] = outbox.pending.get() as [Pending];
-  outbox.arrived(posted(entry));
+  const [entry] = outbox.pending.get() as [PendingMessage];
+  outbox.markArrived(posted(entry));
   expect(outbox.pending.get()[0]?.arrived).toBe(true);
   fail({ networkError: new Error("cut") });
   await settle();

@@ -4,11 +4,11 @@
  */
 import { createContext, useContext } from "react";
 import { type Api, ask } from "../api/api";
-import { mayPassLater } from "../api/failure";
+import { isRetryable } from "../api/failure";
 import { createValue, type Value } from "../ui/value";
 import { type Message, PostMessage, type Stamp } from "./operations";
 
-export interface Pending {
+export interface PendingMessage {
   key: string;
   topicId: string;
   text: string;
@@ -20,38 +20,38 @@ export interface Pending {
 }
 
 export interface Outbox {
-  pending: Value<readonly Pending[]>;
+  pending: Value<readonly PendingMessage[]>;
   send(topicId: string, text: string, stamp: Stamp | null): void;
-  again(key: string): void;
+  retry(key: string): void;
   discard(key: string): void;
   /**
    * Called for an event with the viewer's own message. Hides the matching pending message, which is still sent until
    * answered.
    */
-  arrived(message: Message): void;
+  markArrived(message: Message): void;
   /** Calls the listener for each message that the server has accepted. */
   onSent(listener: (message: Message) => void): () => void;
 }
 
 const WAIT_MS = 2_000;
 
-interface Ways {
-  post(entry: Pending): Promise<Message>;
+interface Transport {
+  post(entry: PendingMessage): Promise<Message>;
   /** Settles when a retry is worthwhile. */
   pause(): Promise<void>;
 }
 
 export function createOutbox(api: Api): Outbox {
-  return outboxOver({
+  return createOutboxOver({
     post: async ({ topicId, text, stamp, key }) => {
       const input = { topicId, text, stampId: stamp?.id ?? null, idempotencyKey: key };
       return (await ask(api.direct, PostMessage, { input })).postMessage;
     },
-    pause: () => untilOpen(api),
+    pause: () => waitForConnection(api),
   });
 }
 
-function untilOpen({ connection: { state } }: Api): Promise<void> {
+function waitForConnection({ connection: { state } }: Api): Promise<void> {
   return new Promise((resolve) => {
     const stop = state.watch(() => state.get() === "open" && done());
     const timer = setTimeout(done, WAIT_MS);
@@ -63,11 +63,11 @@ function untilOpen({ connection: { state } }: Api): Promise<void> {
   });
 }
 
-export function outboxOver({ post, pause }: Ways): Outbox {
-  const pending = createValue<readonly Pending[]>([]);
+export function createOutboxOver({ post, pause }: Transport): Outbox {
+  const pending = createValue<readonly PendingMessage[]>([]);
   const busy = new Set<string>();
   const listeners = new Set<(message: Message) => void>();
-  const patch = (key: string, part: Partial<Pending>) =>
+  const patch = (key: string, part: Partial<PendingMessage>) =>
     pending.set(pending.get().map((entry) => (entry.key === key ? { ...entry, ...part } : entry)));
   const discard = (key: string) => pending.set(pending.get().filter((entry) => entry.key !== key));
   const next = (topicId: string) =>
@@ -80,14 +80,14 @@ export function outboxOver({ post, pause }: Ways): Outbox {
     busy.delete(topicId);
   }
 
-  async function attempt(entry: Pending): Promise<void> {
+  async function attempt(entry: PendingMessage): Promise<void> {
     try {
       const message = await post(entry);
       for (const listener of listeners) listener(message);
       discard(entry.key);
     } catch (error) {
-      patch(entry.key, { state: mayPassLater(error) ? "waiting" : "failed", error, arrived: false });
-      if (mayPassLater(error)) await pause();
+      patch(entry.key, { state: isRetryable(error) ? "waiting" : "failed", error, arrived: false });
+      if (isRetryable(error)) await pause();
     }
   }
 
@@ -101,12 +101,12 @@ export function outboxOver({ post, pause }: Ways): Outbox {
       ]);
       void run(topicId);
     },
-    again(key) {
+    retry(key) {
       patch(key, { state: "sending", error: null });
       for (const { topicId } of pending.get()) void run(topicId);
     },
     discard,
-    arrived(message) {
+    markArrived(message) {
       const same = pending
         .get()
         .find(

@@ -1,13 +1,13 @@
 /** A pending message with its sending state. */
 
-import { wordOf } from "../api/failure";
+import { failureWord } from "../api/failure";
 import type { ViewerUser } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { type Pending, useOutbox } from "./outbox";
+import { type PendingMessage, useOutbox } from "./outbox";
 
-export function PendingRow({ entry, viewer }: { entry: Pending; viewer: ViewerUser }) {
+export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: ViewerUser }) {
   const { t } = useWords();
   const outbox = useOutbox();
   const failed = entry.state === "failed";
@@ -32,8 +32,8 @@ export function PendingRow({ entry, viewer }: { entry: Pending; viewer: ViewerUs
         {entry.stamp && <img src={entry.stamp.imageUrl} alt={entry.stamp.name} className="my-1 size-24" />}
         {failed && (
           <p className="flex flex-wrap items-center gap-3 text-sm">
-            <span className="text-bad">{t(wordOf(entry.error))}</span>
-            <button type="button" className="text-accent underline" onClick={() => outbox.again(entry.key)}>
+            <span className="text-bad">{t(failureWord(entry.error))}</span>
+            <button type="button" className="text-accent underline" onClick={() => outbox.retry(entry.key)}>
               {t("tryAgain")}
             </button>
             <button type="button" className="text-accent underline" onClick={() => outbox.discard(entry.key)}>

@@ -2,7 +2,7 @@
 import type { Message, Reaction } from "./operations";
 
 /** Returns the message with the viewer's reaction added, or removed if present. */
-export function toggled(message: Message, emoji: string): Message {
+export function toggleReaction(message: Message, emoji: string): Message {
   const old = message.reactions.find((reaction) => reaction.emoji === emoji);
   if (old === undefined)
     return { ...message, reactions: [...message.reactions, { emoji, count: 1, reacted: true }] };
@@ -11,4 +11,4 @@ export function toggled(message: Message, emoji: string): Message {
   return { ...message, reactions: reactions.filter(({ count }) => count > 0) };
 }
 
-export const QUICK = ["👍", "❤️", "😂", "🎉", "🔥", "👀", "🙏", "😮", "😢", "✅", "🙌", "💡"];
+export const QUICK_REACTIONS = ["👍", "❤️", "😂", "🎉", "🔥", "👀", "🙏", "😮", "😢", "✅", "🙌", "💡"];

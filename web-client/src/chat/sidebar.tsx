@@ -8,20 +8,20 @@ import { addressOf, usePlace } from "../app/router";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty, Failed, Loading } from "../ui/states";
-import { useJoined } from "./joined";
-import { withSeen } from "./listed";
-import { NewCommunity, NewTopic } from "./new";
+import { EmptyState, ErrorState, LoadingState } from "../ui/states";
+import { useJoinedCommunities } from "./joined-communities";
+import { NewCommunity, NewTopic } from "./new-dialogs";
 import { type JoinedCommunity, type TopicRow, Trending } from "./operations";
 import { useTopics } from "./topics";
+import { withSubscribed } from "./visible-topics";
 
 export function Sidebar() {
   const { t } = useWords();
   const place = usePlace();
-  const { communities, error, again } = useJoined("cache-and-network");
+  const { communities, error, retry: again } = useJoinedCommunities("cache-and-network");
   const [founding, setFounding] = useState(false);
   const [listened, setListened] = useState<readonly string[]>([]);
-  const seen = useCallback((id: string) => setListened((known) => withSeen(known, id)), []);
+  const seen = useCallback((id: string) => setListened((known) => withSubscribed(known, id)), []);
   return (
     <nav aria-label={t("chat")} className="flex h-full flex-col">
       {place.name === "chat" && <h1 className="sr-only">Noroshi</h1>}
@@ -41,13 +41,13 @@ export function Sidebar() {
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
       <div className="thin-scroll min-h-0 grow overflow-y-auto p-2" tabIndex={0}>
-        {!error && !communities && <Loading />}
+        {!error && !communities && <LoadingState />}
         {communities?.length === 0 && (
-          <Empty icon="people" title={t("chat.none")} hint={t("chat.noneHint")}>
+          <EmptyState icon="people" title={t("chat.none")} hint={t("chat.noneHint")}>
             <a href={addressOf({ name: "browse" })} className="text-accent underline">
               {t("browse")}
             </a>
-          </Empty>
+          </EmptyState>
         )}
         {communities?.map((community) => (
           <CommunityTopics
@@ -57,7 +57,7 @@ export function Sidebar() {
             onSeen={seen}
           />
         ))}
-        {error && <Failed error={error} again={again} />}
+        {error && <ErrorState error={error} retry={again} />}
         <TrendingTopics />
       </div>
       {founding && <NewCommunity onClose={() => setFounding(false)} />}
@@ -76,7 +76,7 @@ function CommunityTopics({ community, listened, onSeen }: SectionProps) {
   const [opening, setOpening] = useState(false);
   const { topics, more, asking, goOn } = useTopics(community, listened);
   const section = useRef<HTMLElement>(null);
-  useInSight(section, community.id, onSeen);
+  useOnVisible(section, community.id, onSeen);
   return (
     <section ref={section} aria-label={community.name} className="mb-4">
       <div className="flex items-center justify-between pl-2">
@@ -113,7 +113,11 @@ function CommunityTopics({ community, listened, onSeen }: SectionProps) {
 }
 
 /** Calls `onSeen` whenever the element becomes visible. */
-function useInSight(element: RefObject<HTMLElement | null>, id: string, onSeen: (id: string) => void): void {
+function useOnVisible(
+  element: RefObject<HTMLElement | null>,
+  id: string,
+  onSeen: (id: string) => void,
+): void {
   useEffect(() => {
     if (!element.current) return;
     const observer = new IntersectionObserver((seen) => seen.at(-1)?.isIntersecting && onSeen(id));

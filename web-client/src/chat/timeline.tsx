@@ -2,27 +2,27 @@
 import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { useViewer } from "../session/viewer";
-import { placeOf } from "../timeline/window";
+import { indexOfTimestamp } from "../timeline/window";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty, Failed, Loading } from "../ui/states";
+import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { MessageRow } from "./message-row";
+import type { OpenTopic } from "./open-topic";
 import type { Message } from "./operations";
-import { type Pending, useOutbox } from "./outbox";
+import { type PendingMessage, useOutbox } from "./outbox";
 import { PendingRow } from "./pending-row";
-import type { Room } from "./room";
-import { firstUnread, standing } from "./rows";
+import { firstUnread, rowContext } from "./row-context";
 
 const AT_END_PX = 60;
 const LOAD_WITHIN_PX = 900;
 
-type Row = Message | Pending;
-const isPending = (row: Row): row is Pending => "key" in row;
+type Row = Message | PendingMessage;
+const isPending = (row: Row): row is PendingMessage => "key" in row;
 
 interface Props {
-  room: Room;
+  room: OpenTopic;
   topicId: string;
   readUpTo: string | null;
   admin: boolean;
@@ -45,7 +45,7 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
   const rows: Row[] = hasNewer ? [...items] : [...items, ...pending];
   const shift = state.shift && drawn.current !== state.window;
   const unreadId = firstUnread(items, hasOlder, readUpTo, viewer.id);
-  const target = state.at === null ? undefined : items[placeOf(items, state.at)];
+  const target = state.at === null ? undefined : items[indexOfTimestamp(items, state.at)];
 
   const look = useCallback(() => {
     const shown = list.current;
@@ -100,9 +100,11 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
     requestAnimationFrame(() => document.getElementById(`message-${next.id}`)?.focus());
   }, []);
 
-  if (state.phase === "loading") return <Loading rows={8} />;
-  if (state.phase === "failed") return <Failed error={state.error} again={() => room.feed.open(state.at)} />;
-  if (rows.length === 0) return <Empty icon="chat" title={t("topic.empty")} hint={t("topic.emptyHint")} />;
+  if (state.phase === "loading") return <LoadingState rows={8} />;
+  if (state.phase === "failed")
+    return <ErrorState error={state.error} retry={() => room.feed.open(state.at)} />;
+  if (rows.length === 0)
+    return <EmptyState icon="chat" title={t("topic.empty")} hint={t("topic.emptyHint")} />;
   const tabStop = active ?? items.at(-1)?.id;
   return (
     <div className="relative flex min-h-0 grow flex-col">
@@ -127,7 +129,7 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
               <MessageRow
                 key={row.id}
                 message={row}
-                {...standing(row, before, unreadId)}
+                {...rowContext(row, before, unreadId)}
                 room={room}
                 mine={row.author.id === viewer.id}
                 admin={admin}

@@ -7,12 +7,12 @@ import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty, Failed, Loading } from "../ui/states";
+import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { Composer } from "./composer";
-import { JoinCommunity, TopicHead } from "./operations";
+import { type OpenTopic, openTopic } from "./open-topic";
+import { JoinCommunity, TopicHeader } from "./operations";
 import { useOutbox } from "./outbox";
-import { openRoom, type Room } from "./room";
 import { Timeline } from "./timeline";
 
 /** With more unread messages than a page shows, opens at the read mark. */
@@ -21,14 +21,14 @@ const UNREAD_ON_A_PAGE = 40;
 export function TopicPane({ id, at }: { id: string; at: string | null }) {
   const { t } = useWords();
   const [{ data, error }, again] = useQuery({
-    query: TopicHead,
+    query: TopicHeader,
     variables: { id },
     requestPolicy: "cache-and-network",
   });
   const [, join] = useMutation(JoinCommunity);
-  if (error && !data?.topic) return <Failed error={error} again={again} />;
+  if (error && !data?.topic) return <ErrorState error={error} retry={again} />;
   const topic = data?.topic;
-  if (!topic) return <Loading rows={8} />;
+  if (!topic) return <LoadingState rows={8} />;
   return (
     <section aria-labelledby="topic-title" className="flex h-full min-h-0 flex-col">
       <header className="flex min-h-14 items-center gap-2 border-b border-line px-3 py-2 sm:px-5">
@@ -49,9 +49,9 @@ export function TopicPane({ id, at }: { id: string; at: string | null }) {
         </div>
       </header>
       {topic.community.joined ? (
-        <Open key={id} topic={topic} at={at} />
+        <JoinedTopic key={id} topic={topic} at={at} />
       ) : (
-        <Empty
+        <EmptyState
           icon="door"
           title={t("topic.notJoined", { name: topic.community.name })}
           hint={t("topic.notJoinedHint")}
@@ -64,13 +64,13 @@ export function TopicPane({ id, at }: { id: string; at: string | null }) {
           >
             {t("join")}
           </Button>
-        </Empty>
+        </EmptyState>
       )}
     </section>
   );
 }
 
-interface Head {
+interface TopicSummary {
   id: string;
   title: string;
   readUpTo: string | null;
@@ -78,17 +78,17 @@ interface Head {
   community: { id: string };
 }
 
-function Open({ topic, at }: { topic: Head; at: string | null }) {
+function JoinedTopic({ topic, at }: { topic: TopicSummary; at: string | null }) {
   const api = useApi();
   const outbox = useOutbox();
   const viewer = useViewer();
   const [begun] = useState({ readUpTo: topic.readUpTo, unread: topic.unreadCount });
-  const [room, setRoom] = useState<Room | null>(null);
+  const [room, setRoom] = useState<OpenTopic | null>(null);
   const wanted = useRef(at);
 
   useEffect(() => {
     const start = wanted.current ?? (begun.unread > UNREAD_ON_A_PAGE ? begun.readUpTo : null);
-    const opened = openRoom(api, outbox, topic.id, viewer.id, start);
+    const opened = openTopic(api, outbox, topic.id, viewer.id, start);
     setRoom(opened);
     return opened.stop;
   }, [api, outbox, topic.id, viewer.id, begun]);
@@ -98,11 +98,19 @@ function Open({ topic, at }: { topic: Head; at: string | null }) {
     wanted.current = at;
   }, [at, room]);
 
-  if (!room) return <Loading rows={8} />;
-  return <Shown room={room} topic={topic} readUpTo={begun.readUpTo} />;
+  if (!room) return <LoadingState rows={8} />;
+  return <TopicContents room={room} topic={topic} readUpTo={begun.readUpTo} />;
 }
 
-function Shown({ room, topic, readUpTo }: { room: Room; topic: Head; readUpTo: string | null }) {
+function TopicContents({
+  room,
+  topic,
+  readUpTo,
+}: {
+  room: OpenTopic;
+  topic: TopicSummary;
+  readUpTo: string | null;
+}) {
   const viewer = useViewer();
   const ended = useValue(room.ended);
   const [editing, setEditing] = useState<string | null>(null);
@@ -129,7 +137,7 @@ function Shown({ room, topic, readUpTo }: { room: Room; topic: Head; readUpTo: s
     if (room.feed.state.get().window.hasNewer) void room.feed.open(null);
   }
 
-  if (ended) return <Failed error={ended} />;
+  if (ended) return <ErrorState error={ended} />;
   return (
     <>
       <div className="flex min-h-0 grow flex-col">

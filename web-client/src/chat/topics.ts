@@ -2,39 +2,39 @@
 import { useEffect, useState } from "react";
 import { listen, useApi } from "../api/api";
 import { notifyFailure } from "../ui/toasts";
-import { shownTopics, type TopicPage } from "./listed";
-import { CommunityEvents, type JoinedCommunity, LiveliestTopics, MoreTopics } from "./operations";
+import { CommunityEvents, type JoinedCommunity, MoreTopics, MostActiveTopics } from "./operations";
+import { type TopicPage, visibleTopics } from "./visible-topics";
 
 /** `listened` says whether to subscribe to the community's events, which update the cache. */
 export function useTopics({ id, topics: first }: JoinedCommunity, listened: boolean) {
   const { cached } = useApi();
-  const [starts, setStarts] = useState<readonly string[]>([]);
-  const [asking, setAsking] = useState(false);
-  const pages = usePages(id, starts);
-  const { topics, more } = shownTopics(first, pages);
+  const [pageStarts, setPageStarts] = useState<readonly string[]>([]);
+  const [isLoading, setIsLoading] = useState(false);
+  const pages = usePages(id, pageStarts);
+  const { topics, more } = visibleTopics(first, pages);
 
   useEffect(() => {
     if (!listened) return;
     return listen(cached, CommunityEvents, { communityId: id }, ({ communityEvents: event }) => {
       if (event.__typename !== "StreamReady" || event.resumed) return;
       // Events before the subscription are missed, so the list is reloaded.
-      setStarts([]);
-      cached.query(LiveliestTopics, { id }, { requestPolicy: "network-only" }).toPromise();
+      setPageStarts([]);
+      cached.query(MostActiveTopics, { id }, { requestPolicy: "network-only" }).toPromise();
     });
   }, [cached, id, listened]);
 
-  async function goOn() {
+  async function loadMore() {
     const latest = topics.at(-1)?.lastActivity;
     if (latest === undefined) return;
-    setAsking(true);
+    setIsLoading(true);
     const asked = { communityId: id, latest };
     const { error } = await cached.query(MoreTopics, asked, { requestPolicy: "network-only" }).toPromise();
-    setAsking(false);
+    setIsLoading(false);
     if (error) notifyFailure(error);
     // The list was reloaded meanwhile: the page of the old list does not continue it.
-    else setStarts((known) => (known === starts ? [...known, latest] : known));
+    else setPageStarts((known) => (known === pageStarts ? [...known, latest] : known));
   }
-  return { topics, more, asking, goOn };
+  return { topics, more, asking: isLoading, goOn: loadMore };
 }
 
 /** The requested pages, as they are in the cache. */

@@ -3,14 +3,14 @@ import { useQuery } from "urql";
 import { addressOf } from "../app/router";
 import { Avatar } from "../ui/avatar";
 import { useWords } from "../ui/preferences";
-import { Failed, Loading } from "../ui/states";
+import { ErrorState, LoadingState } from "../ui/states";
 import { WhoReacted } from "./operations";
 
 export function WhoReactedList({ id }: { id: string }) {
   const { t } = useWords();
   const [{ data, error }] = useQuery({ query: WhoReacted, variables: { id }, requestPolicy: "network-only" });
-  if (error) return <Failed error={error} />;
-  if (!data) return <Loading rows={3} />;
+  if (error) return <ErrorState error={error} />;
+  if (!data) return <LoadingState rows={3} />;
   return (
     <ul className="thin-scroll flex max-h-[60vh] flex-col gap-4 overflow-y-auto">
       {data.message?.reactions.map(({ emoji, count, users }) => (

@@ -6,7 +6,7 @@ import { type FanOut, FanOutEvents, PostFanOut } from "./operations";
 
 export function FanOutProgress({ fanOut }: { fanOut: FanOut }) {
   const { t } = useWords();
-  const { state, total, delivered, failed } = useLive(fanOut);
+  const { state, total, delivered, failed } = useFanOut(fanOut);
   if (total === 0) return null;
   const done = delivered + failed;
   const text = t(state === "COMPLETED" ? "fanOut.done" : "fanOut.running", { delivered, total });
@@ -21,7 +21,7 @@ export function FanOutProgress({ fanOut }: { fanOut: FanOut }) {
   );
 }
 
-function useLive(first: FanOut): FanOut {
+function useFanOut(first: FanOut): FanOut {
   const { direct } = useApi();
   const [now, setNow] = useState(first);
   const { postId } = first;

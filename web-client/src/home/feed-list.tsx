@@ -5,7 +5,7 @@ import type { Feed } from "../timeline/feed";
 import type { Entry } from "../timeline/window";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
-import { Failed, Loading } from "../ui/states";
+import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 
 const LOAD_WITHIN_PX = 1200;
@@ -41,8 +41,8 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
       <div ref={scroller} onScroll={look} tabIndex={0} className="thin-scroll h-full overflow-y-auto">
         <div className={narrow ? "px-1.5 pb-4" : "mx-auto max-w-2xl px-3 pb-16 sm:px-6"}>
           <div ref={above}>{head}</div>
-          {state.phase === "loading" && <Loading />}
-          {state.phase === "failed" && <Failed error={state.error} again={() => feed.open(null)} />}
+          {state.phase === "loading" && <LoadingState />}
+          {state.phase === "failed" && <ErrorState error={state.error} retry={() => feed.open(null)} />}
           {state.phase === "ready" && items.length === 0 && empty}
           {state.phase === "ready" && (
             <Virtualizer

@@ -3,16 +3,16 @@ import type { ReactNode } from "react";
 import { useEffect } from "react";
 import { ask, useApi } from "../api/api";
 import { addressOf, type Place } from "../app/router";
-import { ago, dateOf } from "../i18n/times";
+import { dateOf, relativeTime } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty } from "../ui/states";
+import { EmptyState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { FeedList } from "./feed-list";
 import { FeedTabs } from "./feed-tabs";
 import { MarkNotificationsRead, type Notification, Notifications, ReactionsReceived } from "./operations";
-import { newest, unreadNow } from "./unread";
+import { newestNotification, unreadCount } from "./unread";
 import { useFeed } from "./use-feed";
 
 function Tabs() {
@@ -25,7 +25,7 @@ export function NotificationsPage() {
   const feed = useFeed<Notification>(
     async (latest, inclusive) => (await ask(direct, Notifications, { latest, inclusive })).page,
   );
-  const arrived = useValue(newest);
+  const arrived = useValue(newestNotification);
   const last = useValue(feed.state).window.items.at(-1)?.timestamp;
   useEffect(() => {
     if (arrived) feed.put(arrived);
@@ -33,7 +33,7 @@ export function NotificationsPage() {
   useEffect(() => {
     if (!last) return;
     ask(direct, MarkNotificationsRead, { timestamp: last }).then(
-      ({ markNotificationsRead: left }) => unreadNow.set(left),
+      ({ markNotificationsRead: left }) => unreadCount.set(left),
       () => {}, // The next read moves the mark.
     );
   }, [direct, last]);
@@ -41,7 +41,7 @@ export function NotificationsPage() {
     <FeedList
       feed={feed}
       head={<Tabs />}
-      empty={<Empty icon="bell" title={t("notifications.none")} hint={t("notifications.noneHint")} />}
+      empty={<EmptyState icon="bell" title={t("notifications.none")} hint={t("notifications.noneHint")} />}
     >
       {(item) => <NotificationRow key={item.id} item={item} />}
     </FeedList>
@@ -53,13 +53,13 @@ function NotificationRow({ item }: { item: Notification }) {
   const { actor, message, post, kind } = item;
   const text = t(`notification.${kind}`, { name: actor?.name ?? "" });
   return (
-    <Row to={placeOf(item)} at={item.timestamp} title={text} said={message?.text ?? post?.text}>
+    <Row to={notificationPlace(item)} at={item.timestamp} title={text} said={message?.text ?? post?.text}>
       {actor ? <Avatar user={actor} /> : <Icon name="bell" className="size-9 text-quiet" />}
     </Row>
   );
 }
 
-function placeOf({ message, actor, publication }: Notification): Place {
+function notificationPlace({ message, actor, publication }: Notification): Place {
   if (publication) return { name: "publishing", view: null, day: null, post: publication.scheduledPostId };
   if (message) return { name: "topic", id: message.topicId, at: message.timestamp };
   return actor ? { name: "person", id: actor.id } : { name: "home" };
@@ -83,7 +83,7 @@ function Row({ to, at, title, said, children }: RowProps) {
         {said && <span className="line-clamp-2 text-sm text-quiet">{said}</span>}
       </span>
       <time className="shrink-0 text-sm text-quiet" dateTime={dateOf(at).toISOString()}>
-        {ago(language, dateOf(at), new Date())}
+        {relativeTime(language, dateOf(at), new Date())}
       </time>
     </a>
   );
@@ -100,7 +100,7 @@ export function ReactionsPage() {
     <FeedList
       feed={feed}
       head={<Tabs />}
-      empty={<Empty icon="smile" title={t("reactions.none")} hint={t("reactions.noneHint")} />}
+      empty={<EmptyState icon="smile" title={t("reactions.none")} hint={t("reactions.noneHint")} />}
     >
       {({ id, timestamp, emoji, user, message }) => (
         <Row

@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from "react";
 import { ask, listen, useApi } from "../api/api";
 import { addressOf, usePlace } from "../app/router";
 import { useViewer } from "../session/viewer";
-import { withItem, without } from "../timeline/window";
+import { withItem, withoutItem } from "../timeline/window";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { Empty } from "../ui/states";
+import { EmptyState } from "../ui/states";
 import { notify } from "../ui/toasts";
 import { FeedList } from "./feed-list";
 import { FeedTabs } from "./feed-tabs";
@@ -37,7 +37,7 @@ export function HomePage() {
           void feed.open(null);
         } else if (event.__typename === "PostRemoved") {
           setArrived((posts) => posts.filter(({ id }) => id !== event.postId));
-          feed.apply((window) => without(window, event.postId));
+          feed.apply((window) => withoutItem(window, event.postId));
         } else {
           const { post } = event;
           const known = feed.state.get().window.items.some(({ id }) => id === post.id);
@@ -76,15 +76,19 @@ export function HomePage() {
       pill={pill}
       head={head}
       empty={
-        <Empty icon="home" title={t("feed.empty")} hint={t("feed.emptyHint")}>
+        <EmptyState icon="home" title={t("feed.empty")} hint={t("feed.emptyHint")}>
           <a href={addressOf({ name: "everyone" })} className="text-accent underline">
             {t("everyone")}
           </a>
-        </Empty>
+        </EmptyState>
       }
     >
       {(post) => (
-        <PostCard key={post.id} post={post} onDeleted={(id) => feed.apply((window) => without(window, id))} />
+        <PostCard
+          key={post.id}
+          post={post}
+          onDeleted={(id) => feed.apply((window) => withoutItem(window, id))}
+        />
       )}
     </FeedList>
   );
@@ -95,7 +99,7 @@ function Tabs() {
   return <FeedTabs title={place.name === "everyone" ? "everyone" : "home"} names={["home", "everyone"]} />;
 }
 
-export function Everyone() {
+export function EveryonePage() {
   const { t } = useWords();
   const { direct } = useApi();
   const feed = useFeed<Post>(
@@ -105,10 +109,14 @@ export function Everyone() {
     <FeedList
       feed={feed}
       head={<Tabs />}
-      empty={<Empty icon="people" title={t("feed.nobody")} hint={t("feed.nobodyHint")} />}
+      empty={<EmptyState icon="people" title={t("feed.nobody")} hint={t("feed.nobodyHint")} />}
     >
       {(post) => (
-        <PostCard key={post.id} post={post} onDeleted={(id) => feed.apply((window) => without(window, id))} />
+        <PostCard
+          key={post.id}
+          post={post}
+          onDeleted={(id) => feed.apply((window) => withoutItem(window, id))}
+        />
       )}
     </FeedList>
   );
@@ -124,10 +132,14 @@ export function HashtagPage({ tag }: { tag: string }) {
     <FeedList
       feed={feed}
       head={<h1 className="py-5 text-xl font-semibold">#{tag}</h1>}
-      empty={<Empty icon="search" title={t("feed.noTag", { tag })} hint={t("feed.noTagHint")} />}
+      empty={<EmptyState icon="search" title={t("feed.noTag", { tag })} hint={t("feed.noTagHint")} />}
     >
       {(post) => (
-        <PostCard key={post.id} post={post} onDeleted={(id) => feed.apply((window) => without(window, id))} />
+        <PostCard
+          key={post.id}
+          post={post}
+          onDeleted={(id) => feed.apply((window) => withoutItem(window, id))}
+        />
       )}
     </FeedList>
   );

@@ -3,14 +3,14 @@ import { useState } from "react";
 import { useMutation } from "urql";
 import { addressOf } from "../app/router";
 import { Confirm } from "../chat/confirm";
-import { ago, dateOf, full } from "../i18n/times";
+import { dateAndTime, dateOf, relativeTime } from "../i18n/times";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { IconButton } from "../ui/button";
 import { LinkPreviewCard } from "../ui/link-preview";
 import { useWords } from "../ui/preferences";
+import { RichText } from "../ui/rich-text";
 import { notifyFailure } from "../ui/toasts";
-import { Written } from "../ui/written";
 import { FanOutProgress } from "./fan-out";
 import { DeletePost, type Post } from "./operations";
 
@@ -22,7 +22,7 @@ export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: stri
   const mayDelete = author.id === viewer.id || viewer.roles.includes("ADMIN");
   return (
     <article
-      aria-label={t("post.by", { name: author.name, time: full(language, at) })}
+      aria-label={t("post.by", { name: author.name, time: dateAndTime(language, at) })}
       data-post={post.id}
       className="group flex gap-3 border-b border-line py-4"
     >
@@ -38,16 +38,16 @@ export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: stri
           <span className="truncate text-sm text-quiet">@{author.handle}</span>
           <time
             dateTime={at.toISOString()}
-            title={full(language, at)}
+            title={dateAndTime(language, at)}
             className="shrink-0 text-sm text-quiet"
           >
-            {ago(language, at, new Date())}
+            {relativeTime(language, at, new Date())}
           </time>
           <span className="grow" />
           {mayDelete && <DeleteButton id={post.id} onDeleted={onDeleted} />}
         </div>
         <p className="whitespace-pre-wrap">
-          <Written text={post.text} mentions={post.mentions} />
+          <RichText text={post.text} mentions={post.mentions} />
         </p>
         {post.mediaUrls.length > 0 && <Media urls={post.mediaUrls} />}
         {post.linkPreview && <LinkPreviewCard preview={post.linkPreview} />}

@@ -1,7 +1,7 @@
 /** The post field: text with mentions and hashtags, and image URLs. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
-import { mayPassLater } from "../api/failure";
+import { isRetryable } from "../api/failure";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button, IconButton } from "../ui/button";
@@ -41,7 +41,7 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
       setMedia(null);
     } catch (error) {
       notifyFailure(error);
-      if (mayPassLater(error)) notify(t("post.kept"));
+      if (isRetryable(error)) notify(t("post.kept"));
     }
     setBusy(false);
   }

@@ -5,11 +5,11 @@ import { ask, useApi } from "../api/api";
 import type { ResultOf } from "../api/graphql";
 import { Confirm } from "../chat/confirm";
 import { useViewer } from "../session/viewer";
-import { without } from "../timeline/window";
+import { withoutItem } from "../timeline/window";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
-import { Empty, Failed, Loading } from "../ui/states";
+import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { notifyFailure } from "../ui/toasts";
 import { FeedList } from "./feed-list";
 import { Block, Follow, type Post, PostsOf, Profile, Unblock, Unfollow } from "./operations";
@@ -29,15 +29,15 @@ export function ProfilePage({ id }: { id: string }) {
   const feed = useFeed<Post>(
     async (latest, inclusive) => (await ask(direct, PostsOf, { authorId: id, latest, inclusive })).page,
   );
-  if (error && !data?.user) return <Failed error={error} again={again} />;
+  if (error && !data?.user) return <ErrorState error={error} retry={again} />;
   const user = data?.user;
-  if (!user) return <Loading />;
+  if (!user) return <LoadingState />;
   return (
     <FeedList
       feed={feed}
-      head={<Head user={user} onChanged={() => feed.open(null)} />}
+      head={<ProfileHeader user={user} onChanged={() => feed.open(null)} />}
       empty={
-        <Empty
+        <EmptyState
           icon={user.blocked ? "close" : "edit"}
           title={t(user.blocked ? "profile.blockedTitle" : "profile.noPosts")}
           hint={t(user.blocked ? "profile.blockedHint" : "profile.noPostsHint", { name: user.name })}
@@ -48,14 +48,14 @@ export function ProfilePage({ id }: { id: string }) {
         <PostCard
           key={post.id}
           post={post}
-          onDeleted={(gone) => feed.apply((window) => without(window, gone))}
+          onDeleted={(gone) => feed.apply((window) => withoutItem(window, gone))}
         />
       )}
     </FeedList>
   );
 }
 
-function Head({ user, onChanged }: { user: Person; onChanged: () => void }) {
+function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => void }) {
   const { t } = useWords();
   const viewer = useViewer();
   return (

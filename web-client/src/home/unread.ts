@@ -6,22 +6,22 @@ import { createValue, useValue } from "../ui/value";
 import { type Notification, NotificationEvents, UnreadNotifications } from "./operations";
 
 /** The newest notification that arrived as an event. */
-export const newest = createValue<Notification | null>(null);
+export const newestNotification = createValue<Notification | null>(null);
 /** The server's count after the mark was moved; null to query again. */
-export const unreadNow = createValue<number | null>(null);
+export const unreadCount = createValue<number | null>(null);
 
 export function useUnreadNotifications(): number {
   const { direct } = useApi();
-  const [{ data }, again] = useQuery({ query: UnreadNotifications, requestPolicy: "cache-and-network" });
-  const serverCount = useValue(unreadNow);
+  const [{ data }, refetch] = useQuery({ query: UnreadNotifications, requestPolicy: "cache-and-network" });
+  const serverCount = useValue(unreadCount);
   useEffect(() => {
-    newest.set(null);
-    unreadNow.set(null);
+    newestNotification.set(null);
+    unreadCount.set(null);
     return listen(direct, NotificationEvents, {}, ({ notificationEvents: event }) => {
-      if (event.__typename === "NotificationArrived") newest.set(event.notification);
-      unreadNow.set(null);
-      again({ requestPolicy: "network-only" });
+      if (event.__typename === "NotificationArrived") newestNotification.set(event.notification);
+      unreadCount.set(null);
+      refetch({ requestPolicy: "network-only" });
     });
-  }, [direct, again]);
+  }, [direct, refetch]);
   return serverCount ?? data?.unreadNotificationCount ?? 0;
 }

@@ -3,10 +3,10 @@ import { useEffect, useState } from "react";
 import { createFeed, type Feed, type Page } from "../timeline/feed";
 import type { Entry } from "../timeline/window";
 
-type Ask<Item extends Entry> = (latest: string, inclusive: boolean) => Promise<Page<Item>>;
+type LoadPage<Item extends Entry> = (latest: string, inclusive: boolean) => Promise<Page<Item>>;
 
 /** `ask` is read once, when the component mounts; change the key to change it. */
-export function useFeed<Item extends Entry>(ask: Ask<Item>, begin = true): Feed<Item> {
+export function useFeed<Item extends Entry>(ask: LoadPage<Item>, begin = true): Feed<Item> {
   const [feed] = useState(() => {
     const unused = () => Promise.reject(new Error("This window only grows older."));
     const newest = () => ask("now", true);

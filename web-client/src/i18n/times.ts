@@ -18,25 +18,25 @@ export function dateOf(timestamp: string): Date {
   return new Date(Number(timestamp) * 1000);
 }
 
-export function clock(language: Language, date: Date): string {
+export function timeOfDay(language: Language, date: Date): string {
   return format(language, { hour: "numeric", minute: "2-digit" }).format(date);
 }
 
-export function full(language: Language, date: Date): string {
+export function dateAndTime(language: Language, date: Date): string {
   return format(language, { dateStyle: "long", timeStyle: "short" }).format(date);
 }
 
-export function day(language: Language, date: Date, now: Date): string {
+export function dayLabel(language: Language, date: Date, now: Date): string {
   const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
   return format(language, { year, weekday: "short", month: "long", day: "numeric" }).format(date);
 }
 
-export function sameDay(a: Date, b: Date): boolean {
+export function isSameDay(a: Date, b: Date): boolean {
   return a.toDateString() === b.toDateString();
 }
 
 /** A label of a time axis of that length: to the second, to the minute, or with the day. */
-export function moment(language: Language, date: Date, span_ms: number): string {
+export function axisTime(language: Language, date: Date, span_ms: number): string {
   if (span_ms > DAY_MS)
     return format(language, { month: "short", day: "numeric", hour: "numeric" }).format(date);
   const second = span_ms < 5 * MINUTE_MS ? ("2-digit" as const) : undefined;
@@ -44,13 +44,13 @@ export function moment(language: Language, date: Date, span_ms: number): string 
 }
 
 /** The time for an instant of today, with the date for other days. */
-export function soon(language: Language, date: Date, now: Date): string {
-  if (sameDay(date, now)) return clock(language, date);
+export function timeOrDate(language: Language, date: Date, now: Date): string {
+  if (isSameDay(date, now)) return timeOfDay(language, date);
   return format(language, { dateStyle: "medium", timeStyle: "short" }).format(date);
 }
 
 /** "5 min. ago" within a day, else the date. */
-export function ago(language: Language, date: Date, now: Date): string {
+export function relativeTime(language: Language, date: Date, now: Date): string {
   const age_ms = now.getTime() - date.getTime();
   const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
   if (age_ms < MINUTE_MS) return relative.format(0, "minute");

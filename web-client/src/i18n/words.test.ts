@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ago } from "./times";
-import { DICTIONARIES, say, type Text, type Word } from "./words";
+import { relativeTime } from "./times";
+import { DICTIONARIES, type Text, translate, type Word } from "./words";
 
 const forms = (text: Text) => (typeof text === "string" ? [text] : Object.values(text));
 const values = (text: Text) =>
@@ -18,19 +18,19 @@ test("both languages have the same words with the same values", () => {
 });
 
 test("a count chooses the plural form, where the language has one", () => {
-  expect(say("en", "members", { count: 1 })).toBe("1 member");
-  expect(say("en", "members", { count: 0 })).toBe("0 members");
-  expect(say("ja", "members", { count: 1 })).toBe("メンバー 1 人");
+  expect(translate("en", "members", { count: 1 })).toBe("1 member");
+  expect(translate("en", "members", { count: 0 })).toBe("0 members");
+  expect(translate("ja", "members", { count: 1 })).toBe("メンバー 1 人");
 });
 
 test("numbers are formatted for the language, texts are inserted unchanged", () => {
-  expect(say("en", "members", { count: 12000 })).toBe("12,000 members");
-  expect(say("en", "post.delete")).toBe("Delete post");
-  expect(say("en", "reaction.by", { name: "$& {name}" })).toBe("by $& {name}");
+  expect(translate("en", "members", { count: 12000 })).toBe("12,000 members");
+  expect(translate("en", "post.delete")).toBe("Delete post");
+  expect(translate("en", "reaction.by", { name: "$& {name}" })).toBe("by $& {name}");
 });
 
 test("a recent time is shown by its age", () => {
   const now = new Date("2026-11-21T12:00:00Z");
-  expect(ago("en", new Date("2026-11-21T11:55:00Z"), now)).toBe("5 min. ago");
-  expect(ago("en", new Date("2026-10-01T11:55:00Z"), now)).toBe("Oct 1");
+  expect(relativeTime("en", new Date("2026-11-21T11:55:00Z"), now)).toBe("5 min. ago");
+  expect(relativeTime("en", new Date("2026-10-01T11:55:00Z"), now)).toBe("Oct 1");
 });

@@ -12,7 +12,11 @@ export const DICTIONARIES: Record<Language, Record<Word, Text>> = { en, ja };
 const PLURALS = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
 
 /** Returns a message; `{name}` is replaced by the value of that name, with numbers formatted for the language. */
-export function say(language: Language, word: Word, values: Record<string, string | number> = {}): string {
+export function translate(
+  language: Language,
+  word: Word,
+  values: Record<string, string | number> = {},
+): string {
   const text = DICTIONARIES[language][word];
   const chosen = typeof text === "string" ? text : text[formOf(language, values.count)];
   return chosen.replace(/\{(\w+)\}/g, (all, name) => {

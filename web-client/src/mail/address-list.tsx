@@ -1,16 +1,16 @@
 /** Looks up to 1,000 addresses: whether each can get mail, and why. Sendable addresses can be copied. */
 import { type FormEvent, useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf, wordOf } from "../api/failure";
+import { failureWord, rejectionText } from "../api/failure";
 import type { Word } from "../i18n/words";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { Labelled } from "../ui/labelled";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
-import { Empty } from "../ui/states";
+import { EmptyState } from "../ui/states";
 import { notify } from "../ui/toasts";
 import { AddressRow } from "./address-row";
-import { ASKED_MAX, addressesIn } from "./addresses";
+import { addressesIn, LOOKUP_MAX } from "./addresses";
 import { AddressBook, type AddressStanding } from "./operations";
 
 export function Addresses() {
@@ -24,13 +24,13 @@ export function Addresses() {
 
   async function look(event: FormEvent) {
     event.preventDefault();
-    if (addresses.length === 0 || addresses.length > ASKED_MAX) return;
+    if (addresses.length === 0 || addresses.length > LOOKUP_MAX) return;
     setBusy(true);
     try {
       setStandings((await ask(direct, AddressBook, { addresses })).addressBook);
       setRefusal(null);
     } catch (error) {
-      setRefusal(refusalOf(error) ?? t(wordOf(error)));
+      setRefusal(rejectionText(error) ?? t(failureWord(error)));
     }
     setBusy(false);
   }
@@ -43,7 +43,7 @@ export function Addresses() {
   return (
     <>
       <form onSubmit={look} className="flex flex-col gap-3">
-        <Labelled label={t("mail.paste")} hint={t("mail.pasteHint")}>
+        <LabelledField label={t("mail.paste")} hint={t("mail.pasteHint")}>
           {(props) => (
             <textarea
               {...props}
@@ -55,19 +55,19 @@ export function Addresses() {
               onChange={(event) => setText(event.target.value)}
             />
           )}
-        </Labelled>
+        </LabelledField>
         <div className="flex items-center justify-end gap-3">
           <span
-            className={`text-sm tabular-nums ${addresses.length > ASKED_MAX ? "text-bad" : "text-quiet"}`}
+            className={`text-sm tabular-nums ${addresses.length > LOOKUP_MAX ? "text-bad" : "text-quiet"}`}
           >
-            {addresses.length > ASKED_MAX
+            {addresses.length > LOOKUP_MAX
               ? t("mail.tooMany", { count: addresses.length })
               : addresses.length > 0 && t("mail.count", { count: addresses.length })}
           </span>
           <Button
             type="submit"
             kind="main"
-            disabled={busy || addresses.length === 0 || addresses.length > ASKED_MAX}
+            disabled={busy || addresses.length === 0 || addresses.length > LOOKUP_MAX}
           >
             <Icon name="search" className="size-4" />
             {t("mail.look")}
@@ -82,7 +82,7 @@ export function Addresses() {
       {standings ? (
         <Standings standings={standings} replace={replace} />
       ) : (
-        <Empty icon="mail" title={t("mail.none")} hint={t("mail.noneHint")} />
+        <EmptyState icon="mail" title={t("mail.none")} hint={t("mail.noneHint")} />
       )}
     </>
   );

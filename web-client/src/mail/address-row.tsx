@@ -1,15 +1,15 @@
 /** One address: its verdict, counters, and the unblock action. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf } from "../api/failure";
-import { ago } from "../i18n/times";
-import { mayOperate } from "../session/rights";
+import { rejectionText } from "../api/failure";
+import { relativeTime } from "../i18n/times";
+import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { AddressBook, type AddressStanding, type Rule, SetDomainBlocked, UnblockAddress } from "./operations";
-import { Reason } from "./reason";
+import { ReasonDialog } from "./reason-dialog";
 import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 interface Props {
@@ -51,7 +51,7 @@ export function AddressRow(props: Props) {
         <div className="flex flex-wrap items-center gap-x-4 text-sm text-quiet sm:col-span-2">
           <Counters {...standing} />
           {lastEventAt && (
-            <time dateTime={lastEventAt}>{ago(language, new Date(lastEventAt), new Date())}</time>
+            <time dateTime={lastEventAt}>{relativeTime(language, new Date(lastEventAt), new Date())}</time>
           )}
         </div>
       )}
@@ -82,7 +82,7 @@ function Unblock({ standing, replace, inDomain }: Props) {
       }
       notify(t("mail.unblocked", { name: byDomain ?? address }));
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = rejectionText(error);
       if (refusal) notify(refusal);
       else notifyFailure(error);
     }
@@ -105,7 +105,7 @@ function Unblock({ standing, replace, inDomain }: Props) {
         {t(words.title)}
       </Button>
       {asking && (
-        <Reason
+        <ReasonDialog
           title={t(words.title)}
           text={t(words.text, { name: byDomain ?? address })}
           action={t(words.title)}

@@ -1,6 +1,6 @@
 /** Parses pasted lists of addresses or domains. Validation is the server's. */
 
-export const ASKED_MAX = 1000;
+export const LOOKUP_MAX = 1000;
 
 /**
  * Returns the distinct addresses of a text: `Ann <ann@example.org>`, one per line, or separated by commas or

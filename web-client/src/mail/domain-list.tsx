@@ -1,20 +1,20 @@
 /** Domains: their delivery record, and blocking or allowing them manually. */
 import { type FormEvent, useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf, wordOf } from "../api/failure";
+import { failureWord, rejectionText } from "../api/failure";
 import { addressOf } from "../app/router";
-import { mayOperate } from "../session/rights";
+import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { Labelled } from "../ui/labelled";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
-import { Empty } from "../ui/states";
+import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
-import { ASKED_MAX, domainsIn } from "./addresses";
+import { domainsIn, LOOKUP_MAX } from "./addresses";
 import { type DomainStanding, DomainStandings, SetDomainBlocked } from "./operations";
 import { chosenDomain } from "./rates";
-import { Reason } from "./reason";
+import { ReasonDialog } from "./reason-dialog";
 import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 export function Domains() {
@@ -24,7 +24,7 @@ export function Domains() {
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<string | null>(null);
   const [standings, setStandings] = useState<readonly DomainStanding[] | null>(null);
-  const domains = domainsIn(text).slice(0, ASKED_MAX);
+  const domains = domainsIn(text).slice(0, LOOKUP_MAX);
 
   async function look(event: FormEvent) {
     event.preventDefault();
@@ -34,7 +34,7 @@ export function Domains() {
       setStandings((await ask(direct, DomainStandings, { domains })).domainStandings);
       setRefusal(null);
     } catch (error) {
-      setRefusal(refusalOf(error) ?? t(wordOf(error)));
+      setRefusal(rejectionText(error) ?? t(failureWord(error)));
     }
     setBusy(false);
   }
@@ -42,7 +42,7 @@ export function Domains() {
   return (
     <>
       <form onSubmit={look} className="flex flex-wrap items-end gap-3">
-        <Labelled label={t("mail.domainsLabel")} hint={t("mail.domainsHint")} className="grow basis-72">
+        <LabelledField label={t("mail.domainsLabel")} hint={t("mail.domainsHint")} className="grow basis-72">
           {(props) => (
             <input
               {...props}
@@ -54,7 +54,7 @@ export function Domains() {
               onChange={(event) => setText(event.target.value)}
             />
           )}
-        </Labelled>
+        </LabelledField>
         <Button type="submit" kind="main" disabled={busy || domains.length === 0}>
           <Icon name="search" className="size-4" />
           {t("mail.look")}
@@ -66,7 +66,7 @@ export function Domains() {
         </p>
       )}
       {standings === null ? (
-        <Empty icon="mail" title={t("mail.domainsNone")} hint={t("mail.domainsNoneHint")} />
+        <EmptyState icon="mail" title={t("mail.domainsNone")} hint={t("mail.domainsNoneHint")} />
       ) : (
         <ul className="mt-6">
           {standings.map((standing, place) => (
@@ -97,7 +97,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
         <VerdictBadge {...standing} />
       </div>
       <div className="max-sm:order-last sm:row-span-2 sm:self-center">
-        {may && <ByHand standing={standing} put={put} />}
+        {may && <ManualSetting standing={standing} put={put} />}
       </div>
       <VerdictDetail
         verdict={verdict}
@@ -121,7 +121,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
 }
 
 /** Manual settings: true blocks, false allows, null returns to the automatic rule. */
-function ByHand({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
+function ManualSetting({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
   const { t } = useWords();
   const { direct } = useApi();
   const [wanted, setWanted] = useState<boolean | null | undefined>(undefined);
@@ -146,7 +146,7 @@ function ByHand({ standing, put }: { standing: DomainStanding; put: (now: Domain
         {t(blocked ? "mail.allowDomain" : "mail.blockDomain")}
       </Button>
       {wanted !== undefined && (
-        <Reason
+        <ReasonDialog
           title={t(word)}
           text={t(`${word}Ask`, { name: domain })}
           action={t(word)}

@@ -1,6 +1,6 @@
 /** A bar per day: its bounce rate, and the line above which a sender's reputation suffers. */
 import { useRef } from "react";
-import { ticks, useWidth } from "../ui/chart";
+import { useWidth, valueTicks } from "../ui/chart";
 import { useWords } from "../ui/preferences";
 import type { DayRate } from "./operations";
 
@@ -19,7 +19,7 @@ export function RateChart({ days }: { days: readonly DayRate[] }) {
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
   const date = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", timeZone: "UTC" });
   const most = Math.max(...days.map(({ rate }) => rate));
-  const steps = ticks(Math.max(most, ALARM_RATE * 1.5));
+  const steps = valueTicks(Math.max(most, ALARM_RATE * 1.5));
   const top = steps.at(-1) ?? 1;
   const slot_px = (width_px - LEFT_PX) / days.length;
   const bar_px = Math.max(2, Math.min(28, slot_px * 0.7));

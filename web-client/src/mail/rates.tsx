@@ -1,10 +1,10 @@
 /** Bounce rates by day, of all domains or of one, with the recommended maximum. */
 import { useEffect, useState } from "react";
 import { ask, useApi } from "../api/api";
-import { refusalOf, wordOf } from "../api/failure";
-import { Labelled } from "../ui/labelled";
+import { failureWord, rejectionText } from "../api/failure";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
-import { Empty, Loading } from "../ui/states";
+import { EmptyState, LoadingState } from "../ui/states";
 import { createValue, useValue } from "../ui/value";
 import { BounceRates, type DayRate } from "./operations";
 import { ALARM_RATE, RateChart } from "./rate-chart";
@@ -27,7 +27,7 @@ export function Rates() {
   return (
     <>
       <div className="flex flex-wrap items-end gap-3">
-        <Labelled label={t("mail.ratesOf")} className="grow basis-60">
+        <LabelledField label={t("mail.ratesOf")} className="grow basis-60">
           {(props) => (
             <input
               {...props}
@@ -40,7 +40,7 @@ export function Rates() {
               onChange={(event) => chosenDomain.set(event.target.value)}
             />
           )}
-        </Labelled>
+        </LabelledField>
         <fieldset className="flex gap-1" aria-label={t("mail.span")}>
           {SPANS_DAYS.map((days) => (
             <button
@@ -60,8 +60,10 @@ export function Rates() {
           {refusal}
         </p>
       )}
-      {!days && !refusal && <Loading rows={4} />}
-      {days && sent === 0 && <Empty icon="mail" title={t("mail.ratesNone")} hint={t("mail.ratesNoneHint")} />}
+      {!days && !refusal && <LoadingState rows={4} />}
+      {days && sent === 0 && (
+        <EmptyState icon="mail" title={t("mail.ratesNone")} hint={t("mail.ratesNoneHint")} />
+      )}
       {days && sent > 0 && (
         <section className="mt-6" aria-label={t("mail.rates")}>
           <p className="mb-4 flex flex-wrap items-baseline gap-x-3">
@@ -102,7 +104,7 @@ function useRates(
             setDays(bounceRates);
             setRefusal(null);
           },
-          (error) => wanted && setRefusal(refusalOf(error) ?? t(wordOf(error))),
+          (error) => wanted && setRefusal(rejectionText(error) ?? t(failureWord(error))),
         );
       },
       domain ? PAUSE_MS : 0,

@@ -1,9 +1,9 @@
 /** The mail screens: addresses, domains and bounce rates. */
 import { addressOf, type MailPlace } from "../app/router";
-import { mayReadMail } from "../session/rights";
+import { mayReadMail } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { useWords } from "../ui/preferences";
-import { Empty } from "../ui/states";
+import { EmptyState } from "../ui/states";
 import { Tab } from "../ui/tabs";
 import { Addresses } from "./address-list";
 import { Domains } from "./domain-list";
@@ -28,7 +28,7 @@ export function MailScreen({ place }: { place: MailPlace }) {
           <Contents name={place.name} />
         </div>
       ) : (
-        <Empty icon="mail" title={t("mail.forbidden")} hint={t("mail.forbiddenHint")} />
+        <EmptyState icon="mail" title={t("mail.forbidden")} hint={t("mail.forbiddenHint")} />
       )}
     </div>
   );

@@ -2,14 +2,14 @@
 import { type ReactNode, useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { Confirm } from "../chat/confirm";
-import { day } from "../i18n/times";
+import { dayLabel } from "../i18n/times";
 import { Button, IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useWords } from "../ui/preferences";
-import { Failed, Loading } from "../ui/states";
+import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
+import { FormError, useSubmission } from "./form-error";
 import { type Account, Accounts, ConnectAccount, DisconnectAccount, type Network } from "./operations";
-import { Refused, useAttempt } from "./refused";
 
 const NETWORKS: readonly Network[] = ["SANDBOX", "MASTODON", "BLUESKY", "X", "INSTAGRAM", "WEBHOOK"];
 const MOODS = ["ok", "fail", "lose", "slow"] as const;
@@ -21,8 +21,8 @@ export function AccountsDialog({ onClose }: { onClose: () => void }) {
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null);
   return (
     <Dialog title={t("publishing.accounts")} onClose={onClose}>
-      {error && !data && <Failed error={error} again={look} />}
-      {!error && !data && <Loading rows={2} />}
+      {error && !data && <ErrorState error={error} retry={look} />}
+      {!error && !data && <LoadingState rows={2} />}
       {connected && (
         <div className="flex flex-col gap-5">
           {connected.length === 0 && <p className="text-quiet">{t("publishing.noAccounts")}</p>}
@@ -55,7 +55,7 @@ function AccountRow({ account, again }: { account: Account; again: () => void })
         <span className="block truncate font-medium">{account.name}</span>
         <span className="block truncate text-sm text-quiet">
           {t(`publishing.network.${account.network}`)} ·{" "}
-          {day(language, new Date(account.connectedAt), new Date())}
+          {dayLabel(language, new Date(account.connectedAt), new Date())}
         </span>
       </span>
       <IconButton
@@ -77,7 +77,7 @@ function AccountRow({ account, again }: { account: Account; again: () => void })
 
 function Connect({ again }: { again: () => void }) {
   const { t } = useWords();
-  const attempt = useAttempt();
+  const attempt = useSubmission();
   const [, connect] = useMutation(ConnectAccount);
   const [network, setNetwork] = useState<Network>("SANDBOX");
   const [name, setName] = useState("");
@@ -118,7 +118,7 @@ function Connect({ again }: { again: () => void }) {
       }}
     >
       <h3 className="font-semibold">{t("publishing.connect")}</h3>
-      <Labelled text={t("publishing.network")}>
+      <FormField text={t("publishing.network")}>
         <select className="field" value={network} onChange={(event) => choose(event.target.value as Network)}>
           {NETWORKS.map((each) => (
             <option key={each} value={each}>
@@ -126,9 +126,9 @@ function Connect({ again }: { again: () => void }) {
             </option>
           ))}
         </select>
-      </Labelled>
+      </FormField>
       {sandbox && <p className="text-sm text-quiet">{t("publishing.sandboxHint")}</p>}
-      <Labelled text={t("publishing.accountName")}>
+      <FormField text={t("publishing.accountName")}>
         <input
           className="field"
           required
@@ -136,9 +136,9 @@ function Connect({ again }: { again: () => void }) {
           value={name}
           onChange={(event) => setName(event.target.value)}
         />
-      </Labelled>
+      </FormField>
       {sandbox ? (
-        <Labelled text={t("publishing.mood")}>
+        <FormField text={t("publishing.mood")}>
           <select
             className="field"
             value={credentials}
@@ -150,10 +150,10 @@ function Connect({ again }: { again: () => void }) {
               </option>
             ))}
           </select>
-        </Labelled>
+        </FormField>
       ) : (
         <>
-          <Labelled text={t("publishing.credentials")} hint={t(`publishing.credentials.${network}`)}>
+          <FormField text={t("publishing.credentials")} hint={t(`publishing.credentials.${network}`)}>
             <input
               className="field font-mono text-sm"
               type="password"
@@ -162,8 +162,8 @@ function Connect({ again }: { again: () => void }) {
               value={credentials}
               onChange={(event) => setCredentials(event.target.value)}
             />
-          </Labelled>
-          <Labelled text={t("publishing.baseUrl")} hint={t("publishing.baseUrlHint")}>
+          </FormField>
+          <FormField text={t("publishing.baseUrl")} hint={t("publishing.baseUrlHint")}>
             <input
               className="field text-sm"
               type="url"
@@ -172,10 +172,10 @@ function Connect({ again }: { again: () => void }) {
               value={baseUrl}
               onChange={(event) => setBaseUrl(event.target.value)}
             />
-          </Labelled>
+          </FormField>
         </>
       )}
-      <Refused {...attempt} />
+      <FormError {...attempt} />
       <Button type="submit" kind="main" disabled={attempt.busy || !name.trim()} className="self-end">
         {t("publishing.connectDo")}
       </Button>
@@ -189,7 +189,7 @@ interface LabelledProps {
   children: ReactNode;
 }
 
-function Labelled({ text, hint, children }: LabelledProps) {
+function FormField({ text, hint, children }: LabelledProps) {
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the field is its child.
     <label className="flex flex-col gap-1">

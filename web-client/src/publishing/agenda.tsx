@@ -2,14 +2,14 @@
 import { useWords } from "../ui/preferences";
 import type { ChipActions } from "./chip";
 import { clockIn, dayText } from "./local-times";
-import type { Scheduled } from "./operations";
-import { StateBadge } from "./standing";
+import type { ScheduledPost } from "./operations";
+import { StateBadge } from "./state-badge";
 import { targetText } from "./targets";
 
 interface Props {
   days: readonly string[];
   today: string;
-  slots: ReadonlyMap<string, readonly Scheduled[]>;
+  slots: ReadonlyMap<string, readonly ScheduledPost[]>;
   actions: ChipActions;
 }
 
@@ -32,7 +32,7 @@ export function Agenda({ days, today, slots, actions }: Props) {
   );
 }
 
-export function PostList({ posts, actions }: { posts: readonly Scheduled[]; actions: ChipActions }) {
+export function PostList({ posts, actions }: { posts: readonly ScheduledPost[]; actions: ChipActions }) {
   return (
     <ul className="flex flex-col gap-2">
       {posts.map((post) => (
@@ -44,7 +44,7 @@ export function PostList({ posts, actions }: { posts: readonly Scheduled[]; acti
   );
 }
 
-function Row({ post, actions }: { post: Scheduled; actions: ChipActions }) {
+function Row({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
   const { t, language } = useWords();
   const targets = post.publications.map(({ target }) => targetText(target, t)).join(", ");
   return (

@@ -4,20 +4,20 @@ import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import type { Drag } from "./drag";
 import { clockIn } from "./local-times";
-import type { Scheduled } from "./operations";
-import { looksOf } from "./standing";
+import type { ScheduledPost } from "./operations";
+import { stateStyle } from "./state-badge";
 
 export interface ChipActions {
   zone: string;
   drag: Drag;
-  open: (post: Scheduled) => void;
-  move: (post: Scheduled) => void;
-  mayMove: (post: Scheduled) => boolean;
+  open: (post: ScheduledPost) => void;
+  move: (post: ScheduledPost) => void;
+  mayMove: (post: ScheduledPost) => boolean;
 }
 
-export function Chip({ post, actions }: { post: Scheduled; actions: ChipActions }) {
+export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
   const { t, language } = useWords();
-  const { icon, className } = looksOf(post.state);
+  const { icon, className } = stateStyle(post.state);
   const time = clockIn(language, actions.zone, new Date(post.dueAt));
   const text = post.text || t("publishing.onlyMedia");
   const movable = actions.mayMove(post);
@@ -42,7 +42,7 @@ export function Chip({ post, actions }: { post: Scheduled; actions: ChipActions 
         actions.open(post);
       }}
       onKeyDown={pressed}
-      {...(movable ? actions.drag.grip(post) : {})}
+      {...(movable ? actions.drag.handleProps(post) : {})}
       className={`flex h-6.5 w-full select-none items-center gap-1 rounded-md border-l-3 px-1 text-left text-xs ${className} ${movable ? "cursor-grab" : ""} ${hangs ? "opacity-40" : ""} hover:brightness-95 dark:hover:brightness-125`}
     >
       <Icon name={icon} className="size-3.5" />
@@ -54,11 +54,11 @@ export function Chip({ post, actions }: { post: Scheduled; actions: ChipActions 
 }
 
 /** The dragged post at the pointer. */
-export function Hanging({ drag, zone }: { drag: Drag; zone: string }) {
+export function DraggedChip({ drag, zone }: { drag: Drag; zone: string }) {
   const { language } = useWords();
   if (!drag.dragged) return null;
   const { post, slot, x, y } = drag.dragged;
-  const { icon, className } = looksOf(post.state);
+  const { icon, className } = stateStyle(post.state);
   return (
     <div
       aria-hidden="true"

@@ -6,12 +6,12 @@ import { Dialog } from "../ui/dialog";
 import { MentionField } from "../ui/mentions";
 import { useWords } from "../ui/preferences";
 import { notify } from "../ui/toasts";
+import { type DueTime, DueTimeFields, dueAtOf, isComplete } from "./due-time-fields";
+import { FormError, useSubmission } from "./form-error";
 import { momentText, roundedDuration } from "./local-times";
 import { MediaRows, type Medium } from "./media-rows";
-import { type Scheduled, SchedulePost, UpdatePost } from "./operations";
-import { Refused, useAttempt } from "./refused";
-import { TargetBoxes, type Targets, targetsOf } from "./targets";
-import { dueAtOf, isComplete, type When, WhenFields } from "./when";
+import { type ScheduledPost, SchedulePost, UpdatePost } from "./operations";
+import { TargetBoxes, type TargetIds, targetsOf } from "./targets";
 
 const LENGTH_MAX = 10_000;
 const LATENESSES_S = [60, 900, 3_600, 21_600, 86_400, 604_800] as const;
@@ -19,17 +19,17 @@ const LATENESSES_S = [60, 900, 3_600, 21_600, 86_400, 604_800] as const;
 export interface Draft {
   text: string;
   media: readonly Medium[];
-  targets: Targets;
-  when: When;
+  targets: TargetIds;
+  when: DueTime;
   maxLatenessS: number;
 }
 
-export function emptyDraft(when: When): Draft {
+export function emptyDraft(when: DueTime): Draft {
   const targets = { toHomeFeed: true, toTopicIds: [], toAccountIds: [] };
   return { text: "", media: [], targets, when, maxLatenessS: 3_600 };
 }
 
-export function draftOf(post: Scheduled, when: When): Draft {
+export function draftOf(post: ScheduledPost, when: DueTime): Draft {
   const targets = targetsOf(post.publications.map(({ target }) => target));
   return { text: post.text, media: post.media, targets, when, maxLatenessS: post.maxLatenessS };
 }
@@ -37,8 +37,8 @@ export function draftOf(post: Scheduled, when: When): Draft {
 interface Props {
   draft: Draft;
   /** The post being edited; null for a new one. */
-  post: Scheduled | null;
-  onDone: (post: Scheduled) => void;
+  post: ScheduledPost | null;
+  onDone: (post: ScheduledPost) => void;
   onClose: () => void;
   connect: () => void;
 }
@@ -46,7 +46,7 @@ interface Props {
 export function Composer({ draft: begun, post, onDone, onClose, connect }: Props) {
   const { t, language } = useWords();
   const { direct } = useApi();
-  const attempt = useAttempt();
+  const attempt = useSubmission();
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
   const [draft, setDraft] = useState(begun);
@@ -69,7 +69,13 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
       text: text.trim(),
       media: media.map(({ url, altText, kind }) => ({ url, altText, kind })),
     };
-    const input = { ...common, ...listed(targets), dueAt: dueAtOf(when), timeZone: when.zone, maxLatenessS };
+    const input = {
+      ...common,
+      ...joinNames(targets),
+      dueAt: dueAtOf(when),
+      timeZone: when.zone,
+      maxLatenessS,
+    };
     const done = post
       ? (await ask(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
           .updateScheduledPost
@@ -98,17 +104,17 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
           onText={(text) => change({ text })}
         />
         <MediaRows value={draft.media} onChange={(media) => change({ media })} />
-        <WhenFields
+        <DueTimeFields
           value={draft.when}
           onChange={(when) => {
-            if (when.reading === null) attempt.forget();
+            if (when.reading === null) attempt.clearError();
             change({ when });
           }}
           readings={attempt.readings}
         />
         <TargetBoxes value={targets} onChange={(targets) => change({ targets })} connect={connect} />
         <Lateness value={draft.maxLatenessS} onChange={(maxLatenessS) => change({ maxLatenessS })} />
-        <Refused {...attempt} />
+        <FormError {...attempt} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>
           <Button type="submit" kind="main" disabled={!ready}>
@@ -120,7 +126,7 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
   );
 }
 
-function listed({ toHomeFeed, toTopicIds, toAccountIds }: Targets) {
+function joinNames({ toHomeFeed, toTopicIds, toAccountIds }: TargetIds) {
   return { toHomeFeed, toTopicIds: [...toTopicIds], toAccountIds: [...toAccountIds] };
 }
 

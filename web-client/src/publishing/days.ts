@@ -46,7 +46,7 @@ function row(first: string, count: number): string[] {
 }
 
 /** One step of a view, back (-1) or forward (1). */
-export function stepped(view: View, day: string, by: -1 | 1): string {
+export function stepView(view: View, day: string, by: -1 | 1): string {
   if (view === "month") return plusMonths(day, by);
   return plusDays(day, by * (view === "week" ? 7 : LISTED_DAYS));
 }

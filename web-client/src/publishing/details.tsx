@@ -6,40 +6,43 @@ import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useWords } from "../ui/preferences";
-import { Failed, Loading } from "../ui/states";
+import { RichText } from "../ui/rich-text";
+import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
-import { Written } from "../ui/written";
-import { useLive } from "./live";
+import { useLiveQuery } from "./live-query";
 import { momentText } from "./local-times";
-import { CancelPost, type Scheduled, type Whole, WholePost } from "./operations";
+import { CancelPost, type DetailedPost, type ScheduledPost, ScheduledPostById } from "./operations";
 import { PublicationRow } from "./publication-row";
-import { StateBadge } from "./standing";
+import { StateBadge } from "./state-badge";
 
 interface Props {
   id: string;
   zone: string;
-  edit: (post: Scheduled) => void;
-  move: (post: Scheduled) => void;
+  edit: (post: ScheduledPost) => void;
+  move: (post: ScheduledPost) => void;
   /** Begins a new post like this one. */
-  copy: (post: Scheduled) => void;
+  copy: (post: ScheduledPost) => void;
   onClose: () => void;
 }
 
 export function PostDialog({ id, onClose, ...rest }: Props) {
   const { t } = useWords();
   const { direct } = useApi();
-  const load = useCallback(async () => (await ask(direct, WholePost, { id })).scheduledPost, [direct, id]);
-  const { data, error, again } = useLive<Whole | null>(load, id);
+  const load = useCallback(
+    async () => (await ask(direct, ScheduledPostById, { id })).scheduledPost,
+    [direct, id],
+  );
+  const { data, error, refresh: again } = useLiveQuery<DetailedPost | null>(load, id);
   return (
     <Dialog title={t("publishing.post")} onClose={onClose}>
       {data && <Details post={data} again={again} {...rest} />}
-      {!data && error !== null && <Failed error={error} again={again} />}
-      {!data && error === null && <Loading rows={3} />}
+      {!data && error !== null && <ErrorState error={error} retry={again} />}
+      {!data && error === null && <LoadingState rows={3} />}
     </Dialog>
   );
 }
 
-type DetailsProps = Omit<Props, "id" | "onClose"> & { post: Whole; again: () => void };
+type DetailsProps = Omit<Props, "id" | "onClose"> & { post: DetailedPost; again: () => void };
 
 function Details({ post, zone, again, edit, move, copy }: DetailsProps) {
   const { t, language } = useWords();
@@ -68,7 +71,7 @@ function Details({ post, zone, again, edit, move, copy }: DetailsProps) {
       </div>
       {post.text && (
         <p className="whitespace-pre-wrap rounded-card bg-well p-3">
-          <Written text={post.text} mentions={[]} />
+          <RichText text={post.text} mentions={[]} />
         </p>
       )}
       {post.media.length > 0 && (
@@ -105,7 +108,7 @@ function Details({ post, zone, again, edit, move, copy }: DetailsProps) {
   );
 }
 
-function CancelButton({ post, again }: { post: Whole; again: () => void }) {
+function CancelButton({ post, again }: { post: DetailedPost; again: () => void }) {
   const { t } = useWords();
   const { direct } = useApi();
   const [asking, setAsking] = useState(false);

@@ -7,28 +7,28 @@ import { PostList } from "./agenda";
 import type { ChipActions } from "./chip";
 import { Composer, type Draft, draftOf, emptyDraft } from "./composer";
 import { PostDialog } from "./details";
+import { type DueTime, dueTimeOf } from "./due-time-fields";
 import { dayText } from "./local-times";
 import { MoveDialog } from "./move";
-import type { Scheduled } from "./operations";
-import type { Readings } from "./readings";
-import { type When, whenOf } from "./when";
+import type { ScheduledPost } from "./operations";
+import type { Readings } from "./rejections";
 
-export type Open =
-  | { kind: "write"; draft: Draft; post: Scheduled | null }
-  | { kind: "move"; post: Scheduled; begun: When; readings: Readings | null }
+export type OpenDialog =
+  | { kind: "write"; draft: Draft; post: ScheduledPost | null }
+  | { kind: "move"; post: ScheduledPost; begun: DueTime; readings: Readings | null }
   | { kind: "day"; day: string };
 
 interface Props {
   place: PublishingPlace;
-  open: Open | null;
+  open: OpenDialog | null;
   /** Opens another dialog, or none. */
-  instead: (next: Open | null) => void;
+  instead: (next: OpenDialog | null) => void;
   today: string;
-  slots: ReadonlyMap<string, readonly Scheduled[]>;
+  slots: ReadonlyMap<string, readonly ScheduledPost[]>;
   actions: ChipActions;
   /** A suitable time for a new post on a day. */
-  freeTime: (day: string) => When;
-  move: (post: Scheduled, dueAt: string, zone: string) => Promise<void>;
+  freeTime: (day: string) => DueTime;
+  move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   connect: () => void;
   /** Called when a post was scheduled or changed. */
   changed: () => void;
@@ -38,7 +38,7 @@ export function Dialogs(props: Props) {
   const { place, open, instead, today, actions, freeTime, move, connect, changed } = props;
   const { zone } = actions;
   const close = () => instead(null);
-  const write = (draft: Draft, post: Scheduled | null) => instead({ kind: "write", draft, post });
+  const write = (draft: Draft, post: ScheduledPost | null) => instead({ kind: "write", draft, post });
 
   if (open?.kind === "day") return <DayDialog day={open.day} write={write} {...props} />;
   if (open?.kind === "move")
@@ -64,7 +64,7 @@ export function Dialogs(props: Props) {
       key={place.post}
       id={place.post}
       zone={zone}
-      edit={(post) => write(draftOf(post, whenOf(new Date(post.dueAt), post.timeZone)), post)}
+      edit={(post) => write(draftOf(post, dueTimeOf(new Date(post.dueAt), post.timeZone)), post)}
       copy={(post) => write(draftOf(post, freeTime(today)), null)}
       move={actions.move}
       onClose={close}

@@ -3,15 +3,15 @@
  * finger to rest a moment, so that clicks and scrolling still work. Escape cancels.
  */
 import { type PointerEvent, useEffect, useRef, useState } from "react";
-import type { Scheduled } from "./operations";
+import type { ScheduledPost } from "./operations";
 
 const MOVED_PX = 5;
 const RESTED_MS = 350;
 const EDGE_PX = 48;
 const EDGE_STEP_PX = 10;
 
-export interface Dragged {
-  post: Scheduled;
+export interface DraggedPost {
+  post: ScheduledPost;
   /** The slot under the pointer, if any. */
   slot: string | null;
   x: number;
@@ -19,25 +19,25 @@ export interface Dragged {
 }
 
 export interface Drag {
-  dragged: Dragged | null;
+  dragged: DraggedPost | null;
   /** Props that make an element the handle of a post. */
-  grip(post: Scheduled): { onPointerDown: (event: PointerEvent) => void };
+  handleProps(post: ScheduledPost): { onPointerDown: (event: PointerEvent) => void };
 }
 
 /** `dropped` is called with the slot where the post was dropped. */
-export function useDrag(dropped: (post: Scheduled, slot: string) => void): Drag {
-  const [dragged, setDragged] = useState<Dragged | null>(null);
+export function useDrag(dropped: (post: ScheduledPost, slot: string) => void): Drag {
+  const [dragged, setDragged] = useState<DraggedPost | null>(null);
   const stop = useRef<() => void>(() => {});
   const drop = useRef(dropped);
   drop.current = dropped;
   useEffect(() => () => stop.current(), []);
 
-  function grip(post: Scheduled) {
+  function handleProps(post: ScheduledPost) {
     return {
       onPointerDown(event: PointerEvent) {
         if (event.button !== 0 || !event.isPrimary) return;
         stop.current();
-        stop.current = follow(event.nativeEvent, {
+        stop.current = trackPointer(event.nativeEvent, {
           at: (x, y) => setDragged({ post, slot: slotAt(x, y), x, y }),
           end: (x, y) => {
             setDragged(null);
@@ -48,7 +48,7 @@ export function useDrag(dropped: (post: Scheduled, slot: string) => void): Drag 
       },
     };
   }
-  return { dragged, grip };
+  return { dragged, handleProps: handleProps };
 }
 
 function slotAt(x: number, y: number): string | null {
@@ -56,48 +56,48 @@ function slotAt(x: number, y: number): string | null {
   return slot?.dataset.slot ?? null;
 }
 
-interface Follower {
+interface PointerHandlers {
   at(x: number, y: number): void;
   /** Without a position when the drag was cancelled. */
   end(x: number | null, y: number | null): void;
 }
 
 /** Follows one pointer from its press. The returned function cancels the drag. */
-function follow(press: globalThis.PointerEvent, { at, end }: Follower): () => void {
+function trackPointer(press: globalThis.PointerEvent, { at, end }: PointerHandlers): () => void {
   const scroller = (press.target as Element).closest<HTMLElement>("[data-scroller]");
   const finger = press.pointerType === "touch";
-  let here = { x: press.clientX, y: press.clientY };
+  let pointer = { x: press.clientX, y: press.clientY };
   let active = false;
   let frame = 0;
   const rested = finger ? setTimeout(begin, RESTED_MS) : undefined;
-  const over = new AbortController();
-  const options = { signal: over.signal };
+  const listeners = new AbortController();
+  const options = { signal: listeners.signal };
 
   function begin() {
     active = true;
-    at(here.x, here.y);
+    at(pointer.x, pointer.y);
     frame = requestAnimationFrame(scrollAtEdge);
   }
   function finish(dropped: boolean) {
     clearTimeout(rested);
     cancelAnimationFrame(frame);
-    over.abort();
-    if (active) end(dropped ? here.x : null, dropped ? here.y : null);
-    if (active && dropped) swallowClick();
+    listeners.abort();
+    if (active) end(dropped ? pointer.x : null, dropped ? pointer.y : null);
+    if (active && dropped) suppressClick();
     active = false;
   }
   function moved(event: globalThis.PointerEvent) {
     const away = Math.hypot(event.clientX - press.clientX, event.clientY - press.clientY);
-    here = { x: event.clientX, y: event.clientY };
-    if (active) at(here.x, here.y);
+    pointer = { x: event.clientX, y: event.clientY };
+    if (active) at(pointer.x, pointer.y);
     else if (away > MOVED_PX) finger ? finish(false) : begin();
   }
   function scrollAtEdge() {
     const box = scroller?.getBoundingClientRect();
-    const step = box ? Number(here.y > box.bottom - EDGE_PX) - Number(here.y < box.top + EDGE_PX) : 0;
+    const step = box ? Number(pointer.y > box.bottom - EDGE_PX) - Number(pointer.y < box.top + EDGE_PX) : 0;
     if (scroller && step !== 0) {
       scroller.scrollTop += step * EDGE_STEP_PX;
-      at(here.x, here.y);
+      at(pointer.x, pointer.y);
     }
     frame = requestAnimationFrame(scrollAtEdge);
   }
@@ -114,7 +114,7 @@ function follow(press: globalThis.PointerEvent, { at, end }: Follower): () => vo
 }
 
 /** Suppresses the click at the end of a drag. */
-function swallowClick(): void {
+function suppressClick(): void {
   const swallow = (event: Event) => event.stopPropagation();
   addEventListener("click", swallow, { capture: true, once: true });
   setTimeout(() => removeEventListener("click", swallow, { capture: true }), 0);

@@ -1,6 +1,6 @@
 /** Formats local times. The zone is already applied. */
 import type { Language } from "../i18n/words";
-import type { Say } from "../ui/preferences";
+import type { Translate } from "../ui/preferences";
 import { localOf } from "./zones";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -69,7 +69,7 @@ const HOUR_S = 3_600;
 const DAY_S = 24 * HOUR_S;
 
 /** A duration in minutes, hours or days: the largest unit that it fills, rounded. */
-export function roundedDuration(seconds: number, t: Say): string {
+export function roundedDuration(seconds: number, t: Translate): string {
   if (seconds >= DAY_S) return t("publishing.days", { count: Math.round(seconds / DAY_S) });
   if (seconds >= HOUR_S) return t("publishing.hours", { count: Math.round(seconds / HOUR_S) });
   return t("publishing.minutes", { count: Math.round(seconds / 60) });

@@ -1,9 +1,9 @@
 /** Images and videos of a post, by URL. */
 import { Button, IconButton } from "../ui/button";
 import { useWords } from "../ui/preferences";
-import type { MediaKind, Scheduled } from "./operations";
+import type { MediaKind, ScheduledPost } from "./operations";
 
-export type Medium = Scheduled["media"][number];
+export type Medium = ScheduledPost["media"][number];
 
 const KINDS: readonly MediaKind[] = ["IMAGE", "VIDEO", "REEL"];
 const MEDIA_MAX = 20;

@@ -4,8 +4,8 @@ import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Chip, type ChipActions } from "./chip";
 import { dayText, monthText, weekdayText } from "./local-times";
-import type { Scheduled } from "./operations";
-import { looksOf, URGENCY } from "./standing";
+import type { ScheduledPost } from "./operations";
+import { stateStyle, URGENCY } from "./state-badge";
 
 const NAMES_PX = 30;
 const HEAD_PX = 36;
@@ -17,7 +17,7 @@ export interface GridProps {
   /** The day that the view is centred on. */
   day: string;
   today: string;
-  slots: ReadonlyMap<string, readonly Scheduled[]>;
+  slots: ReadonlyMap<string, readonly ScheduledPost[]>;
   actions: ChipActions;
   /** Opens the list of a day. */
   openDay: (day: string) => void;
@@ -28,7 +28,7 @@ export interface GridProps {
 export function Month({ days, day, today, slots, actions, openDay, write }: GridProps) {
   const { t, language } = useWords();
   const body = useRef<HTMLTableSectionElement>(null);
-  const room = useChipRoom(body, days.length / 7);
+  const room = useChipCapacity(body, days.length / 7);
   const weeks = Array.from({ length: days.length / 7 }, (_, week) => days.slice(week * 7, week * 7 + 7));
   return (
     <table className="h-full w-full table-fixed border-collapse" aria-label={monthText(language, day)}>
@@ -71,7 +71,7 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
                   >
                     {Number(each.slice(8))}
                   </button>
-                  {posts.length > 0 && <Few posts={posts} onClick={() => openDay(each)} />}
+                  {posts.length > 0 && <ChipSummary posts={posts} onClick={() => openDay(each)} />}
                   <Chips posts={posts} room={room} actions={actions} more={() => openDay(each)} />
                 </td>
               );
@@ -84,7 +84,7 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
 }
 
 /** The number of chips that fit into a cell. */
-function useChipRoom(body: { current: HTMLElement | null }, weeks: number): number {
+function useChipCapacity(body: { current: HTMLElement | null }, weeks: number): number {
   const [room, setRoom] = useState(CHIPS_MIN);
   useEffect(() => {
     const box = body.current?.closest("[data-scroller]");
@@ -99,7 +99,7 @@ function useChipRoom(body: { current: HTMLElement | null }, weeks: number): numb
 }
 
 interface ChipsProps {
-  posts: readonly Scheduled[];
+  posts: readonly ScheduledPost[];
   room: number;
   actions: ChipActions;
   more: () => void;
@@ -133,9 +133,9 @@ export function Chips({ posts, room, actions, more }: ChipsProps) {
 }
 
 /** For narrow cells: the number of posts, and the most urgent state. */
-function Few({ posts, onClick }: { posts: readonly Scheduled[]; onClick: () => void }) {
+function ChipSummary({ posts, onClick }: { posts: readonly ScheduledPost[]; onClick: () => void }) {
   const state = URGENCY.find((each) => posts.some((post) => post.state === each)) ?? "SCHEDULED";
-  const { icon, className } = looksOf(state);
+  const { icon, className } = stateStyle(state);
   return (
     <button
       type="button"

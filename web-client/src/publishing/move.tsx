@@ -3,34 +3,34 @@ import { useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useWords } from "../ui/preferences";
-import type { Scheduled } from "./operations";
-import type { Readings } from "./readings";
-import { Refused, useAttempt } from "./refused";
-import { dueAtOf, isComplete, type When, WhenFields } from "./when";
+import { type DueTime, DueTimeFields, dueAtOf, isComplete } from "./due-time-fields";
+import { FormError, useSubmission } from "./form-error";
+import type { ScheduledPost } from "./operations";
+import type { Readings } from "./rejections";
 
 interface Props {
-  post: Scheduled;
+  post: ScheduledPost;
   /** The initial time. */
-  begun: When;
+  begun: DueTime;
   /** The readings that the server offered when the post was dropped there. */
   readings: Readings | null;
-  move: (post: Scheduled, dueAt: string, zone: string) => Promise<void>;
+  move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   onClose: () => void;
 }
 
 export function MoveDialog({ post, begun, readings: asked, move, onClose }: Props) {
   const { t } = useWords();
-  const attempt = useAttempt();
+  const attempt = useSubmission();
   const [when, setWhen] = useState(begun);
   const [askedFirst, setAskedFirst] = useState(asked);
   const readings = attempt.readings ?? askedFirst;
   const unclear = readings !== null && when.reading === null;
   const ready = isComplete(when) && !attempt.busy && !unclear;
 
-  function change(next: When) {
+  function change(next: DueTime) {
     if (next.reading === null) {
       setAskedFirst(null);
-      attempt.forget();
+      attempt.clearError();
     }
     setWhen(next);
   }
@@ -51,8 +51,8 @@ export function MoveDialog({ post, begun, readings: asked, move, onClose }: Prop
         <p className="line-clamp-3 border-l-3 border-accent pl-3 text-quiet">
           {post.text || t("publishing.onlyMedia")}
         </p>
-        <WhenFields value={when} onChange={change} readings={readings} />
-        <Refused {...attempt} />
+        <DueTimeFields value={when} onChange={change} readings={readings} />
+        <FormError {...attempt} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>
           <Button type="submit" kind="main" disabled={!ready}>

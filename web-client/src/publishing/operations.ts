@@ -27,9 +27,9 @@ export const ScheduledParts = graphql(
   }`,
   [TargetParts],
 );
-export type Scheduled = ResultOf<typeof ScheduledParts>;
-export type PostState = Scheduled["state"];
-export type MediaKind = Scheduled["media"][number]["kind"];
+export type ScheduledPost = ResultOf<typeof ScheduledParts>;
+export type PostState = ScheduledPost["state"];
+export type MediaKind = ScheduledPost["media"][number]["kind"];
 
 export const ScheduledPosts = graphql(
   `query ScheduledPosts($oldest: Timestamp!, $latest: Timestamp!, $limit: Int!) {
@@ -56,13 +56,13 @@ export const PublicationParts = graphql(
 export type Publication = ResultOf<typeof PublicationParts>;
 
 /** One post with all fields of its publications. */
-export const WholePost = graphql(
+export const ScheduledPostById = graphql(
   `query WholePost($id: ID!) {
     scheduledPost(id: $id) { ...ScheduledParts createdAt whole: publications { ...PublicationParts } }
   }`,
   [ScheduledParts, PublicationParts],
 );
-export type Whole = NonNullable<ResultOf<typeof WholePost>["scheduledPost"]>;
+export type DetailedPost = NonNullable<ResultOf<typeof ScheduledPostById>["scheduledPost"]>;
 
 export const PublicationEvents = graphql(`
   subscription PublicationEvents($jobId: ID) {

@@ -4,25 +4,25 @@ import { go, type PublishingPlace } from "../app/router";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
-import { Empty, Failed, Loading } from "../ui/states";
+import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { AccountsDialog } from "./accounts";
 import { Agenda } from "./agenda";
-import { type ChipActions, Hanging } from "./chip";
+import { CalendarHeader } from "./calendar-header";
+import { type ChipActions, DraggedChip } from "./chip";
 import { emptyDraft } from "./composer";
 import { daysOf, firstWeekday, type View } from "./days";
-import { Dialogs, type Open } from "./dialogs";
+import { Dialogs, type OpenDialog } from "./dialogs";
 import { useDrag } from "./drag";
-import { Head } from "./head";
-import type { Live } from "./live";
+import { type DueTime, dueTimeOf } from "./due-time-fields";
+import type { LiveQuery } from "./live-query";
 import { Month } from "./month";
 import { useNow } from "./now";
-import type { Scheduled } from "./operations";
-import { type Calendar, notifyRefusal, useCalendar, useMove, useSlots } from "./posts";
-import { readingsOf, refusalOf } from "./readings";
+import type { ScheduledPost } from "./operations";
+import { type Calendar, notifyRejection, useCalendar, useMove, useSlots } from "./posts";
+import { readingsOf, rejectionOf } from "./rejections";
 import { Week } from "./week";
-import { type When, whenOf } from "./when";
 import { useZone } from "./zone";
-import { localOf, putOn, written } from "./zones";
+import { localOf, moveToSlot, withOffset } from "./zones";
 
 const HOUR_MS = 3_600_000;
 const LEAD_MS = HOUR_MS / 6;
@@ -51,7 +51,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   const nothing = calendar.fresh && !days.some((each) => byDay.has(each));
   return (
     <section aria-labelledby="publishing" className="flex h-full min-h-0 flex-col">
-      <Head
+      <CalendarHeader
         view={view}
         day={day}
         days={days}
@@ -62,15 +62,15 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
       <div data-scroller tabIndex={0} className="thin-scroll min-h-0 grow overflow-auto">
         {!calendar.data && calendar.error !== null && (
-          <Failed error={calendar.error} again={calendar.again} />
+          <ErrorState error={calendar.error} retry={calendar.refresh} />
         )}
-        {!calendar.data && calendar.error === null && <Loading />}
+        {!calendar.data && calendar.error === null && <LoadingState />}
         {calendar.data && view === "month" && <Month {...grid} />}
         {calendar.data && view === "week" && <Week {...grid} now={now} />}
         {calendar.data && view === "list" && !nothing && <Agenda {...grid} />}
-        {calendar.data && view === "list" && nothing && <Nothing write={() => write(day)} />}
+        {calendar.data && view === "list" && nothing && <NoPosts write={() => write(day)} />}
       </div>
-      <Hanging drag={actions.drag} zone={zone} />
+      <DraggedChip drag={actions.drag} zone={zone} />
       <Dialogs
         place={place}
         open={open}
@@ -81,7 +81,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
         freeTime={freeTime}
         move={move}
         connect={() => setConnecting(true)}
-        changed={calendar.again}
+        changed={calendar.refresh}
       />
       {connecting && <AccountsDialog onClose={() => setConnecting(false)} />}
     </section>
@@ -89,16 +89,16 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
 }
 
 /** The actions on the calendar's posts, and the open dialog. */
-function usePostActions(place: PublishingPlace, view: View, calendar: Live<Calendar>, now: string) {
+function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<Calendar>, now: string) {
   const { t } = useWords();
   const viewer = useViewer();
   const zone = useZone();
-  const [open, setOpen] = useState<Open | null>(null);
+  const [open, setOpen] = useState<OpenDialog | null>(null);
   const move = useMove(calendar);
   const drag = useDrag(drop);
 
   const show = (post: string | null) => go({ name: "publishing", view, day: place.day, post });
-  function instead(next: Open | null) {
+  function instead(next: OpenDialog | null) {
     setOpen(next);
     if (place.post !== null) show(null);
   }
@@ -110,37 +110,37 @@ function usePostActions(place: PublishingPlace, view: View, calendar: Live<Calen
       show(id);
     },
     move: (post) =>
-      instead({ kind: "move", post, begun: whenOf(new Date(post.dueAt), zone), readings: null }),
+      instead({ kind: "move", post, begun: dueTimeOf(new Date(post.dueAt), zone), readings: null }),
     mayMove: (post) => post.state === "SCHEDULED" && post.author.id === viewer.id,
   };
 
-  async function drop(post: Scheduled, slot: string) {
+  async function drop(post: ScheduledPost, slot: string) {
     const before = localOf(zone, new Date(post.dueAt));
-    const local = putOn(slot, before);
+    const local = moveToSlot(slot, before);
     const begun = { local, zone, reading: null };
     if (local === before.slice(0, 16)) return;
     // A post dropped in the past would be published at once, which a drag never intends.
     if (local <= now) return instead({ kind: "move", post, begun, readings: null });
     try {
-      await move(post, written(zone, local), zone);
+      await move(post, withOffset(zone, local), zone);
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = rejectionOf(error);
       const readings = readingsOf(refusal);
       if (readings) instead({ kind: "move", post, begun, readings });
-      else notifyRefusal(error, refusal, t);
+      else notifyRejection(error, refusal, t);
     }
   }
   return { open, instead, actions, move };
 }
 
 /** Nine o'clock of a day, or the start of an hour; when that has passed, the next full hour. */
-function freeTimeOn(slot: string, now: string, zone: string): When {
+function freeTimeOn(slot: string, now: string, zone: string): DueTime {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;
   if (local > now) return { local, zone, reading: null };
-  return whenOf(new Date(Math.ceil((Date.now() + LEAD_MS) / HOUR_MS) * HOUR_MS), zone);
+  return dueTimeOf(new Date(Math.ceil((Date.now() + LEAD_MS) / HOUR_MS) * HOUR_MS), zone);
 }
 
-function Notes({ calendar, nothing }: { calendar: Live<Calendar>; nothing: boolean }) {
+function Notes({ calendar, nothing }: { calendar: LiveQuery<Calendar>; nothing: boolean }) {
   const { t } = useWords();
   if (!calendar.data) return null;
   return (
@@ -156,13 +156,13 @@ function Notes({ calendar, nothing }: { calendar: Live<Calendar>; nothing: boole
   );
 }
 
-function Nothing({ write }: { write: () => void }) {
+function NoPosts({ write }: { write: () => void }) {
   const { t } = useWords();
   return (
-    <Empty icon="calendar" title={t("publishing.none")} hint={t("publishing.noneHint")}>
+    <EmptyState icon="calendar" title={t("publishing.none")} hint={t("publishing.noneHint")}>
       <Button kind="main" onClick={write}>
         {t("publishing.new")}
       </Button>
-    </Empty>
+    </EmptyState>
   );
 }

@@ -2,26 +2,26 @@
 import { useCallback, useMemo } from "react";
 import { ask, useApi } from "../api/api";
 import { compare } from "../timeline/window";
-import { type Say, useWords } from "../ui/preferences";
+import { type Translate, useWords } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { plusDays } from "./days";
-import { type Live, useLive } from "./live";
+import { rejectionMessage } from "./form-error";
+import { type LiveQuery, useLiveQuery } from "./live-query";
 import { momentText } from "./local-times";
-import { type Scheduled, ScheduledPosts, UpdatePost } from "./operations";
-import type { Refusal } from "./readings";
-import { refusalText } from "./refused";
+import { type ScheduledPost, ScheduledPosts, UpdatePost } from "./operations";
+import type { Rejection } from "./rejections";
 import { instantOf, localOf } from "./zones";
 
 const LIMIT = 999;
 
 export interface Calendar {
-  posts: readonly Scheduled[];
+  posts: readonly ScheduledPost[];
   /** Whether there are more than the first 999. */
   cut: boolean;
 }
 
 /** Posts due on these days in the zone, the earliest first. */
-export function useCalendar(days: readonly string[], zone: string): Live<Calendar> {
+export function useCalendar(days: readonly string[], zone: string): LiveQuery<Calendar> {
   const { direct } = useApi();
   const first = days[0] as string;
   const last = days.at(-1) as string;
@@ -32,7 +32,7 @@ export function useCalendar(days: readonly string[], zone: string): Live<Calenda
     const cut = page.items.length === LIMIT && page.newest !== null && compare(page.newest, latest) < 0;
     return { posts: page.items, cut };
   }, [direct, first, last, zone]);
-  return useLive(load, null);
+  return useLiveQuery(load, null);
 }
 
 function timestampOf(at: Date): string {
@@ -41,9 +41,9 @@ function timestampOf(at: Date): string {
 }
 
 /** Posts by slot: a day, or an hour of a day ("2026-11-23T09"). */
-export function useSlots(posts: readonly Scheduled[], zone: string, by: "day" | "hour") {
+export function useSlots(posts: readonly ScheduledPost[], zone: string, by: "day" | "hour") {
   return useMemo(() => {
-    const slots = new Map<string, Scheduled[]>();
+    const slots = new Map<string, ScheduledPost[]>();
     for (const post of posts) {
       const slot = localOf(zone, new Date(post.dueAt)).slice(0, by === "day" ? 10 : 13);
       slots.set(slot, [...(slots.get(slot) ?? []), post]);
@@ -53,18 +53,18 @@ export function useSlots(posts: readonly Scheduled[], zone: string, by: "day" | 
 }
 
 /** Moves a post optimistically, and reverts when the server refuses. Raises: CombinedError. */
-export function useMove({ patch, again }: Live<Calendar>) {
+export function useMove({ patch, refresh: again }: LiveQuery<Calendar>) {
   const { direct } = useApi();
   const { t, language } = useWords();
-  return async (post: Scheduled, dueAt: string, zone: string): Promise<void> => {
-    patch((now) => replaced(now, { ...post, dueAt }));
+  return async (post: ScheduledPost, dueAt: string, zone: string): Promise<void> => {
+    patch((now) => replacePost(now, { ...post, dueAt }));
     try {
       const input = { dueAt, timeZone: zone, revision: post.revision };
       const { updateScheduledPost: moved } = await ask(direct, UpdatePost, { id: post.id, input });
-      patch((now) => replaced(now, moved));
+      patch((now) => replacePost(now, moved));
       notify(t("publishing.moved", { time: momentText(language, zone, new Date(moved.dueAt)) }));
     } catch (error) {
-      patch((now) => replaced(now, post));
+      patch((now) => replacePost(now, post));
       throw error;
     } finally {
       again();
@@ -72,12 +72,12 @@ export function useMove({ patch, again }: Live<Calendar>) {
   };
 }
 
-function replaced({ posts, cut }: Calendar, post: Scheduled): Calendar {
+function replacePost({ posts, cut }: Calendar, post: ScheduledPost): Calendar {
   return { posts: posts.map((each) => (each.id === post.id ? post : each)), cut };
 }
 
 /** Shows why something was refused, with the server's sentence if there is one. */
-export function notifyRefusal(error: unknown, refusal: Refusal | null, t: Say): void {
-  if (refusal) notify(refusalText(refusal, t));
+export function notifyRejection(error: unknown, refusal: Rejection | null, t: Translate): void {
+  if (refusal) notify(rejectionMessage(refusal, t));
   else notifyFailure(error);
 }

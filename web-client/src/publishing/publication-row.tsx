@@ -8,7 +8,7 @@ import { useWords } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
 import { momentText, roundedDuration } from "./local-times";
 import { type Publication, ResolvePublication, type Target } from "./operations";
-import { StateBadge } from "./standing";
+import { StateBadge } from "./state-badge";
 import { targetText } from "./targets";
 
 const ICONS: Record<Target["__typename"], IconName> = {
@@ -70,7 +70,7 @@ export function PublicationRow({ publication, zone, again }: Props) {
       {error && (
         <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>{error.message}</p>
       )}
-      {state === "UNKNOWN" && <Settle publication={publication} again={again} />}
+      {state === "UNKNOWN" && <ResolveButtons publication={publication} again={again} />}
       <Attempts publication={publication} zone={zone} />
     </li>
   );
@@ -96,7 +96,7 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "again">) {
 }
 
 /** Records whether the post was published, after a person has checked the account. */
-function Settle({ publication, again }: Omit<Props, "zone">) {
+function ResolveButtons({ publication, again }: Omit<Props, "zone">) {
   const { t } = useWords();
   const { direct } = useApi();
   const [name, setName] = useState("");

@@ -1,22 +1,22 @@
 /** The targets of a post: checkboxes and names. */
 import { useState } from "react";
 import { useQuery } from "urql";
-import { found } from "../app/match";
-import { useJoined } from "../chat/joined";
+import { matchingItems } from "../app/matching-items";
+import { useJoinedCommunities } from "../chat/joined-communities";
 import { useViewer } from "../session/viewer";
 import { Icon } from "../ui/icons";
-import { type Say, useWords } from "../ui/preferences";
+import { type Translate, useWords } from "../ui/preferences";
 import { Accounts, type Target } from "./operations";
 
 const FILTER_FROM = 8;
 
-export interface Targets {
+export interface TargetIds {
   toHomeFeed: boolean;
   toTopicIds: readonly string[];
   toAccountIds: readonly string[];
 }
 
-export function targetsOf(targets: readonly Target[]): Targets {
+export function targetsOf(targets: readonly Target[]): TargetIds {
   const ids = (idOf: (target: Target) => string | undefined) => targets.flatMap((each) => idOf(each) ?? []);
   return {
     toHomeFeed: targets.some(({ __typename }) => __typename === "HomeFeedTarget"),
@@ -25,15 +25,15 @@ export function targetsOf(targets: readonly Target[]): Targets {
   };
 }
 
-export function targetText(target: Target, t: Say): string {
+export function targetText(target: Target, t: Translate): string {
   if (target.__typename === "TopicTarget") return target.topic?.title ?? t("publishing.topicGone");
   if (target.__typename === "AccountTarget") return target.account.name;
   return t("publishing.homeFeed");
 }
 
 interface Props {
-  value: Targets;
-  onChange: (targets: Targets) => void;
+  value: TargetIds;
+  onChange: (targets: TargetIds) => void;
   /** Opens the accounts dialog. */
   connect: () => void;
 }
@@ -41,15 +41,15 @@ interface Props {
 export function TargetBoxes({ value, onChange, connect }: Props) {
   const { t } = useWords();
   const [filter, setFilter] = useState("");
-  const { communities = [] } = useJoined("cache-and-network");
+  const { communities = [] } = useJoinedCommunities("cache-and-network");
   const topics = communities.flatMap((community) =>
     community.topics.map(({ id, title }) => ({ id, title, community: community.name })),
   );
-  const shown = found(topics, filter, ({ title, community }) => `${title} ${community}`);
+  const shown = matchingItems(topics, filter, ({ title, community }) => `${title} ${community}`);
   return (
     <fieldset className="flex flex-col gap-1">
       <legend className="mb-1 text-sm font-medium">{t("publishing.targets")}</legend>
-      <Box
+      <TargetCheckbox
         checked={value.toHomeFeed}
         onChange={(toHomeFeed) => onChange({ ...value, toHomeFeed })}
         text={t("publishing.homeFeed")}
@@ -67,10 +67,10 @@ export function TargetBoxes({ value, onChange, connect }: Props) {
       )}
       <div className="thin-scroll max-h-40 overflow-y-auto">
         {shown.map(({ id, title, community }) => (
-          <Box
+          <TargetCheckbox
             key={id}
             checked={value.toTopicIds.includes(id)}
-            onChange={(on) => onChange({ ...value, toTopicIds: toggled(value.toTopicIds, id, on) })}
+            onChange={(on) => onChange({ ...value, toTopicIds: toggleId(value.toTopicIds, id, on) })}
             text={title}
             hint={community}
           />
@@ -90,10 +90,10 @@ function AccountBoxes({ value, onChange, connect }: Props) {
   return (
     <>
       {connected.map(({ id, name, network }) => (
-        <Box
+        <TargetCheckbox
           key={id}
           checked={value.toAccountIds.includes(id)}
-          onChange={(on) => onChange({ ...value, toAccountIds: toggled(value.toAccountIds, id, on) })}
+          onChange={(on) => onChange({ ...value, toAccountIds: toggleId(value.toAccountIds, id, on) })}
           text={name}
           hint={t(`publishing.network.${network}`)}
         />
@@ -110,7 +110,7 @@ function AccountBoxes({ value, onChange, connect }: Props) {
   );
 }
 
-function toggled(ids: readonly string[], id: string, on: boolean): string[] {
+function toggleId(ids: readonly string[], id: string, on: boolean): string[] {
   const others = ids.filter((each) => each !== id);
   return on ? [...others, id] : others;
 }
@@ -122,7 +122,7 @@ interface BoxProps {
   hint: string;
 }
 
-function Box({ checked, onChange, text, hint }: BoxProps) {
+function TargetCheckbox({ checked, onChange, text, hint }: BoxProps) {
   return (
     <label className="flex min-h-9 cursor-pointer items-center gap-3 rounded-lg px-2 hover:bg-hover">
       <input

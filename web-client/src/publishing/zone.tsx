@@ -2,14 +2,14 @@
 import { useMemo } from "react";
 import { useWords } from "../ui/preferences";
 import { createValue, useValue } from "../ui/value";
-import { allZones, ownZone } from "./zones";
+import { allZones, browserZone } from "./zones";
 
 const KEY = "noroshi.timeZone";
-const chosen = createValue<string>(kept());
+const chosen = createValue<string>(storedZone());
 
-function kept(): string {
+function storedZone(): string {
   const zone = localStorage.getItem(KEY);
-  return zone !== null && allZones().includes(zone) ? zone : ownZone();
+  return zone !== null && allZones().includes(zone) ? zone : browserZone();
 }
 
 export function useZone(): string {

@@ -1,24 +1,24 @@
 import { expect, test } from "vitest";
-import { daysOf, isDay, plusDays, plusMonths, stepped } from "./days";
-import { instantOf, localOf, offset_min, putOn, written } from "./zones";
+import { daysOf, isDay, plusDays, plusMonths, stepView } from "./days";
+import { instantOf, localOf, moveToSlot, offset_min, withOffset } from "./zones";
 
 test("a local time is written with its zone's offset on that day", () => {
-  expect(written("Asia/Tokyo", "2026-11-23T09:30")).toBe("2026-11-23T09:30:00+09:00");
-  expect(written("America/New_York", "2026-07-01T09:30")).toBe("2026-07-01T09:30:00-04:00");
-  expect(written("America/New_York", "2026-12-01T09:30")).toBe("2026-12-01T09:30:00-05:00");
-  expect(written("Asia/Kathmandu", "2026-12-01T00:00")).toBe("2026-12-01T00:00:00+05:45");
-  expect(written("UTC", "2026-12-01T00:00")).toBe("2026-12-01T00:00:00+00:00");
+  expect(withOffset("Asia/Tokyo", "2026-11-23T09:30")).toBe("2026-11-23T09:30:00+09:00");
+  expect(withOffset("America/New_York", "2026-07-01T09:30")).toBe("2026-07-01T09:30:00-04:00");
+  expect(withOffset("America/New_York", "2026-12-01T09:30")).toBe("2026-12-01T09:30:00-05:00");
+  expect(withOffset("Asia/Kathmandu", "2026-12-01T00:00")).toBe("2026-12-01T00:00:00+05:45");
+  expect(withOffset("UTC", "2026-12-01T00:00")).toBe("2026-12-01T00:00:00+00:00");
 });
 
 test("a local time right beside a change of the clocks has the offset of its side", () => {
-  expect(written("Europe/Berlin", "2026-10-25T01:59")).toBe("2026-10-25T01:59:00+02:00");
-  expect(written("Europe/Berlin", "2026-10-25T03:00")).toBe("2026-10-25T03:00:00+01:00");
+  expect(withOffset("Europe/Berlin", "2026-10-25T01:59")).toBe("2026-10-25T01:59:00+02:00");
+  expect(withOffset("Europe/Berlin", "2026-10-25T03:00")).toBe("2026-10-25T03:00:00+01:00");
 });
 
 test("a skipped or repeated local time is never written as UTC", () => {
-  expect(written("Europe/London", "2026-10-25T01:30")).toBe("2026-10-25T01:30:00+01:00");
-  expect(written("Europe/London", "2026-03-29T01:30")).toBe("2026-03-29T01:30:00+01:00");
-  expect(written("America/New_York", "2026-03-08T02:30")).toMatch(/-0[45]:00$/);
+  expect(withOffset("Europe/London", "2026-10-25T01:30")).toBe("2026-10-25T01:30:00+01:00");
+  expect(withOffset("Europe/London", "2026-03-29T01:30")).toBe("2026-03-29T01:30:00+01:00");
+  expect(withOffset("America/New_York", "2026-03-08T02:30")).toMatch(/-0[45]:00$/);
 });
 
 test("an instant and its local time convert to each other", () => {
@@ -29,8 +29,8 @@ test("an instant and its local time convert to each other", () => {
 });
 
 test("on a day the time of day stays, on an hour the minutes", () => {
-  expect(putOn("2026-12-01", "2026-11-23T09:30:15")).toBe("2026-12-01T09:30");
-  expect(putOn("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
+  expect(moveToSlot("2026-12-01", "2026-11-23T09:30:15")).toBe("2026-12-01T09:30");
+  expect(moveToSlot("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
 });
 
 test("a month is whole weeks, a week seven days, and a step keeps the day where it can", () => {
@@ -41,7 +41,7 @@ test("a month is whole weeks, a week seven days, and a step keeps the day where 
   expect(plusMonths("2026-01-31", 1)).toBe("2026-02-28");
   expect(plusMonths("2026-03-31", -1)).toBe("2026-02-28");
   expect(plusDays("2026-12-31", 1)).toBe("2027-01-01");
-  expect(stepped("week", "2026-11-23", -1)).toBe("2026-11-16");
+  expect(stepView("week", "2026-11-23", -1)).toBe("2026-11-16");
 });
 
 test("only a day that is there is a day", () => {

@@ -7,7 +7,7 @@ function format(zone: string): Intl.DateTimeFormat {
   const known = formats.get(zone);
   if (known) return known;
   const two = "2-digit";
-  const made = new Intl.DateTimeFormat("en-US", {
+  const created = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
     hourCycle: "h23",
     year: "numeric",
@@ -17,8 +17,8 @@ function format(zone: string): Intl.DateTimeFormat {
     minute: two,
     second: two,
   });
-  formats.set(zone, made);
-  return made;
+  formats.set(zone, created);
+  return created;
 }
 
 /** Returns the local time, to the second. */
@@ -40,14 +40,14 @@ export function offset_min(zone: string, at: Date): number {
  * Returns RFC 3339 with the zone's offset. A local time that is skipped or occurs twice gets an offset by which the
  * server detects it; never UTC's, which would make it an unambiguous instant.
  */
-export function written(zone: string, local: string): string {
+export function withOffset(zone: string, local: string): string {
   const utc_ms = Date.parse(`${local}Z`);
   const around = [-DAY_MS, DAY_MS].map((away_ms) => offset_min(zone, new Date(utc_ms + away_ms)));
   const possible = [...new Set(around)].sort((a, b) => Math.abs(b) - Math.abs(a));
-  const right = possible.filter(
+  const matching = possible.filter(
     (offset) => offset_min(zone, new Date(utc_ms - offset * MINUTE_MS)) === offset,
   );
-  const [offset = 0] = right.length === 1 ? right : possible;
+  const [offset = 0] = matching.length === 1 ? matching : possible;
   return `${local}:00${offsetText(offset)}`;
 }
 
@@ -59,19 +59,19 @@ function offsetText(offset: number): string {
 
 /** Returns the instant of a local time; for an ambiguous one, either of both. */
 export function instantOf(zone: string, local: string): Date {
-  return new Date(written(zone, local));
+  return new Date(withOffset(zone, local));
 }
 
 /** Returns the local time after a drop on a slot, a day or an hour; the parts that the slot does not define stay. */
-export function putOn(slot: string, local: string): string {
+export function moveToSlot(slot: string, local: string): string {
   return slot.length === 10 ? slot + local.slice(10, 16) : slot + local.slice(13, 16);
 }
 
 /** Returns every zone that can be chosen, this browser's and UTC first. */
 export function allZones(): string[] {
-  return [...new Set([ownZone(), "UTC", ...Intl.supportedValuesOf("timeZone")])];
+  return [...new Set([browserZone(), "UTC", ...Intl.supportedValuesOf("timeZone")])];
 }
 
-export function ownZone(): string {
+export function browserZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

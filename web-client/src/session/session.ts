@@ -7,25 +7,25 @@ import { createValue } from "../ui/value";
 
 const KEY = "noroshi.token";
 
-export type SignedOutBecause = "nobody" | "refused";
+export type SignOutReason = "nobody" | "refused";
 
 export const token = createValue<string | null>(
   takeTokenFromFragment() ?? sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY),
 );
-export const signedOutBecause = createValue<SignedOutBecause>("nobody");
+export const signOutReason = createValue<SignOutReason>("nobody");
 
 export function signIn(fresh: string): void {
   sessionStorage.setItem(KEY, fresh);
   localStorage.setItem(KEY, fresh);
-  signedOutBecause.set("nobody");
+  signOutReason.set("nobody");
   token.set(fresh);
 }
 
-export function signOut(because: SignedOutBecause = "nobody"): void {
+export function signOut(because: SignOutReason = "nobody"): void {
   const mine = token.get();
   sessionStorage.removeItem(KEY);
   if (localStorage.getItem(KEY) === mine) localStorage.removeItem(KEY);
-  signedOutBecause.set(because);
+  signOutReason.set(because);
   token.set(null);
 }
 

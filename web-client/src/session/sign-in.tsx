@@ -3,16 +3,16 @@ import { type FormEvent, useEffect, useState } from "react";
 import type { Word } from "../i18n/words";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
-import { chooseLanguage, type Say, useWords } from "../ui/preferences";
+import { chooseLanguage, type Translate, useWords } from "../ui/preferences";
 import { useValue } from "../ui/value";
 import { type DemoUser, demoToken, demoUsers } from "./demo";
 import { Hills } from "./hills";
-import { ServerState } from "./server-state";
-import { signedOutBecause, signIn } from "./session";
+import { ServerState } from "./server-status-line";
+import { signIn, signOutReason } from "./session";
 
 export function SignIn() {
   const { t } = useWords();
-  const because = useValue(signedOutBecause);
+  const because = useValue(signOutReason);
   return (
     <div className="min-h-full">
       <header className="overflow-clip bg-linear-to-b from-sky-top to-sky-low">
@@ -23,7 +23,7 @@ export function SignIn() {
               狼煙
             </span>
           </p>
-          <Languages />
+          <LanguageSelect />
         </div>
         <Hills />
       </header>
@@ -50,7 +50,7 @@ export function SignIn() {
   );
 }
 
-export function Languages() {
+export function LanguageSelect() {
   const { t, language } = useWords();
   return (
     <fieldset className="flex gap-1" aria-label={t("language")}>
@@ -129,7 +129,7 @@ const ROLES: Record<string, Word> = {
   SERVICE: "role.SERVICE",
 };
 
-function roleNames(roles: readonly string[], t: Say): string {
+function roleNames(roles: readonly string[], t: Translate): string {
   return roles.flatMap((role) => (ROLES[role] ? [t(ROLES[role])] : [])).join(", ");
 }
 

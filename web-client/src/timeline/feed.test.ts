@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createFeed, type Page } from "./feed";
-import { changed } from "./window";
+import { withChangedItem } from "./window";
 
 interface Item {
   id: string;
@@ -45,7 +45,7 @@ test("a page that is older than an event does not undo it", async () => {
   const { source, answer } = slowSource();
   const feed = createFeed(source);
   void feed.open(null);
-  feed.apply((window) => changed(window, "m1", () => item(1, "edited")));
+  feed.apply((window) => withChangedItem(window, "m1", () => item(1, "edited")));
   await answer({ items: [item(1, "written")], hasOlder: false, hasNewer: false });
   expect(feed.state.get().window.items[0]?.text).toBe("edited");
 });

@@ -8,8 +8,8 @@ import {
   type Entry,
   newestOf,
   oldestOf,
-  opened,
   type Window,
+  windowOf,
   withItem,
   withNewer,
   withOlder,
@@ -68,21 +68,22 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
     at: null,
   });
   const patch = (part: Partial<FeedState<Item>>) => state.set({ ...state.get(), shift: false, ...part });
-  let meanwhile: Change<Item>[] = [];
-  let turn = 0;
+  let pendingChanges: Change<Item>[] = [];
+  let generation = 0;
   // The window is about to be replaced: a page that continues it would not fit.
   let opening = false;
 
   /** Null when another window was opened meanwhile. */
   async function load(page: Promise<Page<Item>>, mine: number): Promise<Page<Item> | null> {
-    meanwhile = [];
+    pendingChanges = [];
     const loaded = await page;
-    return mine === turn ? loaded : null;
+    return mine === generation ? loaded : null;
   }
-  const caughtUp = (window: Window<Item>) => meanwhile.reduce((now, change) => change(now), window);
+  const withPendingChanges = (window: Window<Item>) =>
+    pendingChanges.reduce((now, change) => change(now), window);
 
   async function open(at: string | null): Promise<void> {
-    const mine = ++turn;
+    const mine = ++generation;
     opening = true;
     patch({ edge: null, edgeError: null, ...(state.get().opened === 0 && { phase: "loading" }) });
     try {
@@ -90,14 +91,14 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
       if (page === null) return;
       opening = false;
       patch({
-        window: caughtUp(opened(page)),
+        window: withPendingChanges(windowOf(page)),
         phase: "ready",
         error: null,
         opened: state.get().opened + 1,
         at,
       });
     } catch (error) {
-      if (mine !== turn) return;
+      if (mine !== generation) return;
       opening = false;
       patch({ phase: "failed", error });
     }
@@ -110,7 +111,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
     if (opening || busy !== null || phase !== "ready" || !more || end === undefined) return;
     patch({ edge, edgeError: null });
     try {
-      const page = await load(source[edge](end.timestamp), turn);
+      const page = await load(source[edge](end.timestamp), generation);
       if (page !== null) edge === "older" ? prepend(page) : append(page);
     } catch (edgeError) {
       patch({ edge: null, edgeError });
@@ -118,12 +119,12 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
   }
 
   function prepend(page: Page<Item>): void {
-    patch({ window: caughtUp(withOlder(state.get().window, page)), edge: null, shift: true });
+    patch({ window: withPendingChanges(withOlder(state.get().window, page)), edge: null, shift: true });
     queueMicrotask(() => trim(oldestOf, false));
   }
 
   function append(page: Page<Item>): void {
-    patch({ window: caughtUp(withNewer(state.get().window, page)), edge: null });
+    patch({ window: withPendingChanges(withNewer(state.get().window, page)), edge: null });
     queueMicrotask(() => trim(newestOf, true));
   }
 
@@ -136,7 +137,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
   }
 
   function apply(change: Change<Item>): void {
-    meanwhile.push(change);
+    pendingChanges.push(change);
     const window = change(state.get().window);
     if (window !== state.get().window) patch({ window });
   }
@@ -152,7 +153,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
 }
 
 /** The newer of two timestamps. */
-export function later(a: string | null | undefined, b: string | null | undefined): string | null {
+export function newerTimestamp(a: string | null | undefined, b: string | null | undefined): string | null {
   if (!a || !b) return a || b || null;
   return compare(a, b) > 0 ? a : b;
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
 import {
   compare,
+  indexOfTimestamp,
   newestOf,
   oldestOf,
-  opened,
-  placeOf,
   type Window,
+  windowOf,
   withItem,
   withNewer,
   withOlder,
-  without,
+  withoutItem,
 } from "./window";
 
 const item = (n: number) => ({ id: `m${n}`, timestamp: `1700000000.${String(n).padStart(6, "0")}` });
@@ -30,7 +30,7 @@ describe("timestamps", () => {
 
 describe("a window", () => {
   test("is in ascending order whatever the order of its page", () => {
-    expect(ids(opened(page([3, 2, 1])))).toBe("m1 m2 m3");
+    expect(ids(windowOf(page([3, 2, 1])))).toBe("m1 m2 m3");
   });
 
   test("grows at its ends without duplicates, also when a page comes twice", () => {
@@ -61,8 +61,8 @@ describe("a window", () => {
 
   test("removes an item; removing an unknown one changes nothing", () => {
     const window = page([1, 2]);
-    expect(ids(without(window, "m1"))).toBe("m2");
-    expect(without(window, "m9")).toBe(window);
+    expect(ids(withoutItem(window, "m1"))).toBe("m2");
+    expect(withoutItem(window, "m9")).toBe(window);
   });
 
   test("has more where it was trimmed", () => {
@@ -73,7 +73,7 @@ describe("a window", () => {
   });
 
   test("finds the position of a timestamp without an item", () => {
-    expect(placeOf(page([1, 3]).items, item(2).timestamp)).toBe(1);
-    expect(placeOf(page([1, 3]).items, item(9).timestamp)).toBe(2);
+    expect(indexOfTimestamp(page([1, 3]).items, item(2).timestamp)).toBe(1);
+    expect(indexOfTimestamp(page([1, 3]).items, item(9).timestamp)).toBe(2);
   });
 });

@@ -25,7 +25,7 @@ export function compare(a: string, b: string): number {
 const byTime = (a: Entry, b: Entry) => compare(a.timestamp, b.timestamp);
 
 /** Returns a window of one page, whose items may be in any order. */
-export function opened<Item extends Entry>(page: Window<Item>): Window<Item> {
+export function windowOf<Item extends Entry>(page: Window<Item>): Window<Item> {
   return { ...page, items: [...page.items].sort(byTime) };
 }
 
@@ -53,7 +53,7 @@ export function withNewer<Item extends Entry>(window: Window<Item>, page: Window
  */
 export function withItem<Item extends Entry>(window: Window<Item>, item: Item): Window<Item> {
   const { items } = window;
-  const place = placeOf(items, item.timestamp);
+  const place = indexOfTimestamp(items, item.timestamp);
   if (items[place]?.id === item.id) return { ...window, items: items.with(place, item) };
   if (place === items.length && window.hasNewer) return window;
   if (place === 0 && window.hasOlder) return window;
@@ -61,7 +61,7 @@ export function withItem<Item extends Entry>(window: Window<Item>, item: Item): 
 }
 
 /** Returns the window with `change` applied to the item of that id, if present. */
-export function changed<Item extends Entry>(
+export function withChangedItem<Item extends Entry>(
   window: Window<Item>,
   id: string,
   change: (item: Item) => Item,
@@ -71,7 +71,7 @@ export function changed<Item extends Entry>(
   return item === undefined ? window : { ...window, items: window.items.with(place, change(item)) };
 }
 
-export function without<Item extends Entry>(window: Window<Item>, id: string): Window<Item> {
+export function withoutItem<Item extends Entry>(window: Window<Item>, id: string): Window<Item> {
   const items = window.items.filter((item) => item.id !== id);
   return items.length === window.items.length ? window : { ...window, items };
 }
@@ -89,7 +89,7 @@ export function oldestOf<Item extends Entry>(window: Window<Item>, most: number)
 }
 
 /** Returns the index of the first item at or after a timestamp; the length when all are earlier. */
-export function placeOf(items: readonly Entry[], timestamp: string): number {
+export function indexOfTimestamp(items: readonly Entry[], timestamp: string): number {
   let low = 0;
   let high = items.length;
   while (low < high) {

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
-import { moments, ticks } from "./chart";
+import { timeTicks, valueTicks } from "./chart";
 
 test("an axis has round steps that cover the maximum", () => {
-  expect(ticks(7)).toEqual([0, 2, 4, 6, 8]);
-  expect(ticks(600)).toEqual([0, 200, 400, 600]);
-  expect(ticks(0.03)).toEqual([0, 0.01, 0.02, 0.03]);
-  expect(ticks(0)[0]).toBe(0);
+  expect(valueTicks(7)).toEqual([0, 2, 4, 6, 8]);
+  expect(valueTicks(600)).toEqual([0, 200, 400, 600]);
+  expect(valueTicks(0.03)).toEqual([0, 0.01, 0.02, 0.03]);
+  expect(valueTicks(0)[0]).toBe(0);
 });
 
 test("moments of a time axis are round, between its ends and few", () => {
   const from = Date.UTC(2026, 0, 1, 9, 0, 7);
-  const shown = moments(from, from + 100 * 60_000, 5);
+  const shown = timeTicks(from, from + 100 * 60_000, 5);
   expect(shown.length).toBeLessThanOrEqual(5);
   expect(shown.every((at) => at % (30 * 60_000) === 0 && at > from)).toBe(true);
 });

@@ -18,7 +18,7 @@ export function useWidth(element: RefObject<HTMLElement | null>): number {
 }
 
 /** Returns round values from 0 to at least `most`, in about `count` steps. */
-export function ticks(most: number, count = 4): number[] {
+export function valueTicks(most: number, count = 4): number[] {
   const raw = Math.max(most, Number.EPSILON) / count;
   const magnitude = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 2.5, 5, 10].find((each) => each * magnitude >= raw * 0.999) ?? 10) * magnitude;
@@ -30,7 +30,7 @@ const SECOND_MS = 1000;
 const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 /** Returns round times between two, at most `count`. */
-export function moments(from_ms: number, to_ms: number, count: number): number[] {
+export function timeTicks(from_ms: number, to_ms: number, count: number): number[] {
   const least_s = (to_ms - from_ms) / SECOND_MS / count;
   const step_ms = (STEPS_S.find((step) => step >= least_s) ?? Math.ceil(least_s / 86400) * 86400) * SECOND_MS;
   const first = Math.ceil(from_ms / step_ms) * step_ms;

@@ -1,6 +1,6 @@
 /** Language and theme, stored in this browser; the browser's own by default. */
 import { useCallback } from "react";
-import { type Language, say, type Word } from "../i18n/words";
+import { type Language, translate, type Word } from "../i18n/words";
 import { createValue, useValue } from "./value";
 
 export type Theme = "system" | "light" | "dark";
@@ -43,11 +43,11 @@ export function showPreferences(): void {
   showTheme();
 }
 
-export type Say = (word: Word, values?: Record<string, string | number>) => string;
+export type Translate = (word: Word, values?: Record<string, string | number>) => string;
 
 /** Returns the messages in the chosen language. */
-export function useWords(): { t: Say; language: Language } {
+export function useWords(): { t: Translate; language: Language } {
   const chosen = useValue(language);
-  const t = useCallback<Say>((word, values) => say(chosen, word, values), [chosen]);
+  const t = useCallback<Translate>((word, values) => translate(chosen, word, values), [chosen]);
   return { t, language: chosen };
 }

@@ -1,11 +1,11 @@
 /** Placeholders: empty, failed and loading. */
 import type { ReactNode } from "react";
-import { wordOf } from "../api/failure";
+import { failureWord } from "../api/failure";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icons";
 import { useWords } from "./preferences";
 
-export function Empty({
+export function EmptyState({
   icon,
   title,
   hint,
@@ -28,18 +28,18 @@ export function Empty({
   );
 }
 
-export function Failed({ error, again }: { error: unknown; again?: () => void }) {
+export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
   const { t } = useWords();
   return (
     <div role="alert" className="mx-auto flex max-w-sm flex-col items-center gap-3 px-6 py-12 text-center">
-      <p>{t(wordOf(error))}</p>
-      {again && <Button onClick={again}>{t("tryAgain")}</Button>}
+      <p>{t(failureWord(error))}</p>
+      {retry && <Button onClick={retry}>{t("tryAgain")}</Button>}
     </div>
   );
 }
 
 /** Skeletons of loading rows. */
-export function Loading({ rows = 6 }: { rows?: number }) {
+export function LoadingState({ rows = 6 }: { rows?: number }) {
   const { t } = useWords();
   return (
     <div role="status" className="flex flex-col gap-5 p-4">

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { mentionAt, parts } from "./text";
+import { mentionAt, parseText } from "./text";
 
-const kinds = (text: string) => parts(text).map((part) => `${part.kind}:${part.text}`);
+const kinds = (text: string) => parseText(text).map((part) => `${part.kind}:${part.text}`);
 
 test("links end before the punctuation of the sentence", () => {
   expect(kinds("see https://example.org/a?b=1, then")).toEqual([
@@ -15,13 +15,13 @@ test("links end before the punctuation of the sentence", () => {
 test("mentions and hashtags are found in both languages, addresses of mail are not", () => {
   expect(kinds("@ann, #山 へ")).toEqual(["mention:@ann", "text:, ", "tag:#山", "text: へ"]);
   expect(kinds("ann@example.org")).toEqual(["text:ann@example.org"]);
-  expect(parts("#Dawn")[0]).toMatchObject({ tag: "dawn" });
+  expect(parseText("#Dawn")[0]).toMatchObject({ tag: "dawn" });
 });
 
 test("nothing is lost", () => {
   const text = "a @b. #c https://d.e/f). <script>";
   expect(
-    parts(text)
+    parseText(text)
       .map((part) => part.text)
       .join(""),
   ).toBe(text);

@@ -1,6 +1,6 @@
 /** Splits a text into words, links, mentions and hashtags. Text is never interpreted as HTML. */
 
-export type Part =
+export type TextPart =
   | { kind: "text"; text: string }
   | { kind: "link"; text: string; href: string }
   | { kind: "mention"; text: string; handle: string }
@@ -10,8 +10,8 @@ const MARKS =
   /(https?:\/\/[^\s<>"「」（）]+)|(?<![\p{L}\p{N}_@])@([A-Za-z0-9_][A-Za-z0-9_.-]*)|(?<![\p{L}\p{N}_&#/])#([\p{L}\p{N}\p{M}_]+)/gu;
 const TRAILING = /[.,;:!?)\]}'、。！？]+$/u;
 
-export function parts(text: string): Part[] {
-  const found: Part[] = [];
+export function parseText(text: string): TextPart[] {
+  const found: TextPart[] = [];
   let end = 0;
   for (const match of text.matchAll(MARKS)) {
     const part = partOf(match);
@@ -23,7 +23,7 @@ export function parts(text: string): Part[] {
   return found;
 }
 
-function partOf([all, link, handle, tag]: RegExpMatchArray): Part {
+function partOf([all, link, handle, tag]: RegExpMatchArray): TextPart {
   if (link !== undefined) {
     const text = link.replace(TRAILING, "");
     return { kind: "link", text, href: text };

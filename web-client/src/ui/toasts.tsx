@@ -1,6 +1,6 @@
 /** Short notes at the bottom of the window, about an action or its failure. */
-import { wordOf } from "../api/failure";
-import { say } from "../i18n/words";
+import { failureWord } from "../api/failure";
+import { translate } from "../i18n/words";
 import { language } from "./preferences";
 import { createValue, useValue } from "./value";
 
@@ -22,7 +22,7 @@ export function notify(text: string): void {
 
 /** Shows why the server refused an action. */
 export function notifyFailure(error: unknown): void {
-  notify(say(language.get(), wordOf(error)));
+  notify(translate(language.get(), failureWord(error)));
 }
 
 export function Toasts() {

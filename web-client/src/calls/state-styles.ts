@@ -1,7 +1,7 @@
 /** How states of jobs and numbers look: their tone, and their order in the progress bar. */
 import type { Language } from "../i18n/words";
 import type { Tone } from "../ui/badge";
-import type { Say } from "../ui/preferences";
+import type { Translate } from "../ui/preferences";
 import type { CallJob, CallJobState, CallTaskState, Progress } from "./operations";
 
 export const JOB_TONES: Record<CallJobState, Tone> = {
@@ -26,7 +26,7 @@ export const TASK_TONES: Record<CallTaskState, Tone> = {
 };
 
 /** In the order of the bar, with the task states of each part. */
-export const PARTS = [
+export const PROGRESS_PARTS = [
   { part: "completed", states: ["COMPLETED"], colour: "bg-good" },
   { part: "failed", states: ["FAILED"], colour: "bg-bad" },
   { part: "unknown", states: ["UNKNOWN"], colour: "bg-wait" },
@@ -36,9 +36,9 @@ export const PARTS = [
   { part: "queued", states: ["QUEUED"], colour: "bg-line" },
 ] as const satisfies readonly { part: keyof Progress; states: readonly CallTaskState[]; colour: string }[];
 
-export type Part = (typeof PARTS)[number]["part"];
+export type ProgressPart = (typeof PROGRESS_PARTS)[number]["part"];
 
-export function doneOf({ total, queued, active }: Progress): number {
+export function finishedCount({ total, queued, active }: Progress): number {
   return total - queued - active;
 }
 
@@ -46,7 +46,7 @@ const OPEN: readonly CallJobState[] = ["SCHEDULED", "RUNNING", "WAITING_FOR_WIND
 export const isOpen = ({ state }: CallJob) => OPEN.includes(state);
 
 /** Returns a calling window as text. */
-export function windowText(t: Say, language: Language, window: NonNullable<CallJob["window"]>): string {
+export function windowText(t: Translate, language: Language, window: NonNullable<CallJob["window"]>): string {
   const { start, end, timeZone: zone, weekdays } = window;
   const separator = language === "ja" ? "・" : ", ";
   const days =

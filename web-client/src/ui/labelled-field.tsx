@@ -8,7 +8,7 @@ interface Props {
   children: (props: { id: string; "aria-describedby": string | undefined }) => ReactNode;
 }
 
-export function Labelled({ label, hint, className = "", children }: Props) {
+export function LabelledField({ label, hint, className = "", children }: Props) {
   const id = useId();
   return (
     <div className={`flex min-w-0 flex-col gap-1 ${className}`}>

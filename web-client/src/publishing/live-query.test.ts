@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { coalesced } from "./live";
+import { coalesceRuns } from "./live-query";
 
 test("a call during a run causes exactly one more run", async () => {
   let now = 0;
   const seen: number[] = [];
-  const refresh = coalesced(async () => {
+  const refresh = coalesceRuns(async () => {
     const read = now;
     await Promise.resolve();
     seen.push(read);

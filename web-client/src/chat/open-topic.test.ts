@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import type { Api } from "../api/api";
+import { openTopic } from "./open-topic";
 import type { Message } from "./operations";
 import type { Outbox } from "./outbox";
-import { openRoom } from "./room";
 
 vi.mock("../ui/toasts", () => ({ notifyFailure: () => {} }));
 
@@ -31,7 +31,7 @@ function fakeApi() {
 
 test("a room ignores an event of an unknown type and applies the next one", async () => {
   const { api, emit } = fakeApi();
-  const room = openRoom(api, outbox, "t", "ann", null);
+  const room = openTopic(api, outbox, "t", "ann", null);
   emit({ __typename: "StreamReady", cursor: "c0", resumed: false });
   await new Promise((resolve) => setTimeout(resolve, 0));
   const texts = () => room.feed.state.get().window.items.map(({ text }) => text);

@@ -1,10 +1,10 @@
 /** The server's readiness, polled every few seconds while the page is visible. */
 import { useEffect, useState } from "react";
 import { useWords } from "../ui/preferences";
-import { askState, type State, TEXT } from "./state";
+import { fetchServerStatus, type ServerStatus, STATUS_TEXTS } from "./server-status";
 
 const ASK_EVERY_MS = 5_000;
-const COLOURS: Record<State, string> = {
+const COLOURS: Record<ServerStatus, string> = {
   ready: "bg-good",
   late: "bg-wait",
   unready: "bg-wait",
@@ -13,9 +13,9 @@ const COLOURS: Record<State, string> = {
 
 export function ServerState() {
   const { t, language } = useWords();
-  const [state, setState] = useState<State | null>(null);
+  const [state, setState] = useState<ServerStatus | null>(null);
   useEffect(() => {
-    const look = () => void (document.hidden || askState().then(setState));
+    const look = () => void (document.hidden || fetchServerStatus().then(setState));
     look();
     const timer = setInterval(look, ASK_EVERY_MS);
     return () => clearInterval(timer);
@@ -23,7 +23,7 @@ export function ServerState() {
   return (
     <span className="flex items-center gap-2 text-quiet">
       <span aria-hidden="true" className={`size-2.5 rounded-full ${state ? COLOURS[state] : "bg-line"}`} />
-      <span role="status">{state ? TEXT[state][language] : t("state.asking")}</span>
+      <span role="status">{state ? STATUS_TEXTS[state][language] : t("state.asking")}</span>
     </span>
   );
 }

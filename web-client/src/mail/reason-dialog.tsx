@@ -2,7 +2,7 @@
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
-import { Labelled } from "../ui/labelled";
+import { LabelledField } from "../ui/labelled-field";
 import { useWords } from "../ui/preferences";
 
 interface Props {
@@ -14,7 +14,7 @@ interface Props {
   onDone: (reason: string | null) => void;
 }
 
-export function Reason({ title, text, action, bad = false, onDone }: Props) {
+export function ReasonDialog({ title, text, action, bad = false, onDone }: Props) {
   const { t } = useWords();
   const [reason, setReason] = useState("");
   function submit(event: FormEvent) {
@@ -25,7 +25,7 @@ export function Reason({ title, text, action, bad = false, onDone }: Props) {
     <Dialog title={title} onClose={() => onDone(null)}>
       <form onSubmit={submit} className="flex flex-col gap-4">
         <p>{text}</p>
-        <Labelled label={t("mail.reason")} hint={t("mail.reasonHint")}>
+        <LabelledField label={t("mail.reason")} hint={t("mail.reasonHint")}>
           {(props) => (
             <input
               {...props}
@@ -35,7 +35,7 @@ export function Reason({ title, text, action, bad = false, onDone }: Props) {
               onChange={(event) => setReason(event.target.value)}
             />
           )}
-        </Labelled>
+        </LabelledField>
         <div className="flex justify-end gap-2">
           <Button onClick={() => onDone(null)}>{t("cancel")}</Button>
           <Button type="submit" kind={bad ? "bad" : "main"} disabled={!reason.trim()}>

@@ -1,11 +1,11 @@
 /** When a post is due: a local time in a zone, or the chosen reading of an ambiguous time. */
 import { useWords } from "../ui/preferences";
 import { momentText } from "./local-times";
-import type { Readings } from "./readings";
+import type { Readings } from "./rejections";
 import { ZoneSelect } from "./zone";
-import { localOf, written } from "./zones";
+import { localOf, withOffset } from "./zones";
 
-export interface When {
+export interface DueTime {
   /** "2026-11-23T09:30". */
   local: string;
   zone: string;
@@ -13,29 +13,29 @@ export interface When {
   reading: string | null;
 }
 
-export function whenOf(at: Date, zone: string): When {
+export function dueTimeOf(at: Date, zone: string): DueTime {
   return { local: localOf(zone, at).slice(0, 16), zone, reading: null };
 }
 
-export function dueAtOf({ local, zone, reading }: When): string {
-  return reading ?? written(zone, local);
+export function dueAtOf({ local, zone, reading }: DueTime): string {
+  return reading ?? withOffset(zone, local);
 }
 
-export function isComplete({ local }: When): boolean {
+export function isComplete({ local }: DueTime): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(local);
 }
 
 interface Props {
-  value: When;
-  onChange: (when: When) => void;
+  value: DueTime;
+  onChange: (when: DueTime) => void;
   /** Both readings, once the server has asked for a choice. */
   readings: Readings | null;
 }
 
-export function WhenFields({ value, onChange, readings }: Props) {
+export function DueTimeFields({ value, onChange, readings }: Props) {
   const { t } = useWords();
   const [day = "", time = ""] = value.local.split("T");
-  const change = (part: Partial<When>) => onChange({ ...value, reading: null, ...part });
+  const change = (part: Partial<DueTime>) => onChange({ ...value, reading: null, ...part });
   return (
     <fieldset className="flex flex-col gap-2">
       <legend className="mb-1 text-sm font-medium">{t("publishing.when")}</legend>

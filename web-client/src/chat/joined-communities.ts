@@ -2,33 +2,33 @@
 import { useEffect, useState } from "react";
 import type { CombinedError, RequestPolicy } from "urql";
 import { useApi } from "../api/api";
-import { followParts } from "../timeline/parts";
-import { COMMUNITIES_IN_A_PART, Communities, type JoinedCommunity } from "./operations";
+import { watchPages } from "../timeline/list-pages";
+import { Communities, JOINED_PAGE_SIZE, type JoinedCommunity } from "./operations";
 
-export interface Joined {
+export interface JoinedCommunities {
   /** Undefined until the first page is loaded. */
   communities: readonly JoinedCommunity[] | undefined;
   error: CombinedError | undefined;
-  again: () => void;
+  retry: () => void;
 }
 
-export function useJoined(requestPolicy: RequestPolicy): Joined {
+export function useJoinedCommunities(requestPolicy: RequestPolicy): JoinedCommunities {
   const { cached } = useApi();
-  const [turn, setTurn] = useState(0);
+  const [tries, setTries] = useState(0);
   const [communities, setCommunities] = useState<readonly JoinedCommunity[]>();
   const [error, setError] = useState<CombinedError>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: each turn asks anew.
   useEffect(() => {
     setError(undefined);
-    return followParts<JoinedCommunity>((after, onPart) => {
-      const asked = { after, limit: COMMUNITIES_IN_A_PART };
+    return watchPages<JoinedCommunity>((after, onPart) => {
+      const asked = { after, limit: JOINED_PAGE_SIZE };
       const { unsubscribe } = cached.query(Communities, asked, { requestPolicy }).subscribe((answer) => {
         setError(answer.error);
         const items = answer.data?.communities;
-        if (items) onPart({ items, full: items.length === COMMUNITIES_IN_A_PART });
+        if (items) onPart({ items, full: items.length === JOINED_PAGE_SIZE });
       });
       return unsubscribe;
     }, setCommunities);
-  }, [cached, requestPolicy, turn]);
-  return { communities, error, again: () => setTurn(turn + 1) };
+  }, [cached, requestPolicy, tries]);
+  return { communities, error, retry: () => setTries(tries + 1) };
 }

@@ -1,7 +1,7 @@
 /** Matches items against a search text. */
 
 /** Returns the items that contain every word, those that begin with the first word before the others. */
-export function found<T>(items: readonly T[], query: string, textOf: (item: T) => string): T[] {
+export function matchingItems<T>(items: readonly T[], query: string, textOf: (item: T) => string): T[] {
   const words = query.toLowerCase().normalize("NFKC").split(/\s+/).filter(Boolean);
   const read = (item: T) => textOf(item).toLowerCase().normalize("NFKC");
   const matching = items.filter((item) => words.every((word) => read(item).includes(word)));

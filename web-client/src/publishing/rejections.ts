@@ -5,13 +5,13 @@ interface Refused {
   graphQLErrors?: readonly { extensions?: Record<string, unknown> }[];
 }
 
-export interface Refusal {
+export interface Rejection {
   field: string;
   expected: string;
 }
 
 /** Null when the error is not about input. */
-export function refusalOf(error: unknown): Refusal | null {
+export function rejectionOf(error: unknown): Rejection | null {
   const { code, field, expected } = (error as Refused).graphQLErrors?.[0]?.extensions ?? {};
   if (code !== "BAD_USER_INPUT") return null;
   return { field: String(field ?? ""), expected: String(expected ?? "") };
@@ -26,7 +26,7 @@ export interface Readings {
 }
 
 /** Returns both possible instants when the refusal is about an ambiguous time. */
-export function readingsOf(refusal: Refusal | null): Readings | null {
+export function readingsOf(refusal: Rejection | null): Readings | null {
   const [, first, second, how] = READINGS.exec(refusal?.expected ?? "") ?? [];
   if (first === undefined || second === undefined) return null;
   return { kind: how === "occurs twice" ? "twice" : "never", instants: [first, second] };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readingsOf, refusalOf } from "./readings";
+import { readingsOf, rejectionOf } from "./rejections";
 
 const refused = (expected: string) => ({
   graphQLErrors: [{ extensions: { code: "BAD_USER_INPUT", field: "dueAt", expected } }],
@@ -8,15 +8,17 @@ const refused = (expected: string) => ({
 test("both readings of an unclear local time are found in the refusal", () => {
   const text =
     "2026-10-25T00:30:00Z or 2026-10-25T01:30:00Z, because 2026-10-25 02:30:00 occurs twice in Europe/Berlin";
-  expect(readingsOf(refusalOf(refused(text)))).toEqual({
+  expect(readingsOf(rejectionOf(refused(text)))).toEqual({
     kind: "twice",
     instants: ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"],
   });
-  expect(readingsOf(refusalOf(refused(text.replace("occurs twice", "does not exist"))))?.kind).toBe("never");
+  expect(readingsOf(rejectionOf(refused(text.replace("occurs twice", "does not exist"))))?.kind).toBe(
+    "never",
+  );
 });
 
 test("other refusals have no readings, and other errors are no refusals", () => {
-  expect(readingsOf(refusalOf(refused("a time before the year 2106")))).toBeNull();
-  expect(refusalOf({ graphQLErrors: [{ extensions: { code: "CONFLICT" } }] })).toBeNull();
-  expect(readingsOf(refusalOf({ networkError: new Error("offline") }))).toBeNull();
+  expect(readingsOf(rejectionOf(refused("a time before the year 2106")))).toBeNull();
+  expect(rejectionOf({ graphQLErrors: [{ extensions: { code: "CONFLICT" } }] })).toBeNull();
+  expect(readingsOf(rejectionOf({ networkError: new Error("offline") }))).toBeNull();
 });

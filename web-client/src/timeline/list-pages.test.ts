@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { followParts, type Part } from "./parts";
+import { type ListPage, watchPages } from "./list-pages";
 
 const named = (...ids: string[]) => ids.map((id) => ({ id }));
 
 /** A server whose pages are emitted by the test; `asked` holds the current subscribers. */
 function parts() {
-  const asked = new Map<string | null, (part: Part<{ id: string }>) => void>();
+  const asked = new Map<string | null, (part: ListPage<{ id: string }>) => void>();
   let known: string[] = [];
-  const stop = followParts<{ id: string }>(
+  const stop = watchPages<{ id: string }>(
     (after, onPart) => {
       asked.set(after, onPart);
       return () => asked.delete(after);

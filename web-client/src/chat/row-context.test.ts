@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Message } from "./operations";
-import { toggled } from "./reactions";
-import { firstUnread, standing } from "./rows";
+import { toggleReaction } from "./reactions";
+import { firstUnread, rowContext } from "./row-context";
 
 const message = (id: string, author: string, seconds: number) =>
   ({
@@ -14,14 +14,14 @@ const message = (id: string, author: string, seconds: number) =>
 
 test("messages of one author within minutes belong together", () => {
   const first = message("a", "ann", 0);
-  expect(standing(message("b", "ann", 60), first, null).continues).toBe(true);
-  expect(standing(message("b", "ben", 60), first, null).continues).toBe(false);
-  expect(standing(message("b", "ann", 600), first, null).continues).toBe(false);
-  expect(standing(message("b", "ann", 60), first, "b")).toMatchObject({
+  expect(rowContext(message("b", "ann", 60), first, null).continues).toBe(true);
+  expect(rowContext(message("b", "ben", 60), first, null).continues).toBe(false);
+  expect(rowContext(message("b", "ann", 600), first, null).continues).toBe(false);
+  expect(rowContext(message("b", "ann", 60), first, "b")).toMatchObject({
     continues: false,
     firstUnread: true,
   });
-  expect(standing(message("b", "ann", 86_400), first, null).newDay).toBe(true);
+  expect(rowContext(message("b", "ann", 86_400), first, null).newDay).toBe(true);
 });
 
 test("the divider is above the first message by another author after the read mark", () => {
@@ -33,7 +33,7 @@ test("the divider is above the first message by another author after the read ma
 });
 
 test("a reaction is added and removed before the server answers", () => {
-  const once = toggled(message("a", "ann", 0), "🔥");
+  const once = toggleReaction(message("a", "ann", 0), "🔥");
   expect(once.reactions).toEqual([{ emoji: "🔥", count: 1, reacted: true }]);
-  expect(toggled(once, "🔥").reactions).toEqual([]);
+  expect(toggleReaction(once, "🔥").reactions).toEqual([]);
 });

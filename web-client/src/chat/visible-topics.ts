@@ -2,7 +2,7 @@
 import { compare } from "../timeline/window";
 import type { TopicRow } from "./operations";
 
-const TOPICS_SHOWN = 30;
+const FIRST_TOPICS = 30;
 
 /** One further page of topics. */
 export interface TopicPage {
@@ -11,18 +11,22 @@ export interface TopicPage {
 }
 
 /** A socket allows 50 subscriptions; the rest is for the topic, the feed, notifications and jobs. */
-const LISTENED_MAX = 40;
+const SUBSCRIBED_MAX = 40;
 
 /** Adds a community that became visible to the subscribed ones, and drops the oldest. */
-export function withSeen(listened: readonly string[], id: string, most = LISTENED_MAX): readonly string[] {
+export function withSubscribed(
+  listened: readonly string[],
+  id: string,
+  most = SUBSCRIBED_MAX,
+): readonly string[] {
   return [id, ...listened.filter((each) => each !== id)].slice(0, most);
 }
 
 /** Returns the topics to show, the most recently active first and without duplicates, and whether there are more. */
-export function shownTopics(first: readonly TopicRow[], pages: readonly TopicPage[]) {
+export function visibleTopics(first: readonly TopicRow[], pages: readonly TopicPage[]) {
   const known = new Map([...first, ...pages.flatMap(({ items }) => items)].map((topic) => [topic.id, topic]));
   const topics = [...known.values()].sort((a, b) => compare(b.lastActivity, a.lastActivity));
   const last = pages.at(-1);
   if (last) return { topics, more: last.hasOlder };
-  return { topics: topics.slice(0, TOPICS_SHOWN), more: topics.length > TOPICS_SHOWN };
+  return { topics: topics.slice(0, FIRST_TOPICS), more: topics.length > FIRST_TOPICS };
 }

@@ -1,9 +1,9 @@
 /** The error of a form, shown beside it. */
 import { useState } from "react";
-import { wordOf } from "../api/failure";
+import { failureWord } from "../api/failure";
 import type { Word } from "../i18n/words";
-import { type Say, useWords } from "../ui/preferences";
-import { type Readings, type Refusal, readingsOf, refusalOf } from "./readings";
+import { type Translate, useWords } from "../ui/preferences";
+import { type Readings, type Rejection, readingsOf, rejectionOf } from "./rejections";
 
 /** Labels of the input fields that the server names in `extensions.field`. */
 const FIELDS: Record<string, Word> = {
@@ -22,25 +22,25 @@ const FIELDS: Record<string, Word> = {
 };
 
 /** Names the field by its label, followed by the server's sentence in English. */
-export function refusalText({ field, expected }: Refusal, t: Say): string {
+export function rejectionMessage({ field, expected }: Rejection, t: Translate): string {
   const label = FIELDS[field];
   return label ? `${t(label)}: ${expected}` : expected;
 }
 
-export interface Attempt {
+export interface Submission {
   busy: boolean;
   error: unknown;
   readings: Readings | null;
   /** Clears the last error. */
-  forget: () => void;
+  clearError: () => void;
   /** Tries once; returns whether it succeeded. */
   run(action: () => Promise<void>): Promise<boolean>;
 }
 
-export function useAttempt(): Attempt {
+export function useSubmission(): Submission {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const readings = error === null ? null : readingsOf(refusalOf(error));
+  const readings = error === null ? null : readingsOf(rejectionOf(error));
   async function run(action: () => Promise<void>): Promise<boolean> {
     setBusy(true);
     try {
@@ -54,18 +54,18 @@ export function useAttempt(): Attempt {
       setBusy(false);
     }
   }
-  return { busy, error, readings, run, forget: () => setError(null) };
+  return { busy, error, readings, run, clearError: () => setError(null) };
 }
 
 /** Renders nothing for an ambiguous time, which has its own choice. */
-export function Refused({ error, readings }: Attempt) {
+export function FormError({ error, readings }: Submission) {
   const { t } = useWords();
   if (error === null || readings) return null;
-  const refusal = refusalOf(error);
+  const refusal = rejectionOf(error);
   return (
     <div role="alert" className="rounded-card bg-bad-ground px-3 py-2 text-sm text-bad">
-      <p>{t(wordOf(error))}</p>
-      {refusal && <p lang="en">{refusalText(refusal, t)}</p>}
+      <p>{t(failureWord(error))}</p>
+      {refusal && <p lang="en">{rejectionMessage(refusal, t)}</p>}
     </div>
   );
 }

@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
-import { shownTopics, withSeen } from "./listed";
 import type { TopicRow } from "./operations";
+import { visibleTopics, withSubscribed } from "./visible-topics";
 
 const topic = (number: number, at = number): TopicRow =>
   ({ id: `t${number}`, lastActivity: `${1_700_000_000 + at}.000000` }) as TopicRow;
 const topics = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, n) => topic(from - n));
 
 test("thirty topics are shown, and a thirty-first means that there are more", () => {
-  expect(shownTopics(topics(100, 71), [])).toMatchObject({ more: false });
-  const { topics: shown, more } = shownTopics(topics(100, 70), []);
+  expect(visibleTopics(topics(100, 71), [])).toMatchObject({ more: false });
+  const { topics: shown, more } = visibleTopics(topics(100, 70), []);
   expect([shown.length, shown.at(-1)?.id, more]).toEqual([30, "t71", true]);
 });
 
 test("a page starts with the last topic of the one before, which is shown once", () => {
-  const { topics: shown, more } = shownTopics(topics(100, 70), [
+  const { topics: shown, more } = visibleTopics(topics(100, 70), [
     { hasOlder: true, items: topics(71, 41) },
     { hasOlder: false, items: topics(41, 30) },
   ]);
@@ -24,12 +24,11 @@ test("a page starts with the last topic of the one before, which is shown once",
 test("a topic of a later page that becomes active moves to the top", () => {
   const risen = topic(41, 500);
   const items = topics(71, 41).with(-1, risen);
-  expect(shownTopics([risen, ...topics(100, 70)], [{ hasOlder: true, items }]).topics[0]?.id).toBe("t41");
+  expect(visibleTopics([risen, ...topics(100, 70)], [{ hasOlder: true, items }]).topics[0]?.id).toBe("t41");
 });
 
 test("the most recently visible communities are subscribed to, up to the limit", () => {
-  expect(["a", "b", "a", "c"].reduce<readonly string[]>((known, id) => withSeen(known, id, 2), [])).toEqual([
-    "c",
-    "a",
-  ]);
+  expect(
+    ["a", "b", "a", "c"].reduce<readonly string[]>((known, id) => withSubscribed(known, id, 2), []),
+  ).toEqual(["c", "a"]);
 });

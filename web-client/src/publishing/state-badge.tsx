@@ -3,7 +3,7 @@ import { Icon, type IconName } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import type { PostState } from "./operations";
 
-const LOOKS: Record<PostState, { icon: IconName; className: string }> = {
+const STATE_STYLES: Record<PostState, { icon: IconName; className: string }> = {
   SCHEDULED: { icon: "clock", className: "bg-glow text-accent border-accent" },
   PUBLISHING: { icon: "send", className: "bg-wait-ground text-wait border-wait" },
   PUBLISHED: { icon: "check", className: "bg-good-ground text-good border-good" },
@@ -24,13 +24,13 @@ export const URGENCY: readonly PostState[] = [
   "CANCELLED",
 ];
 
-export function looksOf(state: PostState): { icon: IconName; className: string } {
-  return LOOKS[state];
+export function stateStyle(state: PostState): { icon: IconName; className: string } {
+  return STATE_STYLES[state];
 }
 
 export function StateBadge({ state }: { state: PostState }) {
   const { t } = useWords();
-  const { icon, className } = LOOKS[state];
+  const { icon, className } = STATE_STYLES[state];
   return (
     <span
       data-state={state}

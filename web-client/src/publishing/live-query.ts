@@ -5,13 +5,13 @@ import { PublicationEvents } from "./operations";
 
 const PAUSE_MS = 300;
 
-export interface Live<T> {
+export interface LiveQuery<T> {
   /** Null until the first answer. */
   data: T | null;
   error: unknown;
   /** Whether `data` comes from the newest `load`. */
   fresh: boolean;
-  again: () => void;
+  refresh: () => void;
   /** Changes the data optimistically. */
   patch: (change: (data: T) => T) => void;
 }
@@ -20,26 +20,26 @@ interface State<T> {
   data: T | null;
   error: unknown;
   /** The load that returned the data. */
-  of: unknown;
+  load: unknown;
 }
 
 /** Calls `load` at once, and again whenever the function changes. `jobId` narrows the events to one post. */
-export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T> {
+export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): LiveQuery<T> {
   const { direct } = useApi();
-  const [state, setState] = useState<State<T>>({ data: null, error: null, of: null });
-  const [look, setLook] = useState<() => void>(() => () => {});
+  const [state, setState] = useState<State<T>>({ data: null, error: null, load: null });
+  const [refreshNow, setRefreshNow] = useState<() => void>(() => () => {});
 
   useEffect(() => {
     let wanted = true;
-    const refresh = coalesced(async () => {
+    const refresh = coalesceRuns(async () => {
       try {
         const data = await load();
-        if (wanted) setState({ data, error: null, of: load });
+        if (wanted) setState({ data, error: null, load: load });
       } catch (error) {
         if (wanted) setState((now) => ({ ...now, error }));
       }
     }, PAUSE_MS);
-    setLook(() => refresh);
+    setRefreshNow(() => refresh);
     refresh();
     const stop = listen(direct, PublicationEvents, { jobId }, ({ jobEvents: event }) => {
       if (event.__typename === "PublicationChanged") refresh();
@@ -54,24 +54,24 @@ export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T
   const patch = (change: (data: T) => T) =>
     setState((now) => (now.data === null ? now : { ...now, data: change(now.data) }));
   const { data, error } = state;
-  return { data, error, fresh: state.of === load, again: look, patch };
+  return { data, error, fresh: state.load === load, refresh: refreshNow, patch };
 }
 
 /** Runs at once; calls during a run cause one more run after a pause. The last call is never lost. */
-export function coalesced(run: () => Promise<void>, pause_ms: number): () => void {
+export function coalesceRuns(run: () => Promise<void>, pause_ms: number): () => void {
   let busy = false;
-  let asked = false;
-  async function begin(): Promise<void> {
+  let requested = false;
+  async function runWhileRequested(): Promise<void> {
     busy = true;
-    while (asked) {
-      asked = false;
+    while (requested) {
+      requested = false;
       await run();
       await new Promise((resolve) => setTimeout(resolve, pause_ms));
     }
     busy = false;
   }
   return () => {
-    asked = true;
-    if (!busy) void begin();
+    requested = true;
+    if (!busy) void runWhileRequested();
   };
 }

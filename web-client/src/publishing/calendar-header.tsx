@@ -3,7 +3,7 @@ import { addressOf, type Place } from "../app/router";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { stepped, type View } from "./days";
+import { stepView, type View } from "./days";
 import { monthText, rangeText } from "./local-times";
 import { chooseZone, useZone, ZoneSelect } from "./zone";
 
@@ -19,7 +19,7 @@ interface Props {
   accounts: (() => void) | null;
 }
 
-export function Head({ view, day, days, write, accounts }: Props) {
+export function CalendarHeader({ view, day, days, write, accounts }: Props) {
   const { t, language } = useWords();
   const zone = useZone();
   const at = (chosen: string | null, shown: View = view): Place => ({
@@ -39,13 +39,13 @@ export function Head({ view, day, days, write, accounts }: Props) {
       </h1>
       <div className="flex items-center">
         <a
-          href={addressOf(at(stepped(view, day, -1)))}
+          href={addressOf(at(stepView(view, day, -1)))}
           aria-label={t("publishing.earlier")}
           className={ROUND}
         >
           <Icon name="back" />
         </a>
-        <a href={addressOf(at(stepped(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND}>
+        <a href={addressOf(at(stepView(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND}>
           <Icon name="back" className="size-5 rotate-180" />
         </a>
         <a

@@ -2,25 +2,25 @@
 import type { CombinedError } from "urql";
 import { type Api, ask, listen } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
-import { changed, compare } from "../timeline/window";
+import { compare, withChangedItem } from "../timeline/window";
 import { notifyFailure } from "../ui/toasts";
 import { createValue, type Value } from "../ui/value";
 import {
   AddReaction,
-  Around,
   DeleteMessage,
   EditMessage,
   MarkRead,
   type Message,
-  Newer,
-  Newest,
+  MessagesAround,
+  NewerMessages,
+  NewestMessages,
   RemoveReaction,
   TopicEvents,
 } from "./operations";
 import type { Outbox } from "./outbox";
-import { toggled } from "./reactions";
+import { toggleReaction } from "./reactions";
 
-export interface Room {
+export interface OpenTopic {
   feed: Feed<Message>;
   /** Why the subscription ended; null while it is running. */
   ended: Value<CombinedError | null>;
@@ -33,14 +33,14 @@ export interface Room {
 
 const READ_PAUSE_MS = 400;
 
-export function openRoom(
+export function openTopic(
   api: Api,
   outbox: Outbox,
   topicId: string,
   viewerId: string,
   at: string | null,
-): Room {
-  const feed = createFeed<Message>(source(api, topicId));
+): OpenTopic {
+  const feed = createFeed<Message>(timelineSource(api, topicId));
   const ended = createValue<CombinedError | null>(null);
   let place = at;
 
@@ -54,7 +54,7 @@ export function openRoom(
         if (!event.resumed) void feed.open(place);
         place = null;
       } else if (event.__typename === "MessagePosted") {
-        if (event.message.author.id === viewerId) outbox.arrived(event.message);
+        if (event.message.author.id === viewerId) outbox.markArrived(event.message);
         feed.put(event.message);
       } else if ("message" in event) put(event.message);
     },
@@ -63,25 +63,25 @@ export function openRoom(
   const stopSent = outbox.onSent((message) => message.topicId === topicId && feed.put(message));
 
   function put(message: Message): void {
-    feed.apply((window) => changed(window, message.id, () => message));
+    feed.apply((window) => withChangedItem(window, message.id, () => message));
   }
 
   function react(message: Message, emoji: string): void {
     const mine = message.reactions.find((reaction) => reaction.emoji === emoji)?.reacted;
-    put(toggled(message, emoji));
+    put(toggleReaction(message, emoji));
     const variables = { id: message.id, emoji };
     const done = mine
       ? ask(api.direct, RemoveReaction, variables).then((data) => put(data.removeReaction))
       : ask(api.direct, AddReaction, variables).then((data) => put(data.addReaction));
     done.catch((error) => {
       feed.apply((window) =>
-        changed(window, message.id, (now) => ({ ...now, reactions: message.reactions })),
+        withChangedItem(window, message.id, (now) => ({ ...now, reactions: message.reactions })),
       );
       notifyFailure(error);
     });
   }
 
-  const read = reader(api, topicId);
+  const read = createReadMark(api, topicId);
   return {
     feed,
     ended,
@@ -98,20 +98,20 @@ export function openRoom(
   };
 }
 
-function source(api: Api, topicId: string) {
+function timelineSource(api: Api, topicId: string) {
   const before = async (latest: string, inclusive: boolean) =>
-    (await ask(api.direct, Newest, { topicId, latest, inclusive })).messages;
+    (await ask(api.direct, NewestMessages, { topicId, latest, inclusive })).messages;
   return {
     newest: () => before("now", true),
     older: (than: string) => before(than, false),
-    newer: async (than: string) => (await ask(api.direct, Newer, { topicId, oldest: than })).messages,
+    newer: async (than: string) => (await ask(api.direct, NewerMessages, { topicId, oldest: than })).messages,
     around: async (timestamp: string) =>
-      (await ask(api.direct, Around, { topicId, timestamp })).messagesAround,
+      (await ask(api.direct, MessagesAround, { topicId, timestamp })).messagesAround,
   };
 }
 
 /** Moves the read mark forward, throttled. */
-function reader(api: Api, topicId: string) {
+function createReadMark(api: Api, topicId: string) {
   let marked: string | null = null;
   let wanted: string | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,9 +1,9 @@
 /** How a message is displayed relative to the one before: a new day, the unread divider, or a continuation. */
-import { dateOf, sameDay } from "../i18n/times";
+import { dateOf, isSameDay } from "../i18n/times";
 import { compare } from "../timeline/window";
 import type { Message } from "./operations";
 
-export interface Standing {
+export interface RowContext {
   newDay: boolean;
   /** The first message by another author after the read mark. */
   firstUnread: boolean;
@@ -12,12 +12,12 @@ export interface Standing {
 
 const CONTINUES_WITHIN_MS = 5 * 60_000;
 
-export function standing(
+export function rowContext(
   message: Message,
   before: Message | undefined,
   firstUnreadId: string | null,
-): Standing {
-  const newDay = before === undefined || !sameDay(dateOf(before.timestamp), dateOf(message.timestamp));
+): RowContext {
+  const newDay = before === undefined || !isSameDay(dateOf(before.timestamp), dateOf(message.timestamp));
   const firstUnread = message.id === firstUnreadId;
   const continues =
     !newDay &&

@@ -1,27 +1,27 @@
 /** A list that is loaded in pages, each after the last item of the one before, and kept up to date. */
 
-export interface Part<Item> {
+export interface ListPage<Item> {
   items: readonly Item[];
   /** Whether there may be more after it. */
   full: boolean;
 }
 
 /** Calls `onPart` with a page, at first and whenever it changes, until the returned function is called. */
-export type Listen<Item> = (after: string | null, onPart: (part: Part<Item>) => void) => () => void;
+export type WatchPage<Item> = (after: string | null, onPart: (part: ListPage<Item>) => void) => () => void;
 
 /**
  * Follows the whole list: `onItems` is called with all loaded items whenever a page arrives or changes. When a page's
  * last item changes, everything after it is loaded again; until then the old pages stay.
  */
-export function followParts<Item extends { id: string }>(
-  listen: Listen<Item>,
+export function watchPages<Item extends { id: string }>(
+  listen: WatchPage<Item>,
   onItems: (items: readonly Item[]) => void,
 ): () => void {
-  return follow(listen, null, onItems);
+  return watchFrom(listen, null, onItems);
 }
 
-function follow<Item extends { id: string }>(
-  listen: Listen<Item>,
+function watchFrom<Item extends { id: string }>(
+  listen: WatchPage<Item>,
   after: string | null,
   onItems: (items: readonly Item[]) => void,
 ): () => void {
@@ -40,7 +40,7 @@ function follow<Item extends { id: string }>(
       if (last === null) rest = [];
     }
     emit();
-    if (moved && last !== null) stopRest = follow(listen, last, setRest);
+    if (moved && last !== null) stopRest = watchFrom(listen, last, setRest);
   });
   function setRest(known: readonly Item[]): void {
     rest = known;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { curveOf, peakOf, withPoint } from "./curve";
+import { callCurve, peakOf, withPoint } from "./call-curve";
 
 const at = (second: number) => new Date(second * 1000).toISOString();
 
@@ -15,11 +15,13 @@ test("calls that overlap make steps up and down, at one moment as one step", () 
     [2, 2],
     [4, 1],
   ];
-  expect(curveOf(calls)).toEqual(points.map(([second, active]) => ({ at_ms: (second ?? 0) * 1000, active })));
+  expect(callCurve(calls)).toEqual(
+    points.map(([second, active]) => ({ at_ms: (second ?? 0) * 1000, active })),
+  );
 });
 
 test("live points follow, and a repeated event changes nothing", () => {
-  const points = curveOf([{ startedAt: at(1), endedAt: null }]);
+  const points = callCurve([{ startedAt: at(1), endedAt: null }]);
   const next = withPoint(points, { at_ms: 2_000, active: 3 });
   expect(next).toHaveLength(2);
   expect(withPoint(next, { at_ms: 2_000, active: 3 })).toBe(next);
@@ -32,7 +34,7 @@ test("a long job is thinned out and keeps its peak", () => {
     startedAt: at(n),
     endedAt: at(n === 9_999 ? n + 3.5 : n + 0.5),
   }));
-  const points = curveOf(calls);
+  const points = callCurve(calls);
   expect(points.length).toBeLessThanOrEqual(2_000);
   expect(peakOf(points)).toBe(2);
 });

@@ -1,11 +1,11 @@
 /** The number of calls in progress over time, from the times of calls and from live events. Pure. */
 
-export interface Point {
+export interface CurvePoint {
   at_ms: number;
   active: number;
 }
 
-export interface Times {
+export interface CallTimes {
   startedAt: string | null;
   endedAt: string | null;
 }
@@ -13,7 +13,7 @@ export interface Times {
 const POINTS_MAX = 2_000;
 
 /** Returns the steps by time. A call without an end is still in progress; only each number's last call is known. */
-export function curveOf(calls: readonly Times[]): Point[] {
+export function callCurve(calls: readonly CallTimes[]): CurvePoint[] {
   const steps = new Map<number, number>();
   const step = (at: string, by: number) => {
     const at_ms = Date.parse(at);
@@ -31,19 +31,19 @@ export function curveOf(calls: readonly Times[]): Point[] {
       active += by;
       return { at_ms, active };
     });
-  return thinned(points);
+  return thinOut(points);
 }
 
 /** Adds a live point. An event that is older than the last point, or repeated, changes nothing. */
-export function withPoint(points: readonly Point[], point: Point): readonly Point[] {
+export function withPoint(points: readonly CurvePoint[], point: CurvePoint): readonly CurvePoint[] {
   const last = points.at(-1);
   if (last && (point.at_ms < last.at_ms || point.active === last.active)) return points;
   if (last?.at_ms === point.at_ms) return points.with(-1, point);
-  return thinned([...points, point]);
+  return thinOut([...points, point]);
 }
 
 /** Thins out the points: keeps the higher of each pair, so that no peak is lost. */
-function thinned(points: Point[]): Point[] {
+function thinOut(points: CurvePoint[]): CurvePoint[] {
   if (points.length <= POINTS_MAX) return points;
   const kept = points.filter((point, place) => {
     const other = points[place % 2 === 0 ? place + 1 : place - 1];
@@ -51,10 +51,10 @@ function thinned(points: Point[]): Point[] {
       other === undefined || point.active > other.active || (point.active === other.active && place % 2 === 0)
     );
   });
-  return thinned(kept);
+  return thinOut(kept);
 }
 
 /** Returns the highest number of concurrent calls. */
-export function peakOf(points: readonly Point[]): number {
+export function peakOf(points: readonly CurvePoint[]): number {
   return points.reduce((most, { active }) => Math.max(most, active), 0);
 }

@@ -1,6 +1,6 @@
 /** A text with its links, mentions and hashtags as links. */
 import { addressOf } from "../app/router";
-import { parts } from "./text";
+import { parseText } from "./text";
 
 interface Mentioned {
   id: string;
@@ -9,11 +9,11 @@ interface Mentioned {
 
 const LINK = "text-accent underline decoration-1 underline-offset-2 hover:decoration-2";
 
-export function Written({ text, mentions }: { text: string; mentions: readonly Mentioned[] }) {
+export function RichText({ text, mentions }: { text: string; mentions: readonly Mentioned[] }) {
   const people = new Map(mentions.map((user) => [user.handle.toLowerCase(), user]));
   return (
     <>
-      {parts(text).map((part, place) => {
+      {parseText(text).map((part, place) => {
         const key = `${place}:${part.text}`;
         if (part.kind === "link")
           return (

@@ -1,8 +1,8 @@
 /** The server's readiness from GET /readyz, with texts in both languages. */
 
-export type State = "ready" | "late" | "unready" | "unreachable";
+export type ServerStatus = "ready" | "late" | "unready" | "unreachable";
 
-export const TEXT: Record<State, { en: string; ja: string }> = {
+export const STATUS_TEXTS: Record<ServerStatus, { en: string; ja: string }> = {
   ready: { en: "The server is ready", ja: "サーバーは稼働中です" },
   late: {
     en: "The server is running, but live updates are delayed: Redis is not responding",
@@ -15,7 +15,7 @@ export const TEXT: Record<State, { en: string; ja: string }> = {
 const PATIENCE_MS = 4_000;
 
 /** Polls once. Any answer but a 2xx is unready, none within 4 s is unreachable; never throws. */
-export async function askState(): Promise<State> {
+export async function fetchServerStatus(): Promise<ServerStatus> {
   try {
     const response = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
     if (!response.ok) return "unready";

@@ -1,0 +1,26 @@
+/** A screen whose script is loaded on first use. */
+import { type ComponentType, useEffect, useState } from "react";
+import { ErrorState, LoadingState } from "../ui/states";
+
+/** `load` fetches the script; a failed fetch can be retried. */
+export function lazyScreen<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+): ComponentType<Props> {
+  let cachedComponent: ComponentType<Props> | null = null;
+  return function LazyScreen(props: Props) {
+    const [Loaded, setLoaded] = useState(() => cachedComponent);
+    const [failed, setFailed] = useState(false);
+    useEffect(() => {
+      if (Loaded || failed) return;
+      load().then(
+        (component) => {
+          cachedComponent = component;
+          setLoaded(() => component);
+        },
+        () => setFailed(true),
+      );
+    }, [Loaded, failed]);
+    if (failed) return <ErrorState error={{ networkError: true }} retry={() => setFailed(false)} />;
+    return Loaded ? <Loaded {...props} /> : <LoadingState />;
+  };
+}
