@@ -27,38 +27,38 @@ export function createCache() {
     },
     updates: {
       Mutation: {
-        createCommunity: (_result, _args, cache) => forget(cache, "communities"),
-        joinCommunity: (_result, _args, cache) => forget(cache, "communities"),
-        leaveCommunity: (_result, _args, cache) => forget(cache, "communities"),
+        createCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
+        joinCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
+        leaveCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
         createTopic: ({ createTopic }, { input }, cache) =>
-          list(cache, (input as { communityId: string }).communityId, createTopic as { id: string }),
-        blockUser: (_result, _args, cache) => forget(cache, "blockedUsers"),
-        unblockUser: (_result, _args, cache) => forget(cache, "blockedUsers"),
+          addTopic(cache, (input as { communityId: string }).communityId, createTopic as { id: string }),
+        blockUser: (_result, _args, cache) => invalidate(cache, "blockedUsers"),
+        unblockUser: (_result, _args, cache) => invalidate(cache, "blockedUsers"),
       },
       Subscription: {
         communityEvents: ({ communityEvents: event }, { communityId }, cache) =>
-          list(cache, communityId as string, (event as { topic?: { id: string } }).topic),
+          addTopic(cache, communityId as string, (event as { topic?: { id: string } }).topic),
       },
     },
   });
 }
 
 /**
- * Invalidates a query's field for all arguments; the cache alone would invalidate only the field without arguments.
+ * Invalidates a query's field for all arguments. `Cache.invalidate` alone handles only one set of arguments.
  */
-function forget(cache: Cache, field: string): void {
-  for (const known of cache.inspectFields("Query"))
-    if (known.fieldName === field) cache.invalidate("Query", field, known.arguments);
+function invalidate(cache: Cache, field: string): void {
+  for (const query of cache.inspectFields("Query"))
+    if (query.fieldName === field) cache.invalidate("Query", field, query.arguments);
 }
 
 /** Adds a new or newly active topic to its community's list. */
-function list(cache: Cache, communityId: string, topic: { id: string } | undefined): void {
+function addTopic(cache: Cache, communityId: string, topic: { id: string } | undefined): void {
   const community = { __typename: "Community", id: communityId };
   const key = topic && cache.keyOfEntity({ __typename: "Topic", id: topic.id });
   if (!key) return;
-  for (const { fieldName, arguments: asked } of cache.inspectFields(community)) {
+  for (const { fieldName, arguments: listArguments } of cache.inspectFields(community)) {
     if (fieldName !== "topics") continue;
-    const known = cache.resolve(community, fieldName, asked) as string[] | null;
-    if (known && !known.includes(key)) cache.link(community, fieldName, asked, [key, ...known]);
+    const topics = cache.resolve(community, fieldName, listArguments) as string[] | null;
+    if (topics && !topics.includes(key)) cache.link(community, fieldName, listArguments, [key, ...topics]);
   }
 }

@@ -29,7 +29,7 @@ function SignedIn({ token }: { token: string }) {
   const [error, setError] = useState<unknown>(null);
   const [tries, setTries] = useState(0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try asks anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each try sends the request again.
   useEffect(() => {
     setError(null);
     ask(api.cached, Viewer, {}).then(

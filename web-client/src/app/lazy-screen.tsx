@@ -1,8 +1,8 @@
-/** A screen whose script is loaded on first use. */
+/** Loads the script of a screen on first use. */
 import { type ComponentType, useEffect, useState } from "react";
 import { ErrorState, LoadingState } from "../ui/states";
 
-/** `load` fetches the script; a failed fetch can be retried. */
+/** Returns a component that calls `load` when it is first rendered. The user can retry a failed load. */
 export function lazyScreen<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
 ): ComponentType<Props> {

@@ -76,7 +76,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         className="thin-scroll max-h-[50vh] overflow-y-auto p-2"
       >
         {commands.map((command, place) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus, and its keys choose.
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the text field has the focus and handles the keys.
           <div
             key={command.id}
             id={`${id}-${place}`}

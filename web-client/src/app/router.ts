@@ -95,11 +95,12 @@ function subscribe(listener: () => void): () => void {
   return () => removeEventListener("hashchange", listener);
 }
 
-let known = { fragment: "", place: parsePlace("") };
+let cachedPlace = { fragment: "", place: parsePlace("") };
 
 function currentPlace(): Place {
-  if (location.hash !== known.fragment) known = { fragment: location.hash, place: parsePlace(location.hash) };
-  return known.place;
+  if (location.hash !== cachedPlace.fragment)
+    cachedPlace = { fragment: location.hash, place: parsePlace(location.hash) };
+  return cachedPlace.place;
 }
 
 export function usePlace(): Place {

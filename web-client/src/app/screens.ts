@@ -1,4 +1,4 @@
-/** The screens that are linked from everywhere. */
+/** The screens in the navigation bar. */
 import type { Word } from "../i18n/words";
 import { mayOperate, mayReadMail } from "../session/permissions";
 import type { IconName } from "../ui/icons";
@@ -10,7 +10,7 @@ export interface ScreenLink {
   icon: IconName;
   /** The places that belong to the screen. */
   names: Place["name"][];
-  /** Who sees it; everyone by default. */
+  /** Returns whether a user with these roles sees the link; by default every user does. */
   for?: (roles: readonly string[]) => boolean;
 }
 

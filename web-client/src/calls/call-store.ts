@@ -52,7 +52,7 @@ export function openCallStore({ direct }: Api): CallStore {
   const limits = createValue<CallLimits | null>(null);
   const ready = createValue(0);
   const ended = createValue<CombinedError | null>(null);
-  // How far this machine's clock is ahead: the event with the least delay gives the best estimate.
+  // How far this machine's clock is ahead of the server's. The event with the smallest delay gives the best estimate.
   let ahead_ms = Number.POSITIVE_INFINITY;
   const now_ms = () => Date.now() - (Number.isFinite(ahead_ms) ? ahead_ms : 0);
   const listeners = new Set<(event: CallStoreEvent) => void>();

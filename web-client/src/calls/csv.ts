@@ -12,12 +12,12 @@ export interface CsvRow {
 /** Yields the rows that are not blank. Quotes may hold commas, line breaks and doubled quotes. */
 export function* parseRows(text: string): Generator<CsvRow> {
   let line = 1;
-  let begun = 1;
+  let rowLine = 1;
   let cells: string[] = [];
   let cell = "";
   let quoted = false;
   const source = text.replace(/^\uFEFF/, "");
-  const row = () => ({ line: begun, cells: [...cells, cell] });
+  const row = () => ({ line: rowLine, cells: [...cells, cell] });
   for (let place = 0; place < source.length; place++) {
     const letter = source[place] as string;
     const ends = letter === "\n" || letter === "\r";
@@ -38,7 +38,7 @@ export function* parseRows(text: string): Generator<CsvRow> {
       if (cells.length > 0 || cell !== "") yield row();
       cells = [];
       cell = "";
-      begun = line;
+      rowLine = line;
     } else cell += letter;
   }
   if (cells.length > 0 || cell !== "") yield row();
@@ -59,18 +59,18 @@ export function valuesByLine(
   text: string,
   places: readonly { row: number; column: string | null }[],
 ): Map<number, string> {
-  const wanted = new Map(places.map(({ row, column }) => [row, column]));
-  const last = Math.max(0, ...wanted.keys());
-  const found = new Map<number, string>();
+  const columnsByLine = new Map(places.map(({ row, column }) => [row, column]));
+  const last = Math.max(0, ...columnsByLine.keys());
+  const values = new Map<number, string>();
   let columns: string[] | null = null;
   for (const { line, cells } of parseRows(text)) {
     if (line > last) break;
     columns ??= cells.map((name) => name.trim());
-    const column = wanted.get(line);
+    const column = columnsByLine.get(line);
     if (column === undefined) continue;
-    found.set(line, column === null ? cells.join(",") : (cells[columns.indexOf(column)] ?? ""));
+    values.set(line, column === null ? cells.join(",") : (cells[columns.indexOf(column)] ?? ""));
   }
-  return found;
+  return values;
 }
 
 /** Decodes UTF-8, or Shift_JIS, which spreadsheets write in Japan. */

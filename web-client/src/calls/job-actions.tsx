@@ -15,7 +15,7 @@ export function JobActions({ job }: { job: CallJob }) {
   const { direct } = useApi();
   const store = useCallStore();
   const [busy, setBusy] = useState(false);
-  const [asking, setAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   if (!isOpen(job)) return null;
   const paused = job.state === "PAUSED";
 
@@ -41,18 +41,18 @@ export function JobActions({ job }: { job: CallJob }) {
         <Icon name={paused ? "play" : "pause"} className="size-4" />
         {t(paused ? "callJob.resume" : "callJob.pause")}
       </Button>
-      <Button disabled={busy} onClick={() => setAsking(true)}>
+      <Button disabled={busy} onClick={() => setIsConfirming(true)}>
         <Icon name="stop" className="size-4" />
         {t("callJob.cancel")}
       </Button>
-      {asking && (
+      {isConfirming && (
         <Confirm
           title={t("callJob.cancel")}
           text={t("callJob.cancelAsk")}
           action={t("callJob.cancel")}
           keep={t("callJob.keep")}
           onDone={(sure) => {
-            setAsking(false);
+            setIsConfirming(false);
             if (sure) void act(CancelCallJob);
           }}
         />

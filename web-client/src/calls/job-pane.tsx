@@ -33,7 +33,7 @@ export function JobPane({ id }: { id: string }) {
   return (
     <section aria-labelledby="job-name" className="flex h-full min-h-0 flex-col">
       <JobHeader job={shown.job} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div ref={setScroller} tabIndex={0} className="thin-scroll relative min-h-0 grow overflow-y-auto">
         <div className="mx-auto max-w-5xl px-3 pb-16 sm:px-6">
           <JobFacts job={shown.job} />

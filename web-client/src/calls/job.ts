@@ -31,10 +31,10 @@ export function useJob(id: string): JobView {
   const [points, setPoints] = useState<readonly CurvePoint[]>([]);
   const [tries, setTries] = useState(0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try, and each stream that begins anew, asks anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each try and each new stream loads the job again.
   useEffect(() => {
     if (ready === 0) return;
-    let shown = true;
+    let isCurrent = true;
     let changedMeanwhile = false;
     const live: CurvePoint[] = [];
     const stop = store.on((event) => {
@@ -43,25 +43,25 @@ export function useJob(id: string): JobView {
       setJob(event.job);
       const point = { at_ms: Date.parse(event.at), active: event.job.progress.active };
       live.push(point);
-      setPoints((known) => withPoint(known, point));
+      setPoints((current) => withPoint(current, point));
     });
     setError(null);
     // An event that arrived during the request is newer than the answer.
     ask(api.direct, CallJobById, { id }).then(
-      ({ callJob }) => shown && !changedMeanwhile && setJob(callJob),
-      (failure) => shown && setError(failure),
+      ({ callJob }) => isCurrent && !changedMeanwhile && setJob(callJob),
+      (failure) => isCurrent && setError(failure),
     );
     loadCallTimes(api, id).then(
-      (times) => shown && setPoints(live.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
-      () => {}, // Without past calls, the chart starts now.
+      (times) => isCurrent && setPoints(live.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
+      () => {}, // Without the past calls, the chart starts at the current time.
     );
     return () => {
-      shown = false;
+      isCurrent = false;
       stop();
     };
   }, [api, store, id, ready, tries]);
 
-  const retry = useCallback(() => setTries((known) => known + 1), []);
+  const retry = useCallback(() => setTries((current) => current + 1), []);
   return { job, error, points, retry: retry };
 }
 
@@ -93,10 +93,10 @@ export function useTasks(id: string, states: readonly CallTaskState[] | null): F
   const store = useCallStore();
   const ready = useValue(store.ready);
   const [feed] = useState(() => {
-    const unused = () => Promise.reject(new Error("The numbers begin with the first row."));
+    const unused = () => Promise.reject(new Error("Numbers are loaded only downwards, from the first row."));
     const after = async (afterRow: number) => {
-      const wanted = { id, afterRow, limit: TASKS_ON_A_PAGE, states: states && [...states] };
-      const tasks = (await ask(direct, CallTasks, wanted)).callJob?.tasks ?? [];
+      const variables = { id, afterRow, limit: TASKS_ON_A_PAGE, states: states && [...states] };
+      const tasks = (await ask(direct, CallTasks, variables)).callJob?.tasks ?? [];
       return { items: tasks.map(entry), hasOlder: false, hasNewer: tasks.length === TASKS_ON_A_PAGE };
     };
     return createFeed<TaskEntry>(

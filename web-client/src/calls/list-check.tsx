@@ -28,19 +28,19 @@ export function useListCheck(draft: Draft): CheckState {
   // A list may be large: it is sent again only when something that affects validation changes.
   const { csv, startAt, windowed, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
     draft;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: these make up the draft, but for its name and scenario.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: all fields of the draft except its name and scenario.
   useEffect(() => {
     if (csv.trim() === "") return setCheck(NOTHING);
-    let wanted = true;
-    setCheck((known) => ({ ...known, checking: true }));
+    let isCurrent = true;
+    setCheck((current) => ({ ...current, checking: true }));
     const timer = setTimeout(() => {
       ask(direct, CheckCallList, { input: checkInput(draft) }).then(
-        ({ checkCallList: found }) => wanted && setCheck({ checking: false, result: found, error: null }),
-        (error) => wanted && setCheck({ checking: false, result: null, error }),
+        ({ checkCallList: result }) => isCurrent && setCheck({ checking: false, result, error: null }),
+        (error) => isCurrent && setCheck({ checking: false, result: null, error }),
       );
     }, PAUSE_MS);
     return () => {
-      wanted = false;
+      isCurrent = false;
       clearTimeout(timer);
     };
   }, [
@@ -61,10 +61,10 @@ export function useListCheck(draft: Draft): CheckState {
 
 export function CheckResult({ csv, check }: { csv: string; check: CheckState }) {
   const { t } = useWords();
-  const { result: found, error, checking } = check;
+  const { result, error, checking } = check;
   return (
     <div aria-live="polite" className="flex flex-col gap-4 xl:sticky xl:top-6" data-checking={checking}>
-      {!found && !error && (
+      {!result && !error && (
         <p className="rounded-card bg-well px-4 py-6 text-center text-quiet">
           {t(checking ? "callList.checking" : "callList.empty")}
         </p>
@@ -74,32 +74,32 @@ export function CheckResult({ csv, check }: { csv: string; check: CheckState }) 
           {rejectionText(error) ?? t(failureWord(error))}
         </p>
       )}
-      {found && <CheckedList csv={csv} found={found} />}
+      {result && <CheckedList csv={csv} result={result} />}
     </div>
   );
 }
 
-function CheckedList({ csv, found }: { csv: string; found: ListCheck }) {
+function CheckedList({ csv, result }: { csv: string; result: ListCheck }) {
   const { t } = useWords();
-  const values = useMemo(() => valuesByLine(csv, found.rowErrors), [csv, found]);
-  if (found.rowErrorCount === 0) return <ValidList csv={csv} found={found} />;
+  const values = useMemo(() => valuesByLine(csv, result.rowErrors), [csv, result]);
+  if (result.rowErrorCount === 0) return <ValidList csv={csv} result={result} />;
   return (
     <>
       <p className="rounded-card bg-bad-ground px-4 py-3 text-bad">
-        <span className="font-semibold">{t("callList.bad", { count: found.rowErrorCount })}.</span>{" "}
+        <span className="font-semibold">{t("callList.bad", { count: result.rowErrorCount })}.</span>{" "}
         {t("callList.badHint")}
       </p>
-      <RowErrors errors={found.rowErrors} values={values} />
-      {found.rowErrors.length < found.rowErrorCount && (
-        <p className="text-sm text-quiet">{t("callList.firstErrors", { count: found.rowErrors.length })}</p>
+      <RowErrors errors={result.rowErrors} values={values} />
+      {result.rowErrors.length < result.rowErrorCount && (
+        <p className="text-sm text-quiet">{t("callList.firstErrors", { count: result.rowErrors.length })}</p>
       )}
     </>
   );
 }
 
-function ValidList({ csv, found }: { csv: string; found: ListCheck }) {
+function ValidList({ csv, result }: { csv: string; result: ListCheck }) {
   const { t, language } = useWords();
-  const { estimatedEndAt: end } = found;
+  const { estimatedEndAt: end } = result;
   const { columns, rows } = firstRows(csv, PREVIEW_ROWS);
   const cell = "max-w-48 truncate px-3 py-1.5";
   return (
@@ -107,14 +107,14 @@ function ValidList({ csv, found }: { csv: string; found: ListCheck }) {
       <div className="flex items-start gap-3 rounded-card bg-good-ground px-4 py-3 text-good">
         <Icon name="check" className="mt-0.5 size-5" />
         <div>
-          <p className="font-semibold">{t("callList.good", { count: found.rows })}</p>
+          <p className="font-semibold">{t("callList.good", { count: result.rows })}</p>
           {end && <p>{t("callList.ends", { time: timeOrDate(language, new Date(end), new Date()) })}</p>}
         </div>
       </div>
       {!end && <p className="rounded-card bg-wait-ground px-4 py-3 text-wait">{t("callList.endsNever")}</p>}
       <section aria-label={t("callList.preview")}>
         <h2 className="mb-2 text-sm font-semibold text-quiet">{t("callList.preview")}</h2>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
         <div className="thin-scroll overflow-x-auto rounded-xl border border-line" tabIndex={0}>
           <table className="w-full text-left text-sm">
             <thead className="bg-well text-quiet">

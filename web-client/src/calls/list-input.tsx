@@ -41,7 +41,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
       <label htmlFor={chosen ? undefined : id} className="text-sm font-medium">
         {t("callList.numbers")}
       </label>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: a file may be dropped here; the button beside does the same. */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a drop target for files; the button does the same. */}
       <div
         onDragOver={(event) => {
           event.preventDefault();

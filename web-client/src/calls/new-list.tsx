@@ -27,7 +27,7 @@ export function NewList() {
   const ready = isReady(draft) && check.result?.rowErrorCount === 0 && !check.checking && !busy;
 
   function change(part: Partial<Draft>) {
-    setDraft((known) => ({ ...known, ...part }));
+    setDraft((current) => ({ ...current, ...part }));
     setKey(crypto.randomUUID());
   }
 

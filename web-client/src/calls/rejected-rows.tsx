@@ -18,7 +18,7 @@ export function RejectedRows({ job }: { job: CallJob }) {
     ask(direct, RowErrorsQuery, { id: job.id, afterRow: after }).then(
       ({ callJob }) =>
         shown &&
-        setErrors((known) => [...known.filter(({ row }) => row <= after), ...(callJob?.rowErrors ?? [])]),
+        setErrors((current) => [...current.filter(({ row }) => row <= after), ...(callJob?.rowErrors ?? [])]),
       (error) => shown && setFailure(error),
     );
     return () => {

@@ -12,7 +12,7 @@ export function RowErrors({ errors, values }: Props) {
   const { t, language } = useWords();
   const cell = "px-3 py-1.5 align-baseline [overflow-wrap:normal]";
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard.
     <div className="thin-scroll max-h-96 overflow-auto rounded-xl border border-line" tabIndex={0}>
       <table className="w-full text-left text-sm" data-testid="row-errors">
         <thead className="sticky top-0 bg-well text-quiet max-sm:sr-only">

@@ -1,4 +1,4 @@
-/** How states of jobs and numbers look: their tone, and their order in the progress bar. */
+/** Colours of the states of jobs and numbers, and the parts of the progress bar. */
 import type { Language } from "../i18n/words";
 import type { Tone } from "../ui/badge";
 import type { Translate } from "../ui/preferences";
@@ -25,7 +25,7 @@ export const TASK_TONES: Record<CallTaskState, Tone> = {
   CANCELLED: "quiet",
 };
 
-/** In the order of the bar, with the task states of each part. */
+/** The parts of the progress bar in order, each with its task states. */
 export const PROGRESS_PARTS = [
   { part: "completed", states: ["COMPLETED"], colour: "bg-good" },
   { part: "failed", states: ["FAILED"], colour: "bg-bad" },

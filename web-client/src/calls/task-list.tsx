@@ -29,7 +29,7 @@ export function TaskList({ job, part, scroller, clear }: Props) {
   const box = useRef(scroller);
   box.current = scroller;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a short page may leave the end in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after a short page, the end may still be visible.
   useEffect(() => {
     function look() {
       if (scroller && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < LOAD_WITHIN_PX)

@@ -35,7 +35,7 @@ export function Browse() {
           <Page
             key={after}
             after={after}
-            goOn={place === starts.length - 1 ? (last) => setStarts([...starts, last]) : undefined}
+            loadMore={place === starts.length - 1 ? (last) => setStarts([...starts, last]) : undefined}
           />
         ))}
       </div>
@@ -44,7 +44,7 @@ export function Browse() {
 }
 
 /** One page; the last page has the button for the next. */
-function Page({ after, goOn }: { after: string | null; goOn: ((last: string) => void) | undefined }) {
+function Page({ after, loadMore }: { after: string | null; loadMore: ((last: string) => void) | undefined }) {
   const { t } = useWords();
   const [{ data, error }, again] = useQuery({
     query: OtherCommunities,
@@ -63,9 +63,9 @@ function Page({ after, goOn }: { after: string | null; goOn: ((last: string) => 
           <Row key={community.id} community={community} />
         ))}
       </ul>
-      {goOn && last && communities.length === COMMUNITIES_PAGE_SIZE && (
+      {loadMore && last && communities.length === COMMUNITIES_PAGE_SIZE && (
         <p className="py-3 text-center">
-          <Button onClick={() => goOn(last.id)}>{t("browse.more")}</Button>
+          <Button onClick={() => loadMore(last.id)}>{t("browse.more")}</Button>
         </p>
       )}
     </>

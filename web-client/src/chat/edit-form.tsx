@@ -4,16 +4,16 @@ import { Button } from "../ui/button";
 import { MentionField } from "../ui/mentions";
 import { useWords } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
-import type { OpenTopic } from "./open-topic";
 import type { Message } from "./operations";
+import type { TopicView } from "./topic-view";
 
 export function EditForm({
   message,
-  room,
+  topicView,
   onDone,
 }: {
   message: Message;
-  room: OpenTopic;
+  topicView: TopicView;
   onDone: () => void;
 }) {
   const { t } = useWords();
@@ -29,7 +29,7 @@ export function EditForm({
     if (!text.trim() || text === message.text) return onDone();
     setBusy(true);
     try {
-      await room.edit(message.id, text.trim());
+      await topicView.edit(message.id, text.trim());
       onDone();
     } catch (error) {
       notifyFailure(error);

@@ -17,12 +17,12 @@ export function useJoinedCommunities(requestPolicy: RequestPolicy): JoinedCommun
   const [tries, setTries] = useState(0);
   const [communities, setCommunities] = useState<readonly JoinedCommunity[]>();
   const [error, setError] = useState<CombinedError>();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each turn asks anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each try loads the list again.
   useEffect(() => {
     setError(undefined);
     return watchPages<JoinedCommunity>((after, onPart) => {
-      const asked = { after, limit: JOINED_PAGE_SIZE };
-      const { unsubscribe } = cached.query(Communities, asked, { requestPolicy }).subscribe((answer) => {
+      const variables = { after, limit: JOINED_PAGE_SIZE };
+      const { unsubscribe } = cached.query(Communities, variables, { requestPolicy }).subscribe((answer) => {
         setError(answer.error);
         const items = answer.data?.communities;
         if (items) onPart({ items, full: items.length === JOINED_PAGE_SIZE });

@@ -12,9 +12,9 @@ import { RichText } from "../ui/rich-text";
 import { notify } from "../ui/toasts";
 import { Confirm } from "./confirm";
 import { EditForm } from "./edit-form";
-import type { OpenTopic } from "./open-topic";
 import type { Message } from "./operations";
 import { QUICK_REACTIONS } from "./reactions";
+import type { TopicView } from "./topic-view";
 import { WhoReactedList } from "./who-reacted";
 
 interface Props {
@@ -22,7 +22,7 @@ interface Props {
   newDay: boolean;
   firstUnread: boolean;
   continues: boolean;
-  room: OpenTopic;
+  topicView: TopicView;
   mine: boolean;
   admin: boolean;
   found: boolean;
@@ -35,7 +35,7 @@ interface Props {
 
 /** Memoised: its function props must be stable. */
 export const MessageRow = memo(function MessageRow(props: Props) {
-  const { message, continues, mine, found, editing, setEditing, tabStop, room } = props;
+  const { message, continues, mine, found, editing, setEditing, tabStop, topicView } = props;
   // The toolbar is most of a row's elements, so it is rendered only for the row with the pointer or focus.
   const [near, setNear] = useState(false);
   const { t, language } = useWords();
@@ -89,11 +89,11 @@ export const MessageRow = memo(function MessageRow(props: Props) {
           {gone ? (
             <p className="text-quiet italic">{t("message.deleted")}</p>
           ) : editing ? (
-            <EditForm message={message} room={room} onDone={() => setEditing(null)} />
+            <EditForm message={message} topicView={topicView} onDone={() => setEditing(null)} />
           ) : (
             <Body message={message} />
           )}
-          {message.reactions.length > 0 && <Reactions message={message} room={room} />}
+          {message.reactions.length > 0 && <Reactions message={message} topicView={topicView} />}
         </div>
         {near && !gone && !editing && <Toolbar {...props} />}
       </article>
@@ -140,7 +140,7 @@ function Divider({ text, loud = false }: { text: string; loud?: boolean }) {
   );
 }
 
-function Reactions({ message, room }: { message: Message; room: OpenTopic }) {
+function Reactions({ message, topicView }: { message: Message; topicView: TopicView }) {
   const { t } = useWords();
   const [asked, setAsked] = useState(false);
   return (
@@ -151,7 +151,7 @@ function Reactions({ message, room }: { message: Message; room: OpenTopic }) {
           type="button"
           aria-pressed={reacted}
           aria-label={t("reaction.of", { emoji, count })}
-          onClick={() => room.react(message, emoji)}
+          onClick={() => topicView.react(message, emoji)}
           className="inline-flex min-h-7 items-center gap-1 rounded-full border border-line bg-raised px-2 text-sm tabular-nums hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow aria-pressed:text-accent"
         >
           <span aria-hidden="true">{emoji}</span>
@@ -174,7 +174,7 @@ function Reactions({ message, room }: { message: Message; room: OpenTopic }) {
   );
 }
 
-function Toolbar({ message, room, mine, admin, setEditing }: Props) {
+function Toolbar({ message, topicView, mine, admin, setEditing }: Props) {
   const { t } = useWords();
   const [deleting, setDeleting] = useState(false);
   function copy() {
@@ -199,7 +199,7 @@ function Toolbar({ message, room, mine, admin, setEditing }: Props) {
                 type="button"
                 className="size-10 rounded-lg text-xl hover:bg-hover"
                 onClick={() => {
-                  room.react(message, emoji);
+                  topicView.react(message, emoji);
                   close();
                 }}
               >
@@ -233,7 +233,7 @@ function Toolbar({ message, room, mine, admin, setEditing }: Props) {
           action={t("delete")}
           onDone={(sure) => {
             setDeleting(false);
-            if (sure) room.remove(message.id);
+            if (sure) topicView.remove(message.id);
           }}
         />
       )}

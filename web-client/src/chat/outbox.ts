@@ -1,6 +1,6 @@
 /**
- * Outgoing messages, in order per topic. A message that does not reach the server waits for the connection and is
- * sent again with the same idempotency key, so it is posted only once.
+ * Outgoing messages, in order per topic. A message that does not reach the server is sent again, with the same
+ * idempotency key, when the connection is back. So it is posted only once.
  */
 import { createContext, useContext } from "react";
 import { type Api, ask } from "../api/api";
@@ -15,7 +15,7 @@ export interface PendingMessage {
   stamp: Stamp | null;
   state: "sending" | "waiting" | "failed";
   error: unknown;
-  /** Its event arrived before the server's answer, so the message is already in the timeline. */
+  /** Whether the message's event arrived before the server's response. Then the message is already in the timeline. */
   arrived: boolean;
 }
 
@@ -25,8 +25,8 @@ export interface Outbox {
   retry(key: string): void;
   discard(key: string): void;
   /**
-   * Called for an event with the viewer's own message. Hides the matching pending message, which is still sent until
-   * answered.
+   * Hides the pending message that matches an event with the viewer's own message. Sending continues until the server
+   * responds.
    */
   markArrived(message: Message): void;
   /** Calls the listener for each message that the server has accepted. */
@@ -37,7 +37,7 @@ const WAIT_MS = 2_000;
 
 interface Transport {
   post(entry: PendingMessage): Promise<Message>;
-  /** Settles when a retry is worthwhile. */
+  /** Settles when a retry may succeed. */
   pause(): Promise<void>;
 }
 

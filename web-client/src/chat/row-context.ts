@@ -1,4 +1,4 @@
-/** How a message is displayed relative to the one before: a new day, the unread divider, or a continuation. */
+/** Compares a message with the one before: a new day, the first unread message, or a continuation. */
 import { dateOf, isSameDay } from "../i18n/times";
 import { compare } from "../timeline/window";
 import type { Message } from "./operations";
@@ -28,7 +28,7 @@ export function rowContext(
   return { newDay, firstUnread, continues };
 }
 
-/** Null when nothing is unread, or when the first unread message is not in the window. */
+/** Returns the id of the first unread message; null when nothing is unread or the message is not in the window. */
 export function firstUnread(
   items: readonly Message[],
   hasOlder: boolean,

@@ -18,10 +18,10 @@ import { withSubscribed } from "./visible-topics";
 export function Sidebar() {
   const { t } = useWords();
   const place = usePlace();
-  const { communities, error, retry: again } = useJoinedCommunities("cache-and-network");
-  const [founding, setFounding] = useState(false);
-  const [listened, setListened] = useState<readonly string[]>([]);
-  const seen = useCallback((id: string) => setListened((known) => withSubscribed(known, id)), []);
+  const { communities, error, retry } = useJoinedCommunities("cache-and-network");
+  const [isCreating, setIsCreating] = useState(false);
+  const [subscribed, setSubscribed] = useState<readonly string[]>([]);
+  const subscribe = useCallback((id: string) => setSubscribed((current) => withSubscribed(current, id)), []);
   return (
     <nav aria-label={t("chat")} className="flex h-full flex-col">
       {place.name === "chat" && <h1 className="sr-only">Noroshi</h1>}
@@ -36,10 +36,10 @@ export function Sidebar() {
           >
             <Icon name="search" />
           </a>
-          <IconButton icon="plus" label={t("community.new")} onClick={() => setFounding(true)} />
+          <IconButton icon="plus" label={t("community.new")} onClick={() => setIsCreating(true)} />
         </div>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div className="thin-scroll min-h-0 grow overflow-y-auto p-2" tabIndex={0}>
         {!error && !communities && <LoadingState />}
         {communities?.length === 0 && (
@@ -53,30 +53,30 @@ export function Sidebar() {
           <CommunityTopics
             key={community.id}
             community={community}
-            listened={listened.includes(community.id)}
-            onSeen={seen}
+            isSubscribed={subscribed.includes(community.id)}
+            onVisible={subscribe}
           />
         ))}
-        {error && <ErrorState error={error} retry={again} />}
+        {error && <ErrorState error={error} retry={retry} />}
         <TrendingTopics />
       </div>
-      {founding && <NewCommunity onClose={() => setFounding(false)} />}
+      {isCreating && <NewCommunity onClose={() => setIsCreating(false)} />}
     </nav>
   );
 }
 
 interface SectionProps {
   community: JoinedCommunity;
-  listened: boolean;
-  onSeen: (id: string) => void;
+  isSubscribed: boolean;
+  onVisible: (id: string) => void;
 }
 
-function CommunityTopics({ community, listened, onSeen }: SectionProps) {
+function CommunityTopics({ community, isSubscribed, onVisible }: SectionProps) {
   const { t } = useWords();
-  const [opening, setOpening] = useState(false);
-  const { topics, more, asking, goOn } = useTopics(community, listened);
+  const [isCreating, setIsCreating] = useState(false);
+  const { topics, more, isLoading, loadMore } = useTopics(community, isSubscribed);
   const section = useRef<HTMLElement>(null);
-  useOnVisible(section, community.id, onSeen);
+  useOnVisible(section, community.id, onVisible);
   return (
     <section ref={section} aria-label={community.name} className="mb-4">
       <div className="flex items-center justify-between pl-2">
@@ -87,7 +87,7 @@ function CommunityTopics({ community, listened, onSeen }: SectionProps) {
           icon="plus"
           size="size-8"
           label={t("topic.newIn", { name: community.name })}
-          onClick={() => setOpening(true)}
+          onClick={() => setIsCreating(true)}
         />
       </div>
       <ul>
@@ -99,31 +99,31 @@ function CommunityTopics({ community, listened, onSeen }: SectionProps) {
         <Button
           kind="quiet"
           className="w-full"
-          disabled={asking}
-          onClick={goOn}
+          disabled={isLoading}
+          onClick={loadMore}
           aria-label={t("topic.moreIn", { name: community.name })}
         >
           {t("topic.more")}
         </Button>
       )}
       {topics.length === 0 && <p className="px-2 py-1 text-sm text-quiet">{t("community.noTopics")}</p>}
-      {opening && <NewTopic communityId={community.id} onClose={() => setOpening(false)} />}
+      {isCreating && <NewTopic communityId={community.id} onClose={() => setIsCreating(false)} />}
     </section>
   );
 }
 
-/** Calls `onSeen` whenever the element becomes visible. */
+/** Calls `onVisible` whenever the element becomes visible. */
 function useOnVisible(
   element: RefObject<HTMLElement | null>,
   id: string,
-  onSeen: (id: string) => void,
+  onVisible: (id: string) => void,
 ): void {
   useEffect(() => {
     if (!element.current) return;
-    const observer = new IntersectionObserver((seen) => seen.at(-1)?.isIntersecting && onSeen(id));
+    const observer = new IntersectionObserver((entries) => entries.at(-1)?.isIntersecting && onVisible(id));
     observer.observe(element.current);
     return () => observer.disconnect();
-  }, [element, id, onSeen]);
+  }, [element, id, onVisible]);
 }
 
 function TopicLink({ topic }: { topic: TopicRow }) {
@@ -163,11 +163,11 @@ const TRENDING_EVERY_MS = 60_000;
 
 function TrendingTopics() {
   const { t } = useWords();
-  const [{ data }, again] = useQuery({ query: Trending, requestPolicy: "cache-and-network" });
+  const [{ data }, retry] = useQuery({ query: Trending, requestPolicy: "cache-and-network" });
   useEffect(() => {
-    const timer = setInterval(() => again({ requestPolicy: "network-only" }), TRENDING_EVERY_MS);
+    const timer = setInterval(() => retry({ requestPolicy: "network-only" }), TRENDING_EVERY_MS);
     return () => clearInterval(timer);
-  }, [again]);
+  }, [retry]);
   if (!data || data.trendingTopics.length === 0) return null;
   return (
     <section aria-labelledby="trending" className="mt-6 border-t border-line pt-4">

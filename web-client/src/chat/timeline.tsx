@@ -9,11 +9,11 @@ import { useWords } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { MessageRow } from "./message-row";
-import type { OpenTopic } from "./open-topic";
 import type { Message } from "./operations";
 import { type PendingMessage, useOutbox } from "./outbox";
 import { PendingRow } from "./pending-row";
 import { firstUnread, rowContext } from "./row-context";
+import type { TopicView } from "./topic-view";
 
 const AT_END_PX = 60;
 const LOAD_WITHIN_PX = 900;
@@ -22,7 +22,7 @@ type Row = Message | PendingMessage;
 const isPending = (row: Row): row is PendingMessage => "key" in row;
 
 interface Props {
-  room: OpenTopic;
+  topicView: TopicView;
   topicId: string;
   readUpTo: string | null;
   admin: boolean;
@@ -30,10 +30,10 @@ interface Props {
   setEditing: (id: string | null) => void;
 }
 
-export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }: Props) {
+export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEditing }: Props) {
   const { t } = useWords();
   const viewer = useViewer();
-  const state = useValue(room.feed.state);
+  const state = useValue(topicView.feed.state);
   const outgoing = useValue(useOutbox().pending);
   const list = useRef<VirtualizerHandle>(null);
   const atEnd = useRef(true);
@@ -49,19 +49,19 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
 
   const look = useCallback(() => {
     const shown = list.current;
-    const { window, phase } = room.feed.state.get();
+    const { window, phase } = topicView.feed.state.get();
     if (!shown || phase !== "ready") return;
     const below = shown.scrollSize - shown.scrollOffset - shown.viewportSize;
     atEnd.current = below < AT_END_PX && !window.hasNewer;
     setAway(below > shown.viewportSize || window.hasNewer);
-    if (shown.scrollOffset < LOAD_WITHIN_PX) void room.feed.older();
-    if (below < LOAD_WITHIN_PX) void room.feed.newer();
+    if (shown.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.older();
+    if (below < LOAD_WITHIN_PX) void topicView.feed.newer();
     const last = shown.findItemIndex(shown.scrollOffset + shown.viewportSize - AT_END_PX);
     const seen = atEnd.current ? window.items.at(-1) : window.items[last];
-    if (seen && document.visibilityState === "visible") room.read(seen.timestamp);
-  }, [room]);
+    if (seen && document.visibilityState === "visible") topicView.read(seen.timestamp);
+  }, [topicView]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only a window opened anew is gone to.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only after the window was opened.
   useLayoutEffect(() => {
     if (state.opened === 0) return;
     if (target) list.current?.scrollToIndex(items.indexOf(target), { align: "center" });
@@ -69,14 +69,14 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
     atEnd.current = !target;
   }, [state.opened]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was added at the end is shown to those who are there.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only if the end was visible before.
   useLayoutEffect(() => {
     if (atEnd.current && !shift && state.opened > 0)
       list.current?.scrollToIndex(rows.length - 1, { align: "end" });
     drawn.current = state.window;
   }, [state.window, pending.length]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change may leave an end in sight without a scroll.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change may make an end visible without a scroll.
   useEffect(() => {
     const frame = requestAnimationFrame(look);
     return () => cancelAnimationFrame(frame);
@@ -102,7 +102,7 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
 
   if (state.phase === "loading") return <LoadingState rows={8} />;
   if (state.phase === "failed")
-    return <ErrorState error={state.error} retry={() => room.feed.open(state.at)} />;
+    return <ErrorState error={state.error} retry={() => topicView.feed.open(state.at)} />;
   if (rows.length === 0)
     return <EmptyState icon="chat" title={t("topic.empty")} hint={t("topic.emptyHint")} />;
   const tabStop = active ?? items.at(-1)?.id;
@@ -130,7 +130,7 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
                 key={row.id}
                 message={row}
                 {...rowContext(row, before, unreadId)}
-                room={room}
+                topicView={topicView}
                 mine={row.author.id === viewer.id}
                 admin={admin}
                 found={row === target || (target !== undefined && row.id === target.id)}
@@ -148,7 +148,7 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
         <Button
           className="rise absolute bottom-4 left-1/2 -translate-x-1/2 shadow-raised"
           onClick={() => {
-            if (hasNewer) void room.feed.open(null);
+            if (hasNewer) void topicView.feed.open(null);
             else list.current?.scrollToIndex(rows.length - 1, { align: "end" });
           }}
         >

@@ -10,10 +10,10 @@ import { useWords } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { Composer } from "./composer";
-import { type OpenTopic, openTopic } from "./open-topic";
 import { JoinCommunity, TopicHeader } from "./operations";
 import { useOutbox } from "./outbox";
 import { Timeline } from "./timeline";
+import { openTopicView, type TopicView } from "./topic-view";
 
 /** With more unread messages than a page shows, opens at the read mark. */
 const UNREAD_ON_A_PAGE = 40;
@@ -82,37 +82,37 @@ function JoinedTopic({ topic, at }: { topic: TopicSummary; at: string | null }) 
   const api = useApi();
   const outbox = useOutbox();
   const viewer = useViewer();
-  const [begun] = useState({ readUpTo: topic.readUpTo, unread: topic.unreadCount });
-  const [room, setRoom] = useState<OpenTopic | null>(null);
-  const wanted = useRef(at);
+  const [opened] = useState({ readUpTo: topic.readUpTo, unread: topic.unreadCount });
+  const [topicView, setTopicView] = useState<TopicView | null>(null);
+  const requestedAt = useRef(at);
 
   useEffect(() => {
-    const start = wanted.current ?? (begun.unread > UNREAD_ON_A_PAGE ? begun.readUpTo : null);
-    const opened = openTopic(api, outbox, topic.id, viewer.id, start);
-    setRoom(opened);
-    return opened.stop;
-  }, [api, outbox, topic.id, viewer.id, begun]);
+    const start = requestedAt.current ?? (opened.unread > UNREAD_ON_A_PAGE ? opened.readUpTo : null);
+    const view = openTopicView(api, outbox, topic.id, viewer.id, start);
+    setTopicView(view);
+    return view.stop;
+  }, [api, outbox, topic.id, viewer.id, opened]);
 
   useEffect(() => {
-    if (at !== null && at !== wanted.current) void room?.feed.open(at);
-    wanted.current = at;
-  }, [at, room]);
+    if (at !== null && at !== requestedAt.current) void topicView?.feed.open(at);
+    requestedAt.current = at;
+  }, [at, topicView]);
 
-  if (!room) return <LoadingState rows={8} />;
-  return <TopicContents room={room} topic={topic} readUpTo={begun.readUpTo} />;
+  if (!topicView) return <LoadingState rows={8} />;
+  return <TopicContents topicView={topicView} topic={topic} readUpTo={opened.readUpTo} />;
 }
 
 function TopicContents({
-  room,
+  topicView,
   topic,
   readUpTo,
 }: {
-  room: OpenTopic;
+  topicView: TopicView;
   topic: TopicSummary;
   readUpTo: string | null;
 }) {
   const viewer = useViewer();
-  const ended = useValue(room.ended);
+  const ended = useValue(topicView.ended);
   const [editing, setEditing] = useState<string | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
 
@@ -126,7 +126,7 @@ function TopicContents({
   }, []);
 
   function editLast() {
-    const { items } = room.feed.state.get().window;
+    const { items } = topicView.feed.state.get().window;
     const last = items.findLast(
       ({ author, text, deletedAt }) => author.id === viewer.id && text && !deletedAt,
     );
@@ -134,7 +134,7 @@ function TopicContents({
   }
 
   function sent() {
-    if (room.feed.state.get().window.hasNewer) void room.feed.open(null);
+    if (topicView.feed.state.get().window.hasNewer) void topicView.feed.open(null);
   }
 
   if (ended) return <ErrorState error={ended} />;
@@ -142,7 +142,7 @@ function TopicContents({
     <>
       <div className="flex min-h-0 grow flex-col">
         <Timeline
-          room={room}
+          topicView={topicView}
           topicId={topic.id}
           readUpTo={readUpTo}
           admin={viewer.roles.includes("ADMIN")}

@@ -5,8 +5,8 @@ import { notifyFailure } from "../ui/toasts";
 import { CommunityEvents, type JoinedCommunity, MoreTopics, MostActiveTopics } from "./operations";
 import { type TopicPage, visibleTopics } from "./visible-topics";
 
-/** `listened` says whether to subscribe to the community's events, which update the cache. */
-export function useTopics({ id, topics: first }: JoinedCommunity, listened: boolean) {
+/** With `isSubscribed`, subscribes to the community's events, which update the cache. */
+export function useTopics({ id, topics: first }: JoinedCommunity, isSubscribed: boolean) {
   const { cached } = useApi();
   const [pageStarts, setPageStarts] = useState<readonly string[]>([]);
   const [isLoading, setIsLoading] = useState(false);
@@ -14,27 +14,29 @@ export function useTopics({ id, topics: first }: JoinedCommunity, listened: bool
   const { topics, more } = visibleTopics(first, pages);
 
   useEffect(() => {
-    if (!listened) return;
+    if (!isSubscribed) return;
     return listen(cached, CommunityEvents, { communityId: id }, ({ communityEvents: event }) => {
       if (event.__typename !== "StreamReady" || event.resumed) return;
       // Events before the subscription are missed, so the list is reloaded.
       setPageStarts([]);
       cached.query(MostActiveTopics, { id }, { requestPolicy: "network-only" }).toPromise();
     });
-  }, [cached, id, listened]);
+  }, [cached, id, isSubscribed]);
 
   async function loadMore() {
     const latest = topics.at(-1)?.lastActivity;
     if (latest === undefined) return;
     setIsLoading(true);
-    const asked = { communityId: id, latest };
-    const { error } = await cached.query(MoreTopics, asked, { requestPolicy: "network-only" }).toPromise();
+    const variables = { communityId: id, latest };
+    const { error } = await cached
+      .query(MoreTopics, variables, { requestPolicy: "network-only" })
+      .toPromise();
     setIsLoading(false);
     if (error) notifyFailure(error);
-    // The list was reloaded meanwhile: the page of the old list does not continue it.
-    else setPageStarts((known) => (known === pageStarts ? [...known, latest] : known));
+    // After a reload, the page no longer continues the list.
+    else setPageStarts((current) => (current === pageStarts ? [...current, latest] : current));
   }
-  return { topics, more, asking: isLoading, goOn: loadMore };
+  return { topics, more, isLoading, loadMore };
 }
 
 /** The requested pages, as they are in the cache. */
@@ -44,7 +46,7 @@ function usePages(communityId: string, starts: readonly string[]): TopicPage[] {
   useEffect(() => {
     const stops = starts.map((latest) => {
       const { unsubscribe } = cached.query(MoreTopics, { communityId, latest }).subscribe(({ data }) => {
-        if (data) setPages((known) => ({ ...known, [latest]: data.communityTopics }));
+        if (data) setPages((current) => ({ ...current, [latest]: data.communityTopics }));
       });
       return unsubscribe;
     });

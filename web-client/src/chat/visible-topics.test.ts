@@ -29,6 +29,6 @@ test("a topic of a later page that becomes active moves to the top", () => {
 
 test("the most recently visible communities are subscribed to, up to the limit", () => {
   expect(
-    ["a", "b", "a", "c"].reduce<readonly string[]>((known, id) => withSubscribed(known, id, 2), []),
+    ["a", "b", "a", "c"].reduce<readonly string[]>((current, id) => withSubscribed(current, id, 2), []),
   ).toEqual(["c", "a"]);
 });

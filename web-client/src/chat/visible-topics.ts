@@ -15,17 +15,19 @@ const SUBSCRIBED_MAX = 40;
 
 /** Adds a community that became visible to the subscribed ones, and drops the oldest. */
 export function withSubscribed(
-  listened: readonly string[],
+  subscribed: readonly string[],
   id: string,
   most = SUBSCRIBED_MAX,
 ): readonly string[] {
-  return [id, ...listened.filter((each) => each !== id)].slice(0, most);
+  return [id, ...subscribed.filter((each) => each !== id)].slice(0, most);
 }
 
 /** Returns the topics to show, the most recently active first and without duplicates, and whether there are more. */
 export function visibleTopics(first: readonly TopicRow[], pages: readonly TopicPage[]) {
-  const known = new Map([...first, ...pages.flatMap(({ items }) => items)].map((topic) => [topic.id, topic]));
-  const topics = [...known.values()].sort((a, b) => compare(b.lastActivity, a.lastActivity));
+  const topicsById = new Map(
+    [...first, ...pages.flatMap(({ items }) => items)].map((topic) => [topic.id, topic]),
+  );
+  const topics = [...topicsById.values()].sort((a, b) => compare(b.lastActivity, a.lastActivity));
   const last = pages.at(-1);
   if (last) return { topics, more: last.hasOlder };
   return { topics: topics.slice(0, FIRST_TOPICS), more: topics.length > FIRST_TOPICS };

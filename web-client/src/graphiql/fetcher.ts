@@ -25,8 +25,8 @@ export const fetcher: Fetcher = (params, options) => {
 };
 
 /**
- * GraphiQL notices a changed document 100 ms late and names an operation of the old one until then. Undefined for a
- * document that does not parse: the server reports the error.
+ * Returns the chosen operation. For 100 ms after a change of the document, GraphiQL may name an operation of
+ * the old one. Returns undefined for a document with a syntax error, which the server reports.
  */
 function chosenOperation({ query, operationName }: FetcherParams): OperationDefinitionNode | undefined {
   try {

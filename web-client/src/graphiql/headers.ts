@@ -1,6 +1,6 @@
 /**
- * The header editor's content when the page opens. A sign-in link's token lasts as long as the browser's tab, so that
- * a reload stays signed in; beyond that GraphiQL keeps headers only after the reader asked for it in its settings.
+ * The header editor's content when the page opens. The token of a sign-in link is kept while the browser's tab is open,
+ * so a reload stays signed in. GraphiQL keeps headers longer only if the user chose that in its settings.
  */
 import { takeTokenFromFragment } from "../token";
 

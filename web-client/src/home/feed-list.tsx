@@ -31,13 +31,13 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
     const box = scroller.current;
     if (box && box.scrollHeight - box.scrollTop - box.clientHeight < LOAD_WITHIN_PX) void feed.older();
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a short page may leave the end in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after a short page, the end may still be visible.
   useEffect(look, [state]);
 
   return (
     <div className="relative h-full">
       {pill}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div ref={scroller} onScroll={look} tabIndex={0} className="thin-scroll h-full overflow-y-auto">
         <div className={narrow ? "px-1.5 pb-4" : "mx-auto max-w-2xl px-3 pb-16 sm:px-6"}>
           <div ref={above}>{head}</div>

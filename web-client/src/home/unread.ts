@@ -7,7 +7,7 @@ import { type Notification, NotificationEvents, UnreadNotifications } from "./op
 
 /** The newest notification that arrived as an event. */
 export const newestNotification = createValue<Notification | null>(null);
-/** The server's count after the mark was moved; null to query again. */
+/** The count that the server returned when the read mark was moved. Null means that the query's count applies. */
 export const unreadCount = createValue<number | null>(null);
 
 export function useUnreadNotifications(): number {

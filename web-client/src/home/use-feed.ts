@@ -5,13 +5,13 @@ import type { Entry } from "../timeline/window";
 
 type LoadPage<Item extends Entry> = (latest: string, inclusive: boolean) => Promise<Page<Item>>;
 
-/** `ask` is read once, when the component mounts; change the key to change it. */
-export function useFeed<Item extends Entry>(ask: LoadPage<Item>, begin = true): Feed<Item> {
+/** `loadPage` must not change while the component is mounted. Mount it again with another key instead. */
+export function useFeed<Item extends Entry>(loadPage: LoadPage<Item>, begin = true): Feed<Item> {
   const [feed] = useState(() => {
-    const unused = () => Promise.reject(new Error("This window only grows older."));
-    const newest = () => ask("now", true);
+    const unused = () => Promise.reject(new Error("A feed loads only older items."));
+    const newest = () => loadPage("now", true);
     return createFeed<Item>(
-      { newest, older: (than) => ask(than, false), newer: unused, around: unused },
+      { newest, older: (than) => loadPage(than, false), newer: unused, around: unused },
       5_000,
     );
   });

@@ -37,7 +37,7 @@ export function Addresses() {
 
   function replace(fresh: readonly AddressStanding[]) {
     const by = new Map(fresh.map((one) => [one.address, one]));
-    setStandings((known) => known?.map((one) => by.get(one.address) ?? one) ?? null);
+    setStandings((current) => current?.map((one) => by.get(one.address) ?? one) ?? null);
   }
 
   return (

@@ -63,7 +63,7 @@ export function AddressRow(props: Props) {
 function Unblock({ standing, replace, inDomain }: Props) {
   const { t } = useWords();
   const { direct } = useApi();
-  const [asking, setAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const { address, verdict, domain } = standing;
   const byDomain = OF_DOMAIN.includes(verdict.rule) && domain?.blocked ? domain.domain : null;
   const words = byDomain
@@ -71,7 +71,7 @@ function Unblock({ standing, replace, inDomain }: Props) {
     : ({ title: "mail.unblock", text: "mail.unblockAsk" } as const);
 
   async function done(reason: string | null) {
-    setAsking(false);
+    setIsConfirming(false);
     if (reason === null) return;
     try {
       if (byDomain) await allowDomain(byDomain, reason);
@@ -101,10 +101,10 @@ function Unblock({ standing, replace, inDomain }: Props) {
 
   return (
     <>
-      <Button onClick={() => setAsking(true)} aria-label={`${t(words.title)} ${byDomain ?? address}`}>
+      <Button onClick={() => setIsConfirming(true)} aria-label={`${t(words.title)} ${byDomain ?? address}`}>
         {t(words.title)}
       </Button>
-      {asking && (
+      {isConfirming && (
         <ReasonDialog
           title={t(words.title)}
           text={t(words.text, { name: byDomain ?? address })}

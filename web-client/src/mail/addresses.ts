@@ -7,9 +7,9 @@ export const LOOKUP_MAX = 1000;
  * semicolons.
  */
 export function addressesIn(text: string): string[] {
-  const found = text.split(/[\n\r,;]+/).map((part) => /<([^<>\s]+)>/.exec(part)?.[1] ?? part.trim());
+  const entries = text.split(/[\n\r,;]+/).map((part) => /<([^<>\s]+)>/.exec(part)?.[1] ?? part.trim());
   // Separate words are separate addresses; display names before "<" are already removed.
-  return [...new Set(found.flatMap((part) => part.split(/\s+/)).filter(Boolean))];
+  return [...new Set(entries.flatMap((part) => part.split(/\s+/)).filter(Boolean))];
 }
 
 /** Returns the distinct domains of a text; an address counts as its domain. */

@@ -124,15 +124,15 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
 function ManualSetting({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
   const { t } = useWords();
   const { direct } = useApi();
-  const [wanted, setWanted] = useState<boolean | null | undefined>(undefined);
+  const [setting, setSetting] = useState<boolean | null | undefined>(undefined);
   const { domain, blocked, verdict } = standing;
-  const word = wanted === null ? "mail.byRule" : wanted ? "mail.blockDomain" : "mail.allowDomain";
+  const word = setting === null ? "mail.byRule" : setting ? "mail.blockDomain" : "mail.allowDomain";
 
   async function done(reason: string | null) {
-    setWanted(undefined);
-    if (reason === null || wanted === undefined) return;
+    setSetting(undefined);
+    if (reason === null || setting === undefined) return;
     try {
-      put((await ask(direct, SetDomainBlocked, { domain, blocked: wanted, reason })).setDomainBlocked);
+      put((await ask(direct, SetDomainBlocked, { domain, blocked: setting, reason })).setDomainBlocked);
       notify(t("mail.domainChanged", { name: domain }));
     } catch (error) {
       notifyFailure(error);
@@ -141,16 +141,16 @@ function ManualSetting({ standing, put }: { standing: DomainStanding; put: (now:
 
   return (
     <div className="flex flex-wrap gap-2">
-      {verdict.rule === "BY_HAND" && <Button onClick={() => setWanted(null)}>{t("mail.byRule")}</Button>}
-      <Button onClick={() => setWanted(!blocked)}>
+      {verdict.rule === "BY_HAND" && <Button onClick={() => setSetting(null)}>{t("mail.byRule")}</Button>}
+      <Button onClick={() => setSetting(!blocked)}>
         {t(blocked ? "mail.allowDomain" : "mail.blockDomain")}
       </Button>
-      {wanted !== undefined && (
+      {setting !== undefined && (
         <ReasonDialog
           title={t(word)}
           text={t(`${word}Ask`, { name: domain })}
           action={t(word)}
-          bad={wanted === true}
+          bad={setting === true}
           onDone={done}
         />
       )}

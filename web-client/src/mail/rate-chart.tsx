@@ -49,7 +49,7 @@ export function RateChart({ days }: { days: readonly DayRate[] }) {
           return (
             <g key={day}>
               <title>{t("mail.chartDay", { day: name, rate: percent.format(rate), bounced, sent })}</title>
-              {/* The whole slot answers to the pointer, also where the bar is low. */}
+              {/* The tooltip appears over the whole slot, also above a low bar. */}
               <rect
                 x={middle - slot_px / 2}
                 y={TOP_PX}

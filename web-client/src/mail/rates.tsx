@@ -92,7 +92,7 @@ function useRates(
   const [days, setDays] = useState<readonly DayRate[] | null>(null);
   const [refusal, setRefusal] = useState<string | null>(null);
   useEffect(() => {
-    let wanted = true;
+    let isCurrent = true;
     const timer = setTimeout(
       () => {
         const to = new Date();
@@ -100,17 +100,17 @@ function useRates(
         const variables = { domain: domain || null, from: from.toISOString(), to: to.toISOString() };
         ask(direct, BounceRates, variables).then(
           ({ bounceRates }) => {
-            if (!wanted) return;
+            if (!isCurrent) return;
             setDays(bounceRates);
             setRefusal(null);
           },
-          (error) => wanted && setRefusal(rejectionText(error) ?? t(failureWord(error))),
+          (error) => isCurrent && setRefusal(rejectionText(error) ?? t(failureWord(error))),
         );
       },
       domain ? PAUSE_MS : 0,
     );
     return () => {
-      wanted = false;
+      isCurrent = false;
       clearTimeout(timer);
     };
   }, [direct, domain, span_days, t]);

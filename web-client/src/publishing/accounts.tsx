@@ -191,7 +191,7 @@ interface LabelledProps {
 
 function FormField({ text, hint, children }: LabelledProps) {
   return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the field is its child.
+    // biome-ignore lint/a11y/noLabelWithoutControl: the label contains its field.
     <label className="flex flex-col gap-1">
       <span className="text-sm font-medium">{text}</span>
       {children}

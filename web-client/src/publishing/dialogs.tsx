@@ -21,7 +21,7 @@ export type OpenDialog =
 interface Props {
   place: PublishingPlace;
   open: OpenDialog | null;
-  /** Opens another dialog, or none. */
+  /** Replaces the open dialog; null closes it. */
   instead: (next: OpenDialog | null) => void;
   today: string;
   slots: ReadonlyMap<string, readonly ScheduledPost[]>;

@@ -1,12 +1,12 @@
 /**
- * Drags a post onto a slot, an element with `data-slot`, by mouse, pen or touch. A mouse has to move a little, a
- * finger to rest a moment, so that clicks and scrolling still work. Escape cancels.
+ * Drags a post onto a slot, an element with `data-slot`, by mouse, pen or touch. A drag begins after the mouse has moved
+ * 5 pixels or the finger has rested for 350 ms, so that clicks and scrolling still work. Escape cancels.
  */
 import { type PointerEvent, useEffect, useRef, useState } from "react";
 import type { ScheduledPost } from "./operations";
 
-const MOVED_PX = 5;
-const RESTED_MS = 350;
+const MIN_MOVE_PX = 5;
+const MIN_REST_MS = 350;
 const EDGE_PX = 48;
 const EDGE_STEP_PX = 10;
 
@@ -20,7 +20,7 @@ export interface DraggedPost {
 
 export interface Drag {
   dragged: DraggedPost | null;
-  /** Props that make an element the handle of a post. */
+  /** Returns props that make an element the drag handle of a post. */
   handleProps(post: ScheduledPost): { onPointerDown: (event: PointerEvent) => void };
 }
 
@@ -58,18 +58,18 @@ function slotAt(x: number, y: number): string | null {
 
 interface PointerHandlers {
   at(x: number, y: number): void;
-  /** Without a position when the drag was cancelled. */
+  /** The position is null when the drag was cancelled. */
   end(x: number | null, y: number | null): void;
 }
 
-/** Follows one pointer from its press. The returned function cancels the drag. */
+/** Tracks one pointer after its press. Returns a function that cancels the drag. */
 function trackPointer(press: globalThis.PointerEvent, { at, end }: PointerHandlers): () => void {
   const scroller = (press.target as Element).closest<HTMLElement>("[data-scroller]");
   const finger = press.pointerType === "touch";
   let pointer = { x: press.clientX, y: press.clientY };
   let active = false;
   let frame = 0;
-  const rested = finger ? setTimeout(begin, RESTED_MS) : undefined;
+  const rested = finger ? setTimeout(begin, MIN_REST_MS) : undefined;
   const listeners = new AbortController();
   const options = { signal: listeners.signal };
 
@@ -90,7 +90,7 @@ function trackPointer(press: globalThis.PointerEvent, { at, end }: PointerHandle
     const away = Math.hypot(event.clientX - press.clientX, event.clientY - press.clientY);
     pointer = { x: event.clientX, y: event.clientY };
     if (active) at(pointer.x, pointer.y);
-    else if (away > MOVED_PX) finger ? finish(false) : begin();
+    else if (away > MIN_MOVE_PX) finger ? finish(false) : begin();
   }
   function scrollAtEdge() {
     const box = scroller?.getBoundingClientRect();

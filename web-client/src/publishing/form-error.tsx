@@ -1,4 +1,4 @@
-/** The error of a form, shown beside it. */
+/** The error of a form, and the state of its submission. */
 import { useState } from "react";
 import { failureWord } from "../api/failure";
 import type { Word } from "../i18n/words";
@@ -21,7 +21,7 @@ const FIELDS: Record<string, Word> = {
   toTopicIds: "publishing.targets",
 };
 
-/** Names the field by its label, followed by the server's sentence in English. */
+/** Returns the field's label, followed by the server's sentence in English. */
 export function rejectionMessage({ field, expected }: Rejection, t: Translate): string {
   const label = FIELDS[field];
   return label ? `${t(label)}: ${expected}` : expected;
@@ -33,7 +33,7 @@ export interface Submission {
   readings: Readings | null;
   /** Clears the last error. */
   clearError: () => void;
-  /** Tries once; returns whether it succeeded. */
+  /** Runs the action once. Returns whether it succeeded. */
   run(action: () => Promise<void>): Promise<boolean>;
 }
 
@@ -57,7 +57,7 @@ export function useSubmission(): Submission {
   return { busy, error, readings, run, clearError: () => setError(null) };
 }
 
-/** Renders nothing for an ambiguous time, which has its own choice. */
+/** Renders nothing for an ambiguous time, for which the form offers a choice. */
 export function FormError({ error, readings }: Submission) {
   const { t } = useWords();
   if (error === null || readings) return null;

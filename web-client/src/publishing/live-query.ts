@@ -6,7 +6,7 @@ import { PublicationEvents } from "./operations";
 const PAUSE_MS = 300;
 
 export interface LiveQuery<T> {
-  /** Null until the first answer. */
+  /** Null until the first response. */
   data: T | null;
   error: unknown;
   /** Whether `data` comes from the newest `load`. */
@@ -19,7 +19,7 @@ export interface LiveQuery<T> {
 interface State<T> {
   data: T | null;
   error: unknown;
-  /** The load that returned the data. */
+  /** The function that returned the data. */
   load: unknown;
 }
 
@@ -30,13 +30,13 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
   const [refreshNow, setRefreshNow] = useState<() => void>(() => () => {});
 
   useEffect(() => {
-    let wanted = true;
+    let isCurrent = true;
     const refresh = coalesceRuns(async () => {
       try {
         const data = await load();
-        if (wanted) setState({ data, error: null, load: load });
+        if (isCurrent) setState({ data, error: null, load: load });
       } catch (error) {
-        if (wanted) setState((now) => ({ ...now, error }));
+        if (isCurrent) setState((now) => ({ ...now, error }));
       }
     }, PAUSE_MS);
     setRefreshNow(() => refresh);
@@ -46,7 +46,7 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
       if (event.__typename === "StreamReady" && !event.resumed) refresh();
     });
     return () => {
-      wanted = false;
+      isCurrent = false;
       stop();
     };
   }, [direct, load, jobId]);
@@ -57,7 +57,7 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
   return { data, error, fresh: state.load === load, refresh: refreshNow, patch };
 }
 
-/** Runs at once; calls during a run cause one more run after a pause. The last call is never lost. */
+/** Returns a function that starts a run. Calls during a run or the pause after it cause exactly one more run. */
 export function coalesceRuns(run: () => Promise<void>, pause_ms: number): () => void {
   let busy = false;
   let requested = false;

@@ -21,7 +21,7 @@ export function MediaRows({ value, onChange }: Props) {
     <fieldset className="flex flex-col gap-2">
       <legend className="sr-only">{t("publishing.media")}</legend>
       {value.map((medium, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place; there is nothing else to know it by.
+        // biome-ignore lint/suspicious/noArrayIndexKey: a row has no identity other than its index.
         <div key={place} className="flex flex-wrap items-center gap-2 rounded-card border border-line p-2">
           <input
             type="url"

@@ -54,7 +54,7 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
               const over = actions.drag.dragged?.slot === each;
               const other = each.slice(0, 7) !== day.slice(0, 7);
               return (
-                // biome-ignore lint/a11y/useKeyWithClickEvents: by keyboard, a post is begun from the day's list or the head.
+                // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users create posts from the day's list or the header.
                 <td
                   key={each}
                   data-slot={each >= today ? each : undefined}

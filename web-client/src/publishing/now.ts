@@ -8,7 +8,7 @@ const LOOK_EVERY_MS = 10_000;
 export function useNow(zone: string): string {
   const read = () => localOf(zone, new Date()).slice(0, 16);
   const [now, setNow] = useState(read);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: reading depends on the zone alone.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the time depends only on the zone.
   useEffect(() => {
     setNow(read());
     const timer = setInterval(() => setNow(read()), LOOK_EVERY_MS);

@@ -59,7 +59,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
         accounts={operator ? () => setConnecting(true) : null}
       />
       <Notes calendar={calendar} nothing={nothing && view !== "list"} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div data-scroller tabIndex={0} className="thin-scroll min-h-0 grow overflow-auto">
         {!calendar.data && calendar.error !== null && (
           <ErrorState error={calendar.error} retry={calendar.refresh} />
@@ -119,7 +119,7 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
     const local = moveToSlot(slot, before);
     const begun = { local, zone, reading: null };
     if (local === before.slice(0, 16)) return;
-    // A post dropped in the past would be published at once, which a drag never intends.
+    // A post that is dropped in the past would be published at once, so the user has to confirm the time.
     if (local <= now) return instead({ kind: "move", post, begun, readings: null });
     try {
       await move(post, withOffset(zone, local), zone);

@@ -69,7 +69,7 @@ export function Week({ days, today, now, slots, actions, openDay, write }: Props
               const over = actions.drag.dragged?.slot === slot;
               const current = slot === now.slice(0, 13);
               return (
-                // biome-ignore lint/a11y/useKeyWithClickEvents: by keyboard, a post is begun from the day's list or the head.
+                // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users create posts from the day's list or the header.
                 <td
                   key={day}
                   data-slot={past ? undefined : slot}

@@ -8,7 +8,7 @@ export interface DemoUser {
   roles: string[];
 }
 
-/** Empty without a demo, or without an answer. */
+/** Returns the demo users; empty without a demo or when the request fails. */
 export async function demoUsers(): Promise<DemoUser[]> {
   try {
     const response = await fetch("/demo/users", { cache: "no-store" });

@@ -14,7 +14,7 @@ export const STATUS_TEXTS: Record<ServerStatus, { en: string; ja: string }> = {
 
 const PATIENCE_MS = 4_000;
 
-/** Polls once. Any answer but a 2xx is unready, none within 4 s is unreachable; never throws. */
+/** Sends one request. A status other than 2xx means unready, no response within 4 s means unreachable. Never throws. */
 export async function fetchServerStatus(): Promise<ServerStatus> {
   try {
     const response = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });

@@ -1,6 +1,6 @@
 /**
- * The signed-in user's token. A tab keeps its own, so that two users can be signed in side by side; a new tab starts
- * with the newest.
+ * The signed-in user's token. Each tab has its own token, so that two users can be signed in at the same time. A new tab
+ * starts with the newest token.
  */
 import { takeTokenFromFragment } from "../token";
 import { createValue } from "../ui/value";
@@ -22,15 +22,15 @@ export function signIn(fresh: string): void {
 }
 
 export function signOut(because: SignOutReason = "nobody"): void {
-  const mine = token.get();
+  const own = token.get();
   sessionStorage.removeItem(KEY);
-  if (localStorage.getItem(KEY) === mine) localStorage.removeItem(KEY);
+  if (localStorage.getItem(KEY) === own) localStorage.removeItem(KEY);
   signOutReason.set(because);
   token.set(null);
 }
 
-const kept = token.get();
-if (kept !== null) signIn(kept);
+const initial = token.get();
+if (initial !== null) signIn(initial);
 
 addEventListener("hashchange", () => {
   const fresh = takeTokenFromFragment();

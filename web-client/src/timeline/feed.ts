@@ -1,6 +1,6 @@
 /**
- * Keeps one window in step with its timeline: pages at both ends, and events. Events that arrive while a page is
- * loading are applied again after it, so that an older page never undoes a newer event.
+ * Updates one window with its timeline: pages at both ends, and events. Events that arrive while a page is loading are
+ * applied again after it, so that an older page never undoes a newer event.
  */
 import { createValue, type Value } from "../ui/value";
 import {
@@ -70,24 +70,24 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
   const patch = (part: Partial<FeedState<Item>>) => state.set({ ...state.get(), shift: false, ...part });
   let pendingChanges: Change<Item>[] = [];
   let generation = 0;
-  // The window is about to be replaced: a page that continues it would not fit.
+  // While another window is loading, no page may extend the current one.
   let opening = false;
 
-  /** Null when another window was opened meanwhile. */
-  async function load(page: Promise<Page<Item>>, mine: number): Promise<Page<Item> | null> {
+  /** Returns null when another window was opened during the load. */
+  async function load(page: Promise<Page<Item>>, ownGeneration: number): Promise<Page<Item> | null> {
     pendingChanges = [];
     const loaded = await page;
-    return mine === generation ? loaded : null;
+    return ownGeneration === generation ? loaded : null;
   }
   const withPendingChanges = (window: Window<Item>) =>
     pendingChanges.reduce((now, change) => change(now), window);
 
   async function open(at: string | null): Promise<void> {
-    const mine = ++generation;
+    const ownGeneration = ++generation;
     opening = true;
     patch({ edge: null, edgeError: null, ...(state.get().opened === 0 && { phase: "loading" }) });
     try {
-      const page = await load(at === null ? source.newest() : source.around(at), mine);
+      const page = await load(at === null ? source.newest() : source.around(at), ownGeneration);
       if (page === null) return;
       opening = false;
       patch({
@@ -98,7 +98,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
         at,
       });
     } catch (error) {
-      if (mine !== generation) return;
+      if (ownGeneration !== generation) return;
       opening = false;
       patch({ phase: "failed", error });
     }
@@ -128,7 +128,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
     queueMicrotask(() => trim(newestOf, true));
   }
 
-  // In a separate task: a list can keep its position for a change at one end, not at both.
+  // Trims in a separate task, because a list can keep its position only for a change at one end.
   function trim(keep: (window: Window<Item>, most: number) => Window<Item>, shift: boolean): void {
     setTimeout(() => {
       const window = keep(state.get().window, items_max);

@@ -42,11 +42,11 @@ function watchFrom<Item extends { id: string }>(
     emit();
     if (moved && last !== null) stopRest = watchFrom(listen, last, setRest);
   });
-  function setRest(known: readonly Item[]): void {
-    rest = known;
+  function setRest(current: readonly Item[]): void {
+    rest = current;
     emit();
   }
-  // While pages shift, an item may be in two of them.
+  // While pages are reloaded, two of them may contain the same item.
   function emit(): void {
     const ids = new Set(items.map(({ id }) => id));
     onItems([...items, ...rest.filter(({ id }) => !ids.has(id))]);

@@ -31,7 +31,7 @@ export function Dialog({
     };
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on its backdrop.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog without a handler; the click is on its backdrop.
     <dialog
       ref={dialog}
       aria-label={title}

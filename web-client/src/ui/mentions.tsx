@@ -48,15 +48,15 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
     setPeople([]);
     setChosen(0);
     if (query === null) return;
-    let wanted = true;
+    let isCurrent = true;
     const timer = setTimeout(() => {
       ask(direct, People, { query, communityId: communityId ?? null }).then(
-        ({ users }) => wanted && setPeople(users),
+        ({ users }) => isCurrent && setPeople(users),
         () => {}, // Without an answer there are no suggestions; the handle can still be typed.
       );
     }, PAUSE_MS);
     return () => {
-      wanted = false;
+      isCurrent = false;
       clearTimeout(timer);
     };
   }, [query, communityId, direct]);
@@ -102,7 +102,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
           className="rise absolute bottom-full left-0 z-10 mb-2 w-72 max-w-full rounded-xl border border-line bg-raised p-1 shadow-raised"
         >
           {people.map((person, place) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus, and its keys choose.
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the text field has the focus and handles the keys.
             <div
               key={person.id}
               id={`${id}-${place}`}

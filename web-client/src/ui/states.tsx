@@ -45,7 +45,7 @@ export function LoadingState({ rows = 6 }: { rows?: number }) {
     <div role="status" className="flex flex-col gap-5 p-4">
       <span className="sr-only">{t("loading")}</span>
       {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the shapes are all alike and never move.
+        // biome-ignore lint/suspicious/noArrayIndexKey: the placeholders are identical and keep their order.
         <div key={row} className="pulse flex gap-3" aria-hidden="true">
           <div className="size-9 shrink-0 rounded-full bg-hover" />
           <div className="flex grow flex-col gap-2 pt-1">

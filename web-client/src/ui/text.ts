@@ -11,16 +11,16 @@ const MARKS =
 const TRAILING = /[.,;:!?)\]}'、。！？]+$/u;
 
 export function parseText(text: string): TextPart[] {
-  const found: TextPart[] = [];
+  const parts: TextPart[] = [];
   let end = 0;
   for (const match of text.matchAll(MARKS)) {
     const part = partOf(match);
-    if (match.index > end) found.push({ kind: "text", text: text.slice(end, match.index) });
-    found.push(part);
+    if (match.index > end) parts.push({ kind: "text", text: text.slice(end, match.index) });
+    parts.push(part);
     end = match.index + part.text.length;
   }
-  if (end < text.length) found.push({ kind: "text", text: text.slice(end) });
-  return found;
+  if (end < text.length) parts.push({ kind: "text", text: text.slice(end) });
+  return parts;
 }
 
 function partOf([all, link, handle, tag]: RegExpMatchArray): TextPart {

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import type { Api } from "../api/api";
-import { openTopic } from "./open-topic";
 import type { Message } from "./operations";
 import type { Outbox } from "./outbox";
+import { openTopicView } from "./topic-view";
 
 vi.mock("../ui/toasts", () => ({ notifyFailure: () => {} }));
 
@@ -29,15 +29,15 @@ function fakeApi() {
   return { api: { direct, cached: direct } as unknown as Api, emit: (event: object) => emit(event) };
 }
 
-test("a room ignores an event of an unknown type and applies the next one", async () => {
+test("a topicView ignores an event of an unknown type and applies the next one", async () => {
   const { api, emit } = fakeApi();
-  const room = openTopic(api, outbox, "t", "ann", null);
+  const topicView = openTopicView(api, outbox, "t", "ann", null);
   emit({ __typename: "StreamReady", cursor: "c0", resumed: false });
   await new Promise((resolve) => setTimeout(resolve, 0));
-  const texts = () => room.feed.state.get().window.items.map(({ text }) => text);
+  const texts = () => topicView.feed.state.get().window.items.map(({ text }) => text);
   expect(texts()).toEqual(["old"]);
   expect(() => emit({ __typename: "TopicRenamed", cursor: "c1" })).not.toThrow();
   emit({ __typename: "MessageEdited", cursor: "c2", message: message("new") });
   expect(texts()).toEqual(["new"]);
-  room.stop();
+  topicView.stop();
 });

@@ -1,4 +1,4 @@
-/** One open topic: its window of messages, updated by events, and the actions on its messages. */
+/** The state of an open topic: its window of messages, updated by events, and the actions on its messages. */
 import type { CombinedError } from "urql";
 import { type Api, ask, listen } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
@@ -20,7 +20,7 @@ import {
 import type { Outbox } from "./outbox";
 import { toggleReaction } from "./reactions";
 
-export interface OpenTopic {
+export interface TopicView {
   feed: Feed<Message>;
   /** Why the subscription ended; null while it is running. */
   ended: Value<CombinedError | null>;
@@ -33,13 +33,13 @@ export interface OpenTopic {
 
 const READ_PAUSE_MS = 400;
 
-export function openTopic(
+export function openTopicView(
   api: Api,
   outbox: Outbox,
   topicId: string,
   viewerId: string,
   at: string | null,
-): OpenTopic {
+): TopicView {
   const feed = createFeed<Message>(timelineSource(api, topicId));
   const ended = createValue<CombinedError | null>(null);
   let place = at;
@@ -67,13 +67,13 @@ export function openTopic(
   }
 
   function react(message: Message, emoji: string): void {
-    const mine = message.reactions.find((reaction) => reaction.emoji === emoji)?.reacted;
+    const hasReacted = message.reactions.find((reaction) => reaction.emoji === emoji)?.reacted;
     put(toggleReaction(message, emoji));
     const variables = { id: message.id, emoji };
-    const done = mine
+    const saved = hasReacted
       ? ask(api.direct, RemoveReaction, variables).then((data) => put(data.removeReaction))
       : ask(api.direct, AddReaction, variables).then((data) => put(data.addReaction));
-    done.catch((error) => {
+    saved.catch((error) => {
       feed.apply((window) =>
         withChangedItem(window, message.id, (now) => ({ ...now, reactions: message.reactions })),
       );
@@ -112,19 +112,19 @@ function timelineSource(api: Api, topicId: string) {
 
 /** Moves the read mark forward, throttled. */
 function createReadMark(api: Api, topicId: string) {
-  let marked: string | null = null;
-  let wanted: string | null = null;
+  let sent: string | null = null;
+  let requested: string | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   function send(): void {
     timer = undefined;
-    if (wanted === null || (marked !== null && compare(wanted, marked) <= 0)) return;
-    marked = wanted;
+    if (requested === null || (sent !== null && compare(requested, sent) <= 0)) return;
+    sent = requested;
     // A read mark that is not saved is corrected by the next one.
-    ask(api.cached, MarkRead, { topicId, timestamp: wanted }).catch(() => {});
+    ask(api.cached, MarkRead, { topicId, timestamp: requested }).catch(() => {});
   }
   return {
     mark(timestamp: string) {
-      if (wanted === null || compare(timestamp, wanted) > 0) wanted = timestamp;
+      if (requested === null || compare(timestamp, requested) > 0) requested = timestamp;
       timer ??= setTimeout(send, READ_PAUSE_MS);
     },
     stop() {
