@@ -12,7 +12,7 @@ export interface CallTimes {
 
 const POINTS_MAX = 2_000;
 
-/** Returns the steps by time. A call without an end is still in progress; only each number's last call is known. */
+/** Returns the steps by time. A call without an end is still in progress. Only the last call of each number counts. */
 export function callCurve(calls: readonly CallTimes[]): CurvePoint[] {
   const steps = new Map<number, number>();
   const step = (at: string, by: number) => {

@@ -21,8 +21,7 @@ export interface CallStore {
   jobs: Feed<CallJob>;
   limits: Value<CallLimits | null>;
   /**
-   * Incremented each time the stream starts again without resuming: earlier reads may be out of date. 0 before the
-   * first start.
+   * The number of starts of the stream without a resume. Data that was read before such a start may be out of date.
    */
   ready: Value<number>;
   /** Why the subscription ended; null while it is running. */

@@ -45,13 +45,13 @@ export function* parseRows(text: string): Generator<CsvRow> {
 }
 
 /** Returns the header and the first rows after it. */
-export function firstRows(text: string, rows: number): { columns: string[]; rows: CsvRow[] } {
-  const taken: CsvRow[] = [];
+export function firstRows(text: string, count: number): { columns: string[]; rows: CsvRow[] } {
+  const rows: CsvRow[] = [];
   for (const row of parseRows(text)) {
-    taken.push(row);
-    if (taken.length > rows) break;
+    rows.push(row);
+    if (rows.length > count) break;
   }
-  return { columns: (taken[0]?.cells ?? []).map((name) => name.trim()), rows: taken.slice(1) };
+  return { columns: (rows[0]?.cells ?? []).map((name) => name.trim()), rows: rows.slice(1) };
 }
 
 /** Returns a column's values on some lines; the whole row where no column is named. */

@@ -14,7 +14,7 @@ import { finishedCount, JOB_TONES } from "./state-styles";
 export function JobList({ shown }: { shown: CallsPlace }) {
   const { t } = useWords();
   const { jobs } = useCallStore();
-  const here = shown.name === "callJob" ? shown.id : null;
+  const openJobId = shown.name === "callJob" ? shown.id : null;
   const Heading = shown.name === "calls" ? "h1" : "h2";
   return (
     <nav aria-label={t("calls")} className="flex h-full flex-col">
@@ -37,7 +37,7 @@ export function JobList({ shown }: { shown: CallsPlace }) {
             </EmptyState>
           }
         >
-          {(job) => <JobLink key={job.id} job={job} here={job.id === here} />}
+          {(job) => <JobLink key={job.id} job={job} isOpen={job.id === openJobId} />}
         </FeedList>
       </div>
     </nav>
@@ -65,13 +65,13 @@ function HeadLink({ to, icon, label, shown }: HeadLinkProps) {
   );
 }
 
-function JobLink({ job, here }: { job: CallJob; here: boolean }) {
+function JobLink({ job, isOpen }: { job: CallJob; isOpen: boolean }) {
   const { t, language } = useWords();
   const { progress } = job;
   return (
     <a
       href={addressOf({ name: "callJob", id: job.id })}
-      aria-current={here ? "page" : undefined}
+      aria-current={isOpen ? "page" : undefined}
       data-job={job.id}
       className="my-1 flex flex-col gap-1.5 rounded-xl px-3 py-2.5 hover:bg-hover aria-[current]:bg-glow"
     >

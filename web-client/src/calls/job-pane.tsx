@@ -26,21 +26,21 @@ import {
 import { TaskList } from "./task-list";
 
 export function JobPane({ id }: { id: string }) {
-  const shown = useJob(id);
+  const view = useJob(id);
   const [scroller, setScroller] = useState<HTMLElement | null>(null);
-  if (shown.error && !shown.job) return <ErrorState error={shown.error} retry={shown.retry} />;
-  if (!shown.job) return <LoadingState rows={8} />;
+  if (view.error && !view.job) return <ErrorState error={view.error} retry={view.retry} />;
+  if (!view.job) return <LoadingState rows={8} />;
   return (
     <section aria-labelledby="job-name" className="flex h-full min-h-0 flex-col">
-      <JobHeader job={shown.job} />
+      <JobHeader job={view.job} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div ref={setScroller} tabIndex={0} className="thin-scroll relative min-h-0 grow overflow-y-auto">
         <div className="mx-auto max-w-5xl px-3 pb-16 sm:px-6">
-          <JobFacts job={shown.job} />
-          {shown.job.state === "REJECTED" ? (
-            <RejectedRows job={shown.job} />
+          <JobFacts job={view.job} />
+          {view.job.state === "REJECTED" ? (
+            <RejectedRows job={view.job} />
           ) : (
-            <JobResults shown={shown} job={shown.job} scroller={scroller} />
+            <JobResults view={view} job={view.job} scroller={scroller} />
           )}
         </div>
       </div>
@@ -93,12 +93,12 @@ function JobFacts({ job }: { job: CallJob }) {
 }
 
 interface JobResultsProps {
-  shown: JobView;
+  view: JobView;
   job: CallJob;
   scroller: HTMLElement | null;
 }
 
-function JobResults({ shown, job, scroller }: JobResultsProps) {
+function JobResults({ view: shown, job, scroller }: JobResultsProps) {
   const { t } = useWords();
   const limits = useValue(useCallStore().limits);
   const [part, setPart] = useState<ProgressPart | null>(null);

@@ -30,7 +30,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
     change(text);
   }
 
-  function dropped(event: DragEvent) {
+  function handleDrop(event: DragEvent) {
     event.preventDefault();
     setOver(false);
     void take(event.dataTransfer.files[0]);
@@ -48,7 +48,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
           setOver(true);
         }}
         onDragLeave={() => setOver(false)}
-        onDrop={dropped}
+        onDrop={handleDrop}
         className={`flex flex-col gap-3 rounded-card border-2 border-dashed p-3 ${over ? "border-accent bg-glow" : "border-line"}`}
       >
         <div className="flex flex-wrap items-center gap-x-2 gap-y-1">

@@ -14,15 +14,15 @@ export function RejectedRows({ job }: { job: CallJob }) {
   const [after, setAfter] = useState(0);
   const [failure, setFailure] = useState<unknown>(null);
   useEffect(() => {
-    let shown = true;
+    let isCurrent = true;
     ask(direct, RowErrorsQuery, { id: job.id, afterRow: after }).then(
       ({ callJob }) =>
-        shown &&
+        isCurrent &&
         setErrors((current) => [...current.filter(({ row }) => row <= after), ...(callJob?.rowErrors ?? [])]),
-      (error) => shown && setFailure(error),
+      (error) => isCurrent && setFailure(error),
     );
     return () => {
-      shown = false;
+      isCurrent = false;
     };
   }, [direct, job.id, after]);
   if (failure) return <ErrorState error={failure} />;

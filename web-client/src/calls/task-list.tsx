@@ -31,13 +31,13 @@ export function TaskList({ job, part, scroller, clear }: Props) {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: after a short page, the end may still be visible.
   useEffect(() => {
-    function look() {
+    function loadIfNearEnd() {
       if (scroller && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < LOAD_WITHIN_PX)
         void feed.newer();
     }
-    look();
-    scroller?.addEventListener("scroll", look);
-    return () => scroller?.removeEventListener("scroll", look);
+    loadIfNearEnd();
+    scroller?.addEventListener("scroll", loadIfNearEnd);
+    return () => scroller?.removeEventListener("scroll", loadIfNearEnd);
   }, [scroller, feed, state]);
 
   return (

@@ -46,12 +46,12 @@ export function Browse() {
 /** One page; the last page has the button for the next. */
 function Page({ after, loadMore }: { after: string | null; loadMore: ((last: string) => void) | undefined }) {
   const { t } = useWords();
-  const [{ data, error }, again] = useQuery({
+  const [{ data, error }, reload] = useQuery({
     query: OtherCommunities,
     variables: { after, limit: COMMUNITIES_PAGE_SIZE },
     requestPolicy: "cache-and-network",
   });
-  if (!data) return error ? <ErrorState error={error} retry={again} /> : <LoadingState />;
+  if (!data) return error ? <ErrorState error={error} retry={reload} /> : <LoadingState />;
   const { communities } = data;
   const last = communities.at(-1);
   if (!last && after === null)

@@ -32,14 +32,14 @@ export function Composer({ topicId, topicTitle, communityId, field, onSent, onEd
   }
 
   function send(stamp: Stamp | null = null) {
-    const said = stamp ? "" : text.trim();
-    if (!said && !stamp) return;
-    outbox.send(topicId, said, stamp);
+    const message = stamp ? "" : text.trim();
+    if (!message && !stamp) return;
+    outbox.send(topicId, message, stamp);
     if (!stamp) write("");
     onSent();
   }
 
-  function pressed(event: KeyboardEvent) {
+  function handleKey(event: KeyboardEvent) {
     if (event.key !== "ArrowUp" || text) return;
     event.preventDefault();
     onEditLast();
@@ -63,7 +63,7 @@ export function Composer({ topicId, topicTitle, communityId, field, onSent, onEd
         value={text}
         onText={write}
         onEnter={send}
-        onKeyDown={pressed}
+        onKeyDown={handleKey}
         maxLength={LENGTH_MAX}
         communityId={communityId}
       />

@@ -19,14 +19,14 @@ import { WhoReactedList } from "./who-reacted";
 
 interface Props {
   message: Message;
-  newDay: boolean;
-  firstUnread: boolean;
-  continues: boolean;
+  isNewDay: boolean;
+  isFirstUnread: boolean;
+  isContinuation: boolean;
   topicView: TopicView;
-  mine: boolean;
-  admin: boolean;
-  found: boolean;
-  editing: boolean;
+  isOwn: boolean;
+  isAdmin: boolean;
+  isTarget: boolean;
+  isEditing: boolean;
   setEditing: (id: string | null) => void;
   tabStop: boolean;
   onFocus: (id: string) => void;
@@ -35,16 +35,16 @@ interface Props {
 
 /** Memoised: its function props must be stable. */
 export const MessageRow = memo(function MessageRow(props: Props) {
-  const { message, continues, mine, found, editing, setEditing, tabStop, topicView } = props;
+  const { message, isContinuation, isOwn, isTarget, isEditing, setEditing, tabStop, topicView } = props;
   // The toolbar is most of a row's elements, so it is rendered only for the row with the pointer or focus.
-  const [near, setNear] = useState(false);
+  const [isActive, setIsActive] = useState(false);
   const { t, language } = useWords();
   const at = dateOf(message.timestamp);
   const { author } = message;
-  const gone = message.deletedAt !== null;
+  const isDeleted = message.deletedAt !== null;
 
-  function pressed(event: KeyboardEvent<HTMLElement>) {
-    if (event.target === event.currentTarget && event.key === "e" && mine && !gone) {
+  function handleKey(event: KeyboardEvent<HTMLElement>) {
+    if (event.target === event.currentTarget && event.key === "e" && isOwn && !isDeleted) {
       event.preventDefault();
       setEditing(message.id);
     } else props.onKeyDown(event, message.id);
@@ -52,24 +52,24 @@ export const MessageRow = memo(function MessageRow(props: Props) {
 
   return (
     <>
-      {props.newDay && <Divider text={dayLabel(language, at, new Date())} />}
-      {props.firstUnread && <Divider text={t("timeline.unread")} loud />}
+      {props.isNewDay && <Divider text={dayLabel(language, at, new Date())} />}
+      {props.isFirstUnread && <Divider text={t("timeline.unread")} isUnread />}
       <article
         id={`message-${message.id}`}
         tabIndex={tabStop ? 0 : -1}
         aria-label={t("message.by", { name: author.name, time: dateAndTime(language, at) })}
         onFocus={() => {
-          setNear(true);
+          setIsActive(true);
           props.onFocus(message.id);
         }}
-        onPointerEnter={() => setNear(true)}
-        onKeyDown={pressed}
+        onPointerEnter={() => setIsActive(true)}
+        onKeyDown={handleKey}
         data-message={message.id}
-        className={`group relative mx-1 flex gap-3 rounded-xl px-3 hover:bg-well focus-within:bg-well sm:mx-2 ${continues ? "py-0.5" : "mt-2 py-1"} ${found ? "found" : ""}`}
+        className={`group relative mx-1 flex gap-3 rounded-xl px-3 hover:bg-well focus-within:bg-well sm:mx-2 ${isContinuation ? "py-0.5" : "mt-2 py-1"} ${isTarget ? "found" : ""}`}
       >
-        <div className="w-9 shrink-0 pt-0.5">{!continues && <Avatar user={author} />}</div>
+        <div className="w-9 shrink-0 pt-0.5">{!isContinuation && <Avatar user={author} />}</div>
         <div className="min-w-0 max-w-3xl grow">
-          {!continues && (
+          {!isContinuation && (
             <p className="flex flex-wrap items-baseline gap-x-2">
               <a
                 href={addressOf({ name: "person", id: author.id })}
@@ -86,16 +86,16 @@ export const MessageRow = memo(function MessageRow(props: Props) {
               </a>
             </p>
           )}
-          {gone ? (
+          {isDeleted ? (
             <p className="text-quiet italic">{t("message.deleted")}</p>
-          ) : editing ? (
+          ) : isEditing ? (
             <EditForm message={message} topicView={topicView} onDone={() => setEditing(null)} />
           ) : (
             <Body message={message} />
           )}
           {message.reactions.length > 0 && <Reactions message={message} topicView={topicView} />}
         </div>
-        {near && !gone && !editing && <Toolbar {...props} />}
+        {isActive && !isDeleted && !isEditing && <Toolbar {...props} />}
       </article>
     </>
   );
@@ -125,12 +125,12 @@ function Body({ message }: { message: Message }) {
   );
 }
 
-function Divider({ text, loud = false }: { text: string; loud?: boolean }) {
-  const colour = loud ? "text-accent" : "text-quiet";
-  const line = loud ? "bg-accent" : "bg-line";
+function Divider({ text, isUnread = false }: { text: string; isUnread?: boolean }) {
+  const colour = isUnread ? "text-accent" : "text-quiet";
+  const line = isUnread ? "bg-accent" : "bg-line";
   return (
     <div
-      data-testid={loud ? "read-mark" : undefined}
+      data-testid={isUnread ? "read-mark" : undefined}
       className={`flex items-center gap-3 px-4 pb-1 pt-4 text-xs font-medium ${colour}`}
     >
       <span className={`h-px grow ${line}`} />
@@ -142,7 +142,7 @@ function Divider({ text, loud = false }: { text: string; loud?: boolean }) {
 
 function Reactions({ message, topicView }: { message: Message; topicView: TopicView }) {
   const { t } = useWords();
-  const [asked, setAsked] = useState(false);
+  const [isOpen, setIsOpen] = useState(false);
   return (
     <div className="mt-1 flex flex-wrap items-center gap-1.5">
       {message.reactions.map(({ emoji, count, reacted }) => (
@@ -160,13 +160,13 @@ function Reactions({ message, topicView }: { message: Message; topicView: TopicV
       ))}
       <button
         type="button"
-        onClick={() => setAsked(true)}
+        onClick={() => setIsOpen(true)}
         className="min-h-7 rounded-full px-2 text-xs text-quiet underline-offset-2 hover:underline"
       >
         {t("reaction.who")}
       </button>
-      {asked && (
-        <Dialog title={t("reaction.who")} onClose={() => setAsked(false)}>
+      {isOpen && (
+        <Dialog title={t("reaction.who")} onClose={() => setIsOpen(false)}>
           <WhoReactedList id={message.id} />
         </Dialog>
       )}
@@ -174,9 +174,9 @@ function Reactions({ message, topicView }: { message: Message; topicView: TopicV
   );
 }
 
-function Toolbar({ message, topicView, mine, admin, setEditing }: Props) {
+function Toolbar({ message, topicView, isOwn, isAdmin, setEditing }: Props) {
   const { t } = useWords();
-  const [deleting, setDeleting] = useState(false);
+  const [isDeleting, setIsDeleting] = useState(false);
   function copy() {
     const address =
       location.href.split("#")[0] + addressOf({ name: "topic", id: message.topicId, at: message.timestamp });
@@ -210,7 +210,7 @@ function Toolbar({ message, topicView, mine, admin, setEditing }: Props) {
         )}
       </Popover>
       <IconButton icon="link" label={t("message.copyLink")} size="size-8" onClick={copy} />
-      {mine && message.text && (
+      {isOwn && message.text && (
         <IconButton
           icon="edit"
           label={t("message.edit")}
@@ -218,21 +218,21 @@ function Toolbar({ message, topicView, mine, admin, setEditing }: Props) {
           onClick={() => setEditing(message.id)}
         />
       )}
-      {(mine || admin) && (
+      {(isOwn || isAdmin) && (
         <IconButton
           icon="trash"
           label={t("message.delete")}
           size="size-8"
-          onClick={() => setDeleting(true)}
+          onClick={() => setIsDeleting(true)}
         />
       )}
-      {deleting && (
+      {isDeleting && (
         <Confirm
           title={t("message.delete")}
           text={t("message.deleteAsk")}
           action={t("delete")}
           onDone={(sure) => {
-            setDeleting(false);
+            setIsDeleting(false);
             if (sure) topicView.remove(message.id);
           }}
         />

@@ -107,7 +107,7 @@ export function createOutboxOver({ post, pause }: Transport): Outbox {
     },
     discard,
     markArrived(message) {
-      const same = pending
+      const match = pending
         .get()
         .find(
           ({ topicId, text, stamp, state, arrived }) =>
@@ -117,7 +117,7 @@ export function createOutboxOver({ post, pause }: Transport): Outbox {
             text === message.text &&
             stamp?.id === message.stamp?.id,
         );
-      if (same) patch(same.key, { arrived: true });
+      if (match) patch(match.key, { arrived: true });
     },
     onSent(listener) {
       listeners.add(listener);

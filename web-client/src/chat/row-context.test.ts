@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Message } from "./operations";
 import { toggleReaction } from "./reactions";
-import { firstUnread, rowContext } from "./row-context";
+import { firstUnreadId, rowContext } from "./row-context";
 
 const message = (id: string, author: string, seconds: number) =>
   ({
@@ -14,22 +14,22 @@ const message = (id: string, author: string, seconds: number) =>
 
 test("messages of one author within minutes belong together", () => {
   const first = message("a", "ann", 0);
-  expect(rowContext(message("b", "ann", 60), first, null).continues).toBe(true);
-  expect(rowContext(message("b", "ben", 60), first, null).continues).toBe(false);
-  expect(rowContext(message("b", "ann", 600), first, null).continues).toBe(false);
+  expect(rowContext(message("b", "ann", 60), first, null).isContinuation).toBe(true);
+  expect(rowContext(message("b", "ben", 60), first, null).isContinuation).toBe(false);
+  expect(rowContext(message("b", "ann", 600), first, null).isContinuation).toBe(false);
   expect(rowContext(message("b", "ann", 60), first, "b")).toMatchObject({
     continues: false,
     firstUnread: true,
   });
-  expect(rowContext(message("b", "ann", 86_400), first, null).newDay).toBe(true);
+  expect(rowContext(message("b", "ann", 86_400), first, null).isNewDay).toBe(true);
 });
 
 test("the divider is above the first message by another author after the read mark", () => {
   const items = [message("a", "ben", 0), message("b", "ann", 1), message("c", "ben", 2)];
-  expect(firstUnread(items, false, "1700000000.000000", "ann")).toBe("c");
-  expect(firstUnread(items, false, "1700000002.000000", "ann")).toBeNull();
-  expect(firstUnread(items, false, null, "ann")).toBe("a");
-  expect(firstUnread(items, true, null, "ann")).toBeNull();
+  expect(firstUnreadId(items, false, "1700000000.000000", "ann")).toBe("c");
+  expect(firstUnreadId(items, false, "1700000002.000000", "ann")).toBeNull();
+  expect(firstUnreadId(items, false, null, "ann")).toBe("a");
+  expect(firstUnreadId(items, true, null, "ann")).toBeNull();
 });
 
 test("a reaction is added and removed before the server answers", () => {

@@ -4,10 +4,10 @@ import { compare } from "../timeline/window";
 import type { Message } from "./operations";
 
 export interface RowContext {
-  newDay: boolean;
+  isNewDay: boolean;
   /** The first message by another author after the read mark. */
-  firstUnread: boolean;
-  continues: boolean;
+  isFirstUnread: boolean;
+  isContinuation: boolean;
 }
 
 const CONTINUES_WITHIN_MS = 5 * 60_000;
@@ -17,19 +17,19 @@ export function rowContext(
   before: Message | undefined,
   firstUnreadId: string | null,
 ): RowContext {
-  const newDay = before === undefined || !isSameDay(dateOf(before.timestamp), dateOf(message.timestamp));
-  const firstUnread = message.id === firstUnreadId;
-  const continues =
-    !newDay &&
-    !firstUnread &&
+  const isNewDay = before === undefined || !isSameDay(dateOf(before.timestamp), dateOf(message.timestamp));
+  const isFirstUnread = message.id === firstUnreadId;
+  const isContinuation =
+    !isNewDay &&
+    !isFirstUnread &&
     before.author.id === message.author.id &&
     before.deletedAt === null &&
     dateOf(message.timestamp).getTime() - dateOf(before.timestamp).getTime() < CONTINUES_WITHIN_MS;
-  return { newDay, firstUnread, continues };
+  return { isNewDay, isFirstUnread, isContinuation };
 }
 
 /** Returns the id of the first unread message; null when nothing is unread or the message is not in the window. */
-export function firstUnread(
+export function firstUnreadId(
   items: readonly Message[],
   hasOlder: boolean,
   readUpTo: string | null,

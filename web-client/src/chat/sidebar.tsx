@@ -129,14 +129,14 @@ function useOnVisible(
 function TopicLink({ topic }: { topic: TopicRow }) {
   const { t } = useWords();
   const place = usePlace();
-  const here = place.name === "topic" && place.id === topic.id;
-  const unread = here ? 0 : topic.unreadCount;
+  const isCurrent = place.name === "topic" && place.id === topic.id;
+  const unread = isCurrent ? 0 : topic.unreadCount;
   const { lastMessage } = topic;
   return (
     <li>
       <a
         href={addressOf({ name: "topic", id: topic.id, at: null })}
-        aria-current={here ? "page" : undefined}
+        aria-current={isCurrent ? "page" : undefined}
         data-topic={topic.id}
         className="flex items-center gap-2 rounded-lg px-2 py-1.5 hover:bg-hover aria-[current]:bg-glow"
       >

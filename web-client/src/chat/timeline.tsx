@@ -12,7 +12,7 @@ import { MessageRow } from "./message-row";
 import type { Message } from "./operations";
 import { type PendingMessage, useOutbox } from "./outbox";
 import { PendingRow } from "./pending-row";
-import { firstUnread, rowContext } from "./row-context";
+import { firstUnreadId, rowContext } from "./row-context";
 import type { TopicView } from "./topic-view";
 
 const AT_END_PX = 60;
@@ -37,28 +37,28 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
   const outgoing = useValue(useOutbox().pending);
   const list = useRef<VirtualizerHandle>(null);
   const atEnd = useRef(true);
-  const drawn = useRef(state.window);
-  const [away, setAway] = useState(false);
+  const renderedWindow = useRef(state.window);
+  const [isAwayFromEnd, setIsAwayFromEnd] = useState(false);
   const [active, setActive] = useState<string | null>(null);
   const { items, hasOlder, hasNewer } = state.window;
   const pending = outgoing.filter((entry) => entry.topicId === topicId && !entry.arrived);
   const rows: Row[] = hasNewer ? [...items] : [...items, ...pending];
-  const shift = state.shift && drawn.current !== state.window;
-  const unreadId = firstUnread(items, hasOlder, readUpTo, viewer.id);
+  const shift = state.shift && renderedWindow.current !== state.window;
+  const unreadId = firstUnreadId(items, hasOlder, readUpTo, viewer.id);
   const target = state.at === null ? undefined : items[indexOfTimestamp(items, state.at)];
 
-  const look = useCallback(() => {
-    const shown = list.current;
+  const update = useCallback(() => {
+    const viewport = list.current;
     const { window, phase } = topicView.feed.state.get();
-    if (!shown || phase !== "ready") return;
-    const below = shown.scrollSize - shown.scrollOffset - shown.viewportSize;
+    if (!viewport || phase !== "ready") return;
+    const below = viewport.scrollSize - viewport.scrollOffset - viewport.viewportSize;
     atEnd.current = below < AT_END_PX && !window.hasNewer;
-    setAway(below > shown.viewportSize || window.hasNewer);
-    if (shown.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.older();
+    setIsAwayFromEnd(below > viewport.viewportSize || window.hasNewer);
+    if (viewport.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.older();
     if (below < LOAD_WITHIN_PX) void topicView.feed.newer();
-    const last = shown.findItemIndex(shown.scrollOffset + shown.viewportSize - AT_END_PX);
-    const seen = atEnd.current ? window.items.at(-1) : window.items[last];
-    if (seen && document.visibilityState === "visible") topicView.read(seen.timestamp);
+    const last = viewport.findItemIndex(viewport.scrollOffset + viewport.viewportSize - AT_END_PX);
+    const lastVisible = atEnd.current ? window.items.at(-1) : window.items[last];
+    if (lastVisible && document.visibilityState === "visible") topicView.read(lastVisible.timestamp);
   }, [topicView]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only after the window was opened.
@@ -73,26 +73,26 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
   useLayoutEffect(() => {
     if (atEnd.current && !shift && state.opened > 0)
       list.current?.scrollToIndex(rows.length - 1, { align: "end" });
-    drawn.current = state.window;
+    renderedWindow.current = state.window;
   }, [state.window, pending.length]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a change may make an end visible without a scroll.
   useEffect(() => {
-    const frame = requestAnimationFrame(look);
+    const frame = requestAnimationFrame(update);
     return () => cancelAnimationFrame(frame);
-  }, [state, look]);
+  }, [state, update]);
 
   useEffect(() => {
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
-  }, [look]);
+    document.addEventListener("visibilitychange", update);
+    return () => document.removeEventListener("visibilitychange", update);
+  }, [update]);
 
-  const shown = useRef(rows);
-  shown.current = rows;
-  const move = useCallback((event: KeyboardEvent<HTMLElement>, id: string) => {
+  const currentRows = useRef(rows);
+  currentRows.current = rows;
+  const moveFocus = useCallback((event: KeyboardEvent<HTMLElement>, id: string) => {
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
-    const place = shown.current.findIndex((row) => !isPending(row) && row.id === id) + step;
-    const next = shown.current[place];
+    const place = currentRows.current.findIndex((row) => !isPending(row) && row.id === id) + step;
+    const next = currentRows.current[place];
     if (step === 0 || !next || isPending(next) || event.target !== event.currentTarget) return;
     event.preventDefault();
     setActive(next.id);
@@ -108,9 +108,9 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
   const tabStop = active ?? items.at(-1)?.id;
   return (
     <div className="relative flex min-h-0 grow flex-col">
-      {state.edge === "older" && <Edge text={t("loading")} />}
+      {state.edge === "older" && <LoadingNote text={t("loading")} />}
       {state.edgeError !== null && (
-        <button type="button" className="bg-bad-ground px-4 py-2 text-sm text-bad" onClick={look}>
+        <button type="button" className="bg-bad-ground px-4 py-2 text-sm text-bad" onClick={update}>
           {t("timeline.edgeFailed")}
         </button>
       )}
@@ -120,7 +120,15 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
         tabIndex={-1}
       >
         <div className="grow" />
-        <Virtualizer ref={list} as="ol" item="li" shift={shift} data={rows} onScroll={look} bufferSize={400}>
+        <Virtualizer
+          ref={list}
+          as="ol"
+          item="li"
+          shift={shift}
+          data={rows}
+          onScroll={update}
+          bufferSize={400}
+        >
           {(row, place) => {
             const before = items[place - 1];
             return isPending(row) ? (
@@ -131,20 +139,20 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
                 message={row}
                 {...rowContext(row, before, unreadId)}
                 topicView={topicView}
-                mine={row.author.id === viewer.id}
-                admin={admin}
-                found={row === target || (target !== undefined && row.id === target.id)}
-                editing={editing === row.id}
+                isOwn={row.author.id === viewer.id}
+                isAdmin={admin}
+                isTarget={row === target || (target !== undefined && row.id === target.id)}
+                isEditing={editing === row.id}
                 setEditing={setEditing}
                 tabStop={row.id === tabStop}
                 onFocus={setActive}
-                onKeyDown={move}
+                onKeyDown={moveFocus}
               />
             );
           }}
         </Virtualizer>
       </div>
-      {away && (
+      {isAwayFromEnd && (
         <Button
           className="rise absolute bottom-4 left-1/2 -translate-x-1/2 shadow-raised"
           onClick={() => {
@@ -160,7 +168,7 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
   );
 }
 
-function Edge({ text }: { text: string }) {
+function LoadingNote({ text }: { text: string }) {
   return (
     <p
       role="status"

@@ -20,13 +20,13 @@ const UNREAD_ON_A_PAGE = 40;
 
 export function TopicPane({ id, at }: { id: string; at: string | null }) {
   const { t } = useWords();
-  const [{ data, error }, again] = useQuery({
+  const [{ data, error }, reload] = useQuery({
     query: TopicHeader,
     variables: { id },
     requestPolicy: "cache-and-network",
   });
   const [, join] = useMutation(JoinCommunity);
-  if (error && !data?.topic) return <ErrorState error={error} retry={again} />;
+  if (error && !data?.topic) return <ErrorState error={error} retry={reload} />;
   const topic = data?.topic;
   if (!topic) return <LoadingState rows={8} />;
   return (
@@ -59,7 +59,7 @@ export function TopicPane({ id, at }: { id: string; at: string | null }) {
           <Button
             kind="main"
             onClick={() =>
-              join({ id: topic.community.id }).then(() => again({ requestPolicy: "network-only" }))
+              join({ id: topic.community.id }).then(() => reload({ requestPolicy: "network-only" }))
             }
           >
             {t("join")}
@@ -133,7 +133,7 @@ function TopicContents({
     if (last) setEditing(last.id);
   }
 
-  function sent() {
+  function handleSent() {
     if (topicView.feed.state.get().window.hasNewer) void topicView.feed.open(null);
   }
 
@@ -155,7 +155,7 @@ function TopicContents({
         topicTitle={topic.title}
         communityId={topic.community.id}
         field={field}
-        onSent={sent}
+        onSent={handleSent}
         onEditLast={editLast}
       />
     </>

@@ -29,7 +29,7 @@ function fakeApi() {
   return { api: { direct, cached: direct } as unknown as Api, emit: (event: object) => emit(event) };
 }
 
-test("a topicView ignores an event of an unknown type and applies the next one", async () => {
+test("a topic view ignores an event of an unknown type and applies the next one", async () => {
   const { api, emit } = fakeApi();
   const topicView = openTopicView(api, outbox, "t", "ann", null);
   emit({ __typename: "StreamReady", cursor: "c0", resumed: false });

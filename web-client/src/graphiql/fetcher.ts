@@ -48,18 +48,18 @@ async function post(request: FetcherParams, headers: RequestHeaders): Promise<Ex
       },
       body: JSON.stringify(request),
     });
-    return await answer(response);
+    return await parseResult(response);
   } catch (error) {
-    return failure(`Not reached: ${error instanceof Error ? error.message : error}`);
+    return failedResult(`Not reached: ${error instanceof Error ? error.message : error}`);
   }
 }
 
-async function answer(response: Response): Promise<ExecutionResult> {
+async function parseResult(response: Response): Promise<ExecutionResult> {
   const text = await response.text();
   try {
     return JSON.parse(text);
   } catch {
-    return failure(`HTTP ${response.status} ${response.statusText}: ${text.slice(0, 500)}`);
+    return failedResult(`HTTP ${response.status} ${response.statusText}: ${text.slice(0, 500)}`);
   }
 }
 
@@ -71,17 +71,19 @@ function subscribe(request: FetcherParams, headers: RequestHeaders): Observable<
     connectionParams: authorization === null ? {} : { authorization },
   });
   return {
-    subscribe: (sink) => ({ unsubscribe: client.subscribe(request, legible(sink as Sink<ExecutionResult>)) }),
+    subscribe: (sink) => ({
+      unsubscribe: client.subscribe(request, withReadableErrors(sink as Sink<ExecutionResult>)),
+    }),
   };
 }
 
 /** Returns the sink with close events converted to messages. */
-const legible = ({ next, error, complete }: Sink<ExecutionResult>): Sink<ExecutionResult> => ({
+const withReadableErrors = ({ next, error, complete }: Sink<ExecutionResult>): Sink<ExecutionResult> => ({
   next,
-  error: (reason) => error(reason instanceof CloseEvent ? closed(reason) : reason),
+  error: (reason) => error(reason instanceof CloseEvent ? closeMessage(reason) : reason),
   complete,
 });
 
-const closed = ({ code, reason }: CloseEvent) => ({ message: `Closed with ${code} ${reason}`.trim() });
+const closeMessage = ({ code, reason }: CloseEvent) => ({ message: `Closed with ${code} ${reason}`.trim() });
 
-const failure = (message: string): ExecutionResult => ({ errors: [new GraphQLError(message)] });
+const failedResult = (message: string): ExecutionResult => ({ errors: [new GraphQLError(message)] });

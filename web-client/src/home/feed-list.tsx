@@ -27,18 +27,23 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
   const above = useRef<HTMLDivElement>(null);
   const items = [...state.window.items].reverse();
 
-  function look() {
+  function loadIfNearEnd() {
     const box = scroller.current;
     if (box && box.scrollHeight - box.scrollTop - box.clientHeight < LOAD_WITHIN_PX) void feed.older();
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: after a short page, the end may still be visible.
-  useEffect(look, [state]);
+  useEffect(loadIfNearEnd, [state]);
 
   return (
     <div className="relative h-full">
       {pill}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
-      <div ref={scroller} onScroll={look} tabIndex={0} className="thin-scroll h-full overflow-y-auto">
+      <div
+        ref={scroller}
+        onScroll={loadIfNearEnd}
+        tabIndex={0}
+        className="thin-scroll h-full overflow-y-auto"
+      >
         <div className={narrow ? "px-1.5 pb-4" : "mx-auto max-w-2xl px-3 pb-16 sm:px-6"}>
           <div ref={above}>{head}</div>
           {state.phase === "loading" && <LoadingState />}
@@ -59,7 +64,7 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
           {state.edge === "older" && <p className="py-4 text-center text-sm text-quiet">{t("loading")}</p>}
           {state.edgeError !== null && (
             <p className="py-4 text-center">
-              <Button onClick={look}>{t("tryAgain")}</Button>
+              <Button onClick={loadIfNearEnd}>{t("tryAgain")}</Button>
             </p>
           )}
         </div>

@@ -40,8 +40,8 @@ export function HomePage() {
           feed.apply((window) => withoutItem(window, event.postId));
         } else {
           const { post } = event;
-          const known = feed.state.get().window.items.some(({ id }) => id === post.id);
-          if (known || post.author.id === viewer.id) feed.put(post);
+          const isLoaded = feed.state.get().window.items.some(({ id }) => id === post.id);
+          if (isLoaded || post.author.id === viewer.id) feed.put(post);
           else setArrived((posts) => [...posts.filter(({ id }) => id !== post.id), post]);
         }
       }),

@@ -24,7 +24,7 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
   const [key, setKey] = useState(() => crypto.randomUUID());
   const mediaUrls = media?.split(/\s+/).filter(Boolean) ?? [];
   const ready = !busy && (text.trim() !== "" || mediaUrls.length > 0);
-  const left = LENGTH_MAX - text.length;
+  const remaining = LENGTH_MAX - text.length;
 
   function write(next: string) {
     setText(next);
@@ -86,7 +86,9 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
             aria-pressed={media !== null}
             onClick={() => setMedia(media === null ? "" : null)}
           />
-          <span className="grow text-right text-sm text-quiet tabular-nums">{left < WARN_BELOW && left}</span>
+          <span className="grow text-right text-sm text-quiet tabular-nums">
+            {remaining < WARN_BELOW && remaining}
+          </span>
           <Button type="submit" kind="main" disabled={!ready}>
             {t("post.send")}
           </Button>

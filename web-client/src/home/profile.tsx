@@ -21,7 +21,7 @@ type Person = NonNullable<ResultOf<typeof Profile>["user"]>;
 export function ProfilePage({ id }: { id: string }) {
   const { t } = useWords();
   const { direct } = useApi();
-  const [{ data, error }, again] = useQuery({
+  const [{ data, error }, reload] = useQuery({
     query: Profile,
     variables: { id },
     requestPolicy: "cache-and-network",
@@ -29,7 +29,7 @@ export function ProfilePage({ id }: { id: string }) {
   const feed = useFeed<Post>(
     async (latest, inclusive) => (await ask(direct, PostsOf, { authorId: id, latest, inclusive })).page,
   );
-  if (error && !data?.user) return <ErrorState error={error} retry={again} />;
+  if (error && !data?.user) return <ErrorState error={error} retry={reload} />;
   const user = data?.user;
   if (!user) return <LoadingState />;
   return (

@@ -22,7 +22,7 @@ export function Addresses() {
   const [standings, setStandings] = useState<readonly AddressStanding[] | null>(null);
   const addresses = addressesIn(text);
 
-  async function look(event: FormEvent) {
+  async function lookUp(event: FormEvent) {
     event.preventDefault();
     if (addresses.length === 0 || addresses.length > LOOKUP_MAX) return;
     setBusy(true);
@@ -35,14 +35,14 @@ export function Addresses() {
     setBusy(false);
   }
 
-  function replace(fresh: readonly AddressStanding[]) {
-    const by = new Map(fresh.map((one) => [one.address, one]));
+  function replace(updated: readonly AddressStanding[]) {
+    const by = new Map(updated.map((one) => [one.address, one]));
     setStandings((current) => current?.map((one) => by.get(one.address) ?? one) ?? null);
   }
 
   return (
     <>
-      <form onSubmit={look} className="flex flex-col gap-3">
+      <form onSubmit={lookUp} className="flex flex-col gap-3">
         <LabelledField label={t("mail.paste")} hint={t("mail.pasteHint")}>
           {(props) => (
             <textarea

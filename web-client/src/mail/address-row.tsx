@@ -92,9 +92,9 @@ function Unblock({ standing, replace, inDomain }: Props) {
     await ask(direct, SetDomainBlocked, { domain, blocked: false, reason });
     // Lookups may return data of a domain that is up to five seconds old.
     for (let tries_left = ASK_AGAIN; tries_left > 0; tries_left--) {
-      const fresh = (await ask(direct, AddressBook, { addresses: inDomain(domain) })).addressBook;
-      replace(fresh);
-      if (fresh.every((one) => !one.domain?.blocked)) return;
+      const standings = (await ask(direct, AddressBook, { addresses: inDomain(domain) })).addressBook;
+      replace(standings);
+      if (standings.every((one) => !one.domain?.blocked)) return;
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }
   }

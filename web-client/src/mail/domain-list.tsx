@@ -26,7 +26,7 @@ export function Domains() {
   const [standings, setStandings] = useState<readonly DomainStanding[] | null>(null);
   const domains = domainsIn(text).slice(0, LOOKUP_MAX);
 
-  async function look(event: FormEvent) {
+  async function lookUp(event: FormEvent) {
     event.preventDefault();
     if (domains.length === 0) return;
     setBusy(true);
@@ -41,7 +41,7 @@ export function Domains() {
 
   return (
     <>
-      <form onSubmit={look} className="flex flex-wrap items-end gap-3">
+      <form onSubmit={lookUp} className="flex flex-wrap items-end gap-3">
         <LabelledField label={t("mail.domainsLabel")} hint={t("mail.domainsHint")} className="grow basis-72">
           {(props) => (
             <input

@@ -16,29 +16,29 @@ const MOODS = ["ok", "fail", "lose", "slow"] as const;
 
 export function AccountsDialog({ onClose }: { onClose: () => void }) {
   const { t } = useWords();
-  const [{ data, error }, again] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
-  const look = () => again({ requestPolicy: "network-only" });
+  const [{ data, error }, query] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
+  const reload = () => query({ requestPolicy: "network-only" });
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null);
   return (
     <Dialog title={t("publishing.accounts")} onClose={onClose}>
-      {error && !data && <ErrorState error={error} retry={look} />}
+      {error && !data && <ErrorState error={error} retry={reload} />}
       {!error && !data && <LoadingState rows={2} />}
       {connected && (
         <div className="flex flex-col gap-5">
           {connected.length === 0 && <p className="text-quiet">{t("publishing.noAccounts")}</p>}
           <ul className="flex flex-col gap-2">
             {connected.map((account) => (
-              <AccountRow key={account.id} account={account} again={look} />
+              <AccountRow key={account.id} account={account} reload={reload} />
             ))}
           </ul>
-          <Connect again={look} />
+          <Connect reload={reload} />
         </div>
       )}
     </Dialog>
   );
 }
 
-function AccountRow({ account, again }: { account: Account; again: () => void }) {
+function AccountRow({ account, reload }: { account: Account; reload: () => void }) {
   const { t, language } = useWords();
   const [asking, setAsking] = useState(false);
   const [, disconnect] = useMutation(DisconnectAccount);
@@ -47,7 +47,7 @@ function AccountRow({ account, again }: { account: Account; again: () => void })
     if (!sure) return;
     const { error } = await disconnect({ id: account.id });
     if (error) notifyFailure(error);
-    again();
+    reload();
   }
   return (
     <li data-account={account.name} className="flex items-center gap-3 rounded-card border border-line p-3">
@@ -75,7 +75,7 @@ function AccountRow({ account, again }: { account: Account; again: () => void })
   );
 }
 
-function Connect({ again }: { again: () => void }) {
+function Connect({ reload }: { reload: () => void }) {
   const { t } = useWords();
   const attempt = useSubmission();
   const [, connect] = useMutation(ConnectAccount);
@@ -105,7 +105,7 @@ function Connect({ again }: { again: () => void }) {
     setKey(crypto.randomUUID());
     choose("SANDBOX");
     setBaseUrl("");
-    again();
+    reload();
   }
 
   return (

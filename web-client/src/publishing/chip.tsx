@@ -24,7 +24,7 @@ export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActi
   const hangs = actions.drag.dragged?.post.id === post.id;
   const label = `${time} ${text}, ${t(`publishing.state.${post.state}`)}`;
 
-  function pressed(event: KeyboardEvent) {
+  function handleKey(event: KeyboardEvent) {
     if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || !movable) return;
     event.preventDefault();
     actions.move(post);
@@ -41,7 +41,7 @@ export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActi
         event.stopPropagation();
         actions.open(post);
       }}
-      onKeyDown={pressed}
+      onKeyDown={handleKey}
       {...(movable ? actions.drag.handleProps(post) : {})}
       className={`flex h-6.5 w-full select-none items-center gap-1 rounded-md border-l-3 px-1 text-left text-xs ${className} ${movable ? "cursor-grab" : ""} ${hangs ? "opacity-40" : ""} hover:brightness-95 dark:hover:brightness-125`}
     >

@@ -32,22 +32,22 @@ export function PostDialog({ id, onClose, ...rest }: Props) {
     async () => (await ask(direct, ScheduledPostById, { id })).scheduledPost,
     [direct, id],
   );
-  const { data, error, refresh: again } = useLiveQuery<DetailedPost | null>(load, id);
+  const { data, error, refresh } = useLiveQuery<DetailedPost | null>(load, id);
   return (
     <Dialog title={t("publishing.post")} onClose={onClose}>
-      {data && <Details post={data} again={again} {...rest} />}
-      {!data && error !== null && <ErrorState error={error} retry={again} />}
+      {data && <Details post={data} refresh={refresh} {...rest} />}
+      {!data && error !== null && <ErrorState error={error} retry={refresh} />}
       {!data && error === null && <LoadingState rows={3} />}
     </Dialog>
   );
 }
 
-type DetailsProps = Omit<Props, "id" | "onClose"> & { post: DetailedPost; again: () => void };
+type DetailsProps = Omit<Props, "id" | "onClose"> & { post: DetailedPost; refresh: () => void };
 
-function Details({ post, zone, again, edit, move, copy }: DetailsProps) {
+function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
   const { t, language } = useWords();
   const viewer = useViewer();
-  const mine = post.author.id === viewer.id;
+  const isOwn = post.author.id === viewer.id;
   const waits = post.state === "SCHEDULED";
   const at = new Date(post.dueAt);
   return (
@@ -65,7 +65,7 @@ function Details({ post, zone, again, edit, move, copy }: DetailsProps) {
             })}
           </span>
         )}
-        {!mine && (
+        {!isOwn && (
           <span className="text-sm text-quiet">{t("publishing.by", { name: post.author.name })}</span>
         )}
       </div>
@@ -89,26 +89,26 @@ function Details({ post, zone, again, edit, move, copy }: DetailsProps) {
       <section aria-label={t("publishing.targets")}>
         <ul className="flex flex-col gap-2">
           {post.whole.map((publication) => (
-            <PublicationRow key={publication.id} publication={publication} zone={zone} again={again} />
+            <PublicationRow key={publication.id} publication={publication} zone={zone} refresh={refresh} />
           ))}
         </ul>
       </section>
       <div className="flex flex-wrap justify-end gap-2">
-        {mine && <Button onClick={() => copy(post)}>{t("publishing.copy")}</Button>}
-        {post.editable && <CancelButton post={post} again={again} />}
-        {mine && waits && <Button onClick={() => edit(post)}>{t("publishing.edit")}</Button>}
-        {mine && waits && (
+        {isOwn && <Button onClick={() => copy(post)}>{t("publishing.copy")}</Button>}
+        {post.editable && <CancelButton post={post} refresh={refresh} />}
+        {isOwn && waits && <Button onClick={() => edit(post)}>{t("publishing.edit")}</Button>}
+        {isOwn && waits && (
           <Button kind="main" onClick={() => move(post)}>
             {t("publishing.move")}
           </Button>
         )}
       </div>
-      {!mine && waits && <p className="text-sm text-quiet">{t("publishing.onlyAuthor")}</p>}
+      {!isOwn && waits && <p className="text-sm text-quiet">{t("publishing.onlyAuthor")}</p>}
     </div>
   );
 }
 
-function CancelButton({ post, again }: { post: DetailedPost; again: () => void }) {
+function CancelButton({ post, refresh }: { post: DetailedPost; refresh: () => void }) {
   const { t } = useWords();
   const { direct } = useApi();
   const [asking, setAsking] = useState(false);
@@ -119,7 +119,7 @@ function CancelButton({ post, again }: { post: DetailedPost; again: () => void }
       () => notify(t("publishing.cancelled")),
       notifyFailure,
     );
-    again();
+    refresh();
   }
   return (
     <>

@@ -22,7 +22,7 @@ interface Props {
   place: PublishingPlace;
   open: OpenDialog | null;
   /** Replaces the open dialog; null closes it. */
-  instead: (next: OpenDialog | null) => void;
+  showDialog: (next: OpenDialog | null) => void;
   today: string;
   slots: ReadonlyMap<string, readonly ScheduledPost[]>;
   actions: ChipActions;
@@ -35,10 +35,10 @@ interface Props {
 }
 
 export function Dialogs(props: Props) {
-  const { place, open, instead, today, actions, freeTime, move, connect, changed } = props;
+  const { place, open, showDialog, today, actions, freeTime, move, connect, changed } = props;
   const { zone } = actions;
-  const close = () => instead(null);
-  const write = (draft: Draft, post: ScheduledPost | null) => instead({ kind: "write", draft, post });
+  const close = () => showDialog(null);
+  const write = (draft: Draft, post: ScheduledPost | null) => showDialog({ kind: "write", draft, post });
 
   if (open?.kind === "day") return <DayDialog day={open.day} write={write} {...props} />;
   if (open?.kind === "move")
@@ -77,11 +77,11 @@ interface DayProps extends Props {
   write: (draft: Draft, post: null) => void;
 }
 
-function DayDialog({ day, today, slots, actions, instead, freeTime, write }: DayProps) {
+function DayDialog({ day, today, slots, actions, showDialog, freeTime, write }: DayProps) {
   const { t, language } = useWords();
   const posts = slots.get(day) ?? [];
   return (
-    <Dialog title={dayText(language, day, today)} onClose={() => instead(null)}>
+    <Dialog title={dayText(language, day, today)} onClose={() => showDialog(null)}>
       {posts.length === 0 && <p className="text-quiet">{t("publishing.none")}</p>}
       <PostList posts={posts} actions={actions} />
       {day >= today && (

@@ -86,7 +86,7 @@ function trackPointer(press: globalThis.PointerEvent, { at, end }: PointerHandle
     if (active && dropped) suppressClick();
     active = false;
   }
-  function moved(event: globalThis.PointerEvent) {
+  function handleMove(event: globalThis.PointerEvent) {
     const away = Math.hypot(event.clientX - press.clientX, event.clientY - press.clientY);
     pointer = { x: event.clientX, y: event.clientY };
     if (active) at(pointer.x, pointer.y);
@@ -102,7 +102,7 @@ function trackPointer(press: globalThis.PointerEvent, { at, end }: PointerHandle
     frame = requestAnimationFrame(scrollAtEdge);
   }
 
-  addEventListener("pointermove", moved, options);
+  addEventListener("pointermove", handleMove, options);
   addEventListener("pointerup", () => finish(true), options);
   addEventListener("pointercancel", () => finish(false), options);
   addEventListener("keydown", (event) => event.key === "Escape" && finish(false), options);

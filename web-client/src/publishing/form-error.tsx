@@ -61,11 +61,11 @@ export function useSubmission(): Submission {
 export function FormError({ error, readings }: Submission) {
   const { t } = useWords();
   if (error === null || readings) return null;
-  const refusal = rejectionOf(error);
+  const rejection = rejectionOf(error);
   return (
     <div role="alert" className="rounded-card bg-bad-ground px-3 py-2 text-sm text-bad">
       <p>{t(failureWord(error))}</p>
-      {refusal && <p lang="en">{rejectionMessage(refusal, t)}</p>}
+      {rejection && <p lang="en">{rejectionMessage(rejection, t)}</p>}
     </div>
   );
 }

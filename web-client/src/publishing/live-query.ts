@@ -10,7 +10,7 @@ export interface LiveQuery<T> {
   data: T | null;
   error: unknown;
   /** Whether `data` comes from the newest `load`. */
-  fresh: boolean;
+  isCurrent: boolean;
   refresh: () => void;
   /** Changes the data optimistically. */
   patch: (change: (data: T) => T) => void;
@@ -23,7 +23,7 @@ interface State<T> {
   load: unknown;
 }
 
-/** Calls `load` at once, and again whenever the function changes. `jobId` narrows the events to one post. */
+/** Calls `load` at once, and after each event. With `jobId`, only events of that post count. */
 export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): LiveQuery<T> {
   const { direct } = useApi();
   const [state, setState] = useState<State<T>>({ data: null, error: null, load: null });
@@ -54,7 +54,7 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
   const patch = (change: (data: T) => T) =>
     setState((now) => (now.data === null ? now : { ...now, data: change(now.data) }));
   const { data, error } = state;
-  return { data, error, fresh: state.load === load, refresh: refreshNow, patch };
+  return { data, error, isCurrent: state.load === load, refresh: refreshNow, patch };
 }
 
 /** Returns a function that starts a run. Calls during a run or the pause after it cause exactly one more run. */

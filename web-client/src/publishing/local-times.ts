@@ -7,9 +7,9 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 
 function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = language + JSON.stringify(options);
-  const known = formats.get(key) ?? new Intl.DateTimeFormat(language, options);
-  formats.set(key, known);
-  return known;
+  const cached = formats.get(key) ?? new Intl.DateTimeFormat(language, options);
+  formats.set(key, cached);
+  return cached;
 }
 
 const asUtc = (local: string) => new Date(`${local.length === 10 ? `${local}T00:00` : local}Z`);

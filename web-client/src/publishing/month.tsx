@@ -22,13 +22,13 @@ export interface GridProps {
   /** Opens the list of a day. */
   openDay: (day: string) => void;
   /** Starts a new post on a slot. */
-  write: (slot: string) => void;
+  createPost: (slot: string) => void;
 }
 
-export function Month({ days, day, today, slots, actions, openDay, write }: GridProps) {
+export function Month({ days, day, today, slots, actions, openDay, createPost }: GridProps) {
   const { t, language } = useWords();
   const body = useRef<HTMLTableSectionElement>(null);
-  const room = useChipCapacity(body, days.length / 7);
+  const capacity = useChipCapacity(body, days.length / 7);
   const weeks = Array.from({ length: days.length / 7 }, (_, week) => days.slice(week * 7, week * 7 + 7));
   return (
     <table className="h-full w-full table-fixed border-collapse" aria-label={monthText(language, day)}>
@@ -51,15 +51,17 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
           <tr key={week[0]} style={{ height: `${700 / days.length}%` }}>
             {week.map((each) => {
               const posts = slots.get(each) ?? [];
-              const over = actions.drag.dragged?.slot === each;
-              const other = each.slice(0, 7) !== day.slice(0, 7);
+              const isDropTarget = actions.drag.dragged?.slot === each;
+              const isOtherMonth = each.slice(0, 7) !== day.slice(0, 7);
               return (
                 // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users create posts from the day's list or the header.
                 <td
                   key={each}
                   data-slot={each >= today ? each : undefined}
-                  onClick={(event) => event.target === event.currentTarget && each >= today && write(each)}
-                  className={`border border-line p-0.5 align-top sm:p-1 ${other ? "bg-well" : ""} ${over ? "bg-glow outline-2 -outline-offset-2 outline-accent" : ""}`}
+                  onClick={(event) =>
+                    event.target === event.currentTarget && each >= today && createPost(each)
+                  }
+                  className={`border border-line p-0.5 align-top sm:p-1 ${isOtherMonth ? "bg-well" : ""} ${isDropTarget ? "bg-glow outline-2 -outline-offset-2 outline-accent" : ""}`}
                 >
                   <button
                     type="button"
@@ -67,12 +69,12 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
                     aria-label={`${dayText(language, each, today)}, ${t("publishing.count", { count: posts.length })}`}
                     aria-current={each === today ? "date" : undefined}
                     onClick={() => openDay(each)}
-                    className={`inline-flex size-6.5 items-center justify-center rounded-full text-sm tabular-nums hover:bg-hover aria-[current]:bg-accent aria-[current]:font-semibold aria-[current]:text-on-accent ${other ? "text-quiet" : ""}`}
+                    className={`inline-flex size-6.5 items-center justify-center rounded-full text-sm tabular-nums hover:bg-hover aria-[current]:bg-accent aria-[current]:font-semibold aria-[current]:text-on-accent ${isOtherMonth ? "text-quiet" : ""}`}
                   >
                     {Number(each.slice(8))}
                   </button>
                   {posts.length > 0 && <ChipSummary posts={posts} onClick={() => openDay(each)} />}
-                  <Chips posts={posts} room={room} actions={actions} more={() => openDay(each)} />
+                  <Chips posts={posts} capacity={capacity} actions={actions} more={() => openDay(each)} />
                 </td>
               );
             })}
@@ -85,46 +87,48 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
 
 /** The number of chips that fit into a cell. */
 function useChipCapacity(body: { current: HTMLElement | null }, weeks: number): number {
-  const [room, setRoom] = useState(CHIPS_MIN);
+  const [capacity, setCapacity] = useState(CHIPS_MIN);
   useEffect(() => {
     const box = body.current?.closest("[data-scroller]");
     if (!box) return;
     const watcher = new ResizeObserver(() =>
-      setRoom(Math.max(CHIPS_MIN, Math.floor(((box.clientHeight - NAMES_PX) / weeks - HEAD_PX) / CHIP_PX))),
+      setCapacity(
+        Math.max(CHIPS_MIN, Math.floor(((box.clientHeight - NAMES_PX) / weeks - HEAD_PX) / CHIP_PX)),
+      ),
     );
     watcher.observe(box);
     return () => watcher.disconnect();
   }, [body, weeks]);
-  return room;
+  return capacity;
 }
 
 interface ChipsProps {
   posts: readonly ScheduledPost[];
-  room: number;
+  capacity: number;
   actions: ChipActions;
   more: () => void;
 }
 
 /** As many chips as fit; the last place links to the others. */
-export function Chips({ posts, room, actions, more }: ChipsProps) {
+export function Chips({ posts, capacity: room, actions, more }: ChipsProps) {
   const { t } = useWords();
-  const shown = posts.length > room ? posts.slice(0, room - 1) : posts;
+  const visiblePosts = posts.length > room ? posts.slice(0, room - 1) : posts;
   if (posts.length === 0) return null;
   return (
     <ul className="mt-0.5 hidden flex-col gap-0.5 sm:flex">
-      {shown.map((post) => (
+      {visiblePosts.map((post) => (
         <li key={post.id}>
           <Chip post={post} actions={actions} />
         </li>
       ))}
-      {posts.length > shown.length && (
+      {posts.length > visiblePosts.length && (
         <li>
           <button
             type="button"
             onClick={more}
             className="h-6.5 w-full rounded-md px-1 text-left text-xs font-medium text-quiet hover:bg-hover"
           >
-            {t("publishing.more", { count: posts.length - shown.length })}
+            {t("publishing.more", { count: posts.length - visiblePosts.length })}
           </button>
         </li>
       )}

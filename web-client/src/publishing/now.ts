@@ -6,12 +6,12 @@ const LOOK_EVERY_MS = 10_000;
 
 /** "2026-11-23T09:30". */
 export function useNow(zone: string): string {
-  const read = () => localOf(zone, new Date()).slice(0, 16);
-  const [now, setNow] = useState(read);
+  const localNow = () => localOf(zone, new Date()).slice(0, 16);
+  const [now, setNow] = useState(localNow);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the time depends only on the zone.
   useEffect(() => {
-    setNow(read());
-    const timer = setInterval(() => setNow(read()), LOOK_EVERY_MS);
+    setNow(localNow());
+    const timer = setInterval(() => setNow(localNow()), LOOK_EVERY_MS);
     return () => clearInterval(timer);
   }, [zone]);
   return now;

@@ -41,24 +41,32 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   const byDay = useSlots(posts, zone, "day");
   const byHour = useSlots(posts, zone, "hour");
   const [connecting, setConnecting] = useState(false);
-  const { open, instead, actions, move } = usePostActions(place, view, calendar, now);
+  const { open, showDialog, actions, move } = usePostActions(place, view, calendar, now);
 
   const freeTime = (slot: string) => freeTimeOn(slot, now, zone);
-  const write = (slot: string) =>
-    instead({ kind: "write", post: null, draft: emptyDraft(freeTime(slot < today ? today : slot)) });
-  const openDay = (chosen: string) => instead({ kind: "day", day: chosen });
-  const grid = { days, day, today, slots: view === "week" ? byHour : byDay, actions, openDay, write };
-  const nothing = calendar.fresh && !days.some((each) => byDay.has(each));
+  const createPost = (slot: string) =>
+    showDialog({ kind: "write", post: null, draft: emptyDraft(freeTime(slot < today ? today : slot)) });
+  const openDay = (chosen: string) => showDialog({ kind: "day", day: chosen });
+  const grid = {
+    days,
+    day,
+    today,
+    slots: view === "week" ? byHour : byDay,
+    actions,
+    openDay,
+    createPost,
+  };
+  const hasNoPosts = calendar.isCurrent && !days.some((each) => byDay.has(each));
   return (
     <section aria-labelledby="publishing" className="flex h-full min-h-0 flex-col">
       <CalendarHeader
         view={view}
         day={day}
         days={days}
-        write={() => write(day)}
+        write={() => createPost(day)}
         accounts={operator ? () => setConnecting(true) : null}
       />
-      <Notes calendar={calendar} nothing={nothing && view !== "list"} />
+      <CalendarNotes calendar={calendar} isEmpty={hasNoPosts && view !== "list"} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div data-scroller tabIndex={0} className="thin-scroll min-h-0 grow overflow-auto">
         {!calendar.data && calendar.error !== null && (
@@ -67,14 +75,14 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
         {!calendar.data && calendar.error === null && <LoadingState />}
         {calendar.data && view === "month" && <Month {...grid} />}
         {calendar.data && view === "week" && <Week {...grid} now={now} />}
-        {calendar.data && view === "list" && !nothing && <Agenda {...grid} />}
-        {calendar.data && view === "list" && nothing && <NoPosts write={() => write(day)} />}
+        {calendar.data && view === "list" && !hasNoPosts && <Agenda {...grid} />}
+        {calendar.data && view === "list" && hasNoPosts && <NoPosts write={() => createPost(day)} />}
       </div>
       <DraggedChip drag={actions.drag} zone={zone} />
       <Dialogs
         place={place}
         open={open}
-        instead={instead}
+        showDialog={showDialog}
         today={today}
         slots={byDay}
         actions={actions}
@@ -98,7 +106,7 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
   const drag = useDrag(drop);
 
   const show = (post: string | null) => go({ name: "publishing", view, day: place.day, post });
-  function instead(next: OpenDialog | null) {
+  function showDialog(next: OpenDialog | null) {
     setOpen(next);
     if (place.post !== null) show(null);
   }
@@ -110,7 +118,7 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
       show(id);
     },
     move: (post) =>
-      instead({ kind: "move", post, begun: dueTimeOf(new Date(post.dueAt), zone), readings: null }),
+      showDialog({ kind: "move", post, begun: dueTimeOf(new Date(post.dueAt), zone), readings: null }),
     mayMove: (post) => post.state === "SCHEDULED" && post.author.id === viewer.id,
   };
 
@@ -120,17 +128,17 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
     const begun = { local, zone, reading: null };
     if (local === before.slice(0, 16)) return;
     // A post that is dropped in the past would be published at once, so the user has to confirm the time.
-    if (local <= now) return instead({ kind: "move", post, begun, readings: null });
+    if (local <= now) return showDialog({ kind: "move", post, begun, readings: null });
     try {
       await move(post, withOffset(zone, local), zone);
     } catch (error) {
-      const refusal = rejectionOf(error);
-      const readings = readingsOf(refusal);
-      if (readings) instead({ kind: "move", post, begun, readings });
-      else notifyRejection(error, refusal, t);
+      const rejection = rejectionOf(error);
+      const readings = readingsOf(rejection);
+      if (readings) showDialog({ kind: "move", post, begun, readings });
+      else notifyRejection(error, rejection, t);
     }
   }
-  return { open, instead, actions, move };
+  return { open, showDialog, actions, move };
 }
 
 /** Nine o'clock of a day, or the start of an hour; when that has passed, the next full hour. */
@@ -140,18 +148,18 @@ function freeTimeOn(slot: string, now: string, zone: string): DueTime {
   return dueTimeOf(new Date(Math.ceil((Date.now() + LEAD_MS) / HOUR_MS) * HOUR_MS), zone);
 }
 
-function Notes({ calendar, nothing }: { calendar: LiveQuery<Calendar>; nothing: boolean }) {
+function CalendarNotes({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>; isEmpty: boolean }) {
   const { t } = useWords();
   if (!calendar.data) return null;
   return (
     <div role="status">
-      {calendar.data.cut && (
+      {calendar.data.isTruncated && (
         <p className="bg-wait-ground px-4 py-1.5 text-sm text-wait">{t("publishing.cut")}</p>
       )}
       {calendar.error !== null && (
         <p className="bg-bad-ground px-4 py-1.5 text-sm text-bad">{t("publishing.stale")}</p>
       )}
-      {nothing && <p className="px-4 py-1.5 text-center text-sm text-quiet">{t("publishing.noneHint")}</p>}
+      {isEmpty && <p className="px-4 py-1.5 text-center text-sm text-quiet">{t("publishing.noneHint")}</p>}
     </div>
   );
 }

@@ -17,7 +17,7 @@ const LIMIT = 999;
 export interface Calendar {
   posts: readonly ScheduledPost[];
   /** Whether there are more than the first 999. */
-  cut: boolean;
+  isTruncated: boolean;
 }
 
 /** Posts due on these days in the zone, the earliest first. */
@@ -29,8 +29,9 @@ export function useCalendar(days: readonly string[], zone: string): LiveQuery<Ca
     const oldest = timestampOf(instantOf(zone, `${first}T00:00`));
     const latest = timestampOf(new Date(instantOf(zone, `${plusDays(last, 1)}T00:00`).getTime() - 1));
     const { page } = await ask(direct, ScheduledPosts, { oldest, latest, limit: LIMIT });
-    const cut = page.items.length === LIMIT && page.newest !== null && compare(page.newest, latest) < 0;
-    return { posts: page.items, cut };
+    const isTruncated =
+      page.items.length === LIMIT && page.newest !== null && compare(page.newest, latest) < 0;
+    return { posts: page.items, isTruncated };
   }, [direct, first, last, zone]);
   return useLiveQuery(load, null);
 }
@@ -53,7 +54,7 @@ export function useSlots(posts: readonly ScheduledPost[], zone: string, by: "day
 }
 
 /** Moves a post optimistically, and reverts when the server refuses. Raises: CombinedError. */
-export function useMove({ patch, refresh: again }: LiveQuery<Calendar>) {
+export function useMove({ patch, refresh }: LiveQuery<Calendar>) {
   const { direct } = useApi();
   const { t, language } = useWords();
   return async (post: ScheduledPost, dueAt: string, zone: string): Promise<void> => {
@@ -67,17 +68,17 @@ export function useMove({ patch, refresh: again }: LiveQuery<Calendar>) {
       patch((now) => replacePost(now, post));
       throw error;
     } finally {
-      again();
+      refresh();
     }
   };
 }
 
-function replacePost({ posts, cut }: Calendar, post: ScheduledPost): Calendar {
-  return { posts: posts.map((each) => (each.id === post.id ? post : each)), cut };
+function replacePost({ posts, isTruncated }: Calendar, post: ScheduledPost): Calendar {
+  return { posts: posts.map((each) => (each.id === post.id ? post : each)), isTruncated };
 }
 
 /** Shows why something was refused, with the server's sentence if there is one. */
-export function notifyRejection(error: unknown, refusal: Rejection | null, t: Translate): void {
-  if (refusal) notify(rejectionMessage(refusal, t));
+export function notifyRejection(error: unknown, rejection: Rejection | null, t: Translate): void {
+  if (rejection) notify(rejectionMessage(rejection, t));
   else notifyFailure(error);
 }

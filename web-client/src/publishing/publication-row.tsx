@@ -32,10 +32,10 @@ const OUTCOMES: Record<string, Word> = {
 interface Props {
   publication: Publication;
   zone: string;
-  again: () => void;
+  refresh: () => void;
 }
 
-export function PublicationRow({ publication, zone, again }: Props) {
+export function PublicationRow({ publication, zone, refresh }: Props) {
   const { t, language } = useWords();
   const { target, state, error, latenessMs, publishedAt, url, mediaState } = publication;
   const uploads = mediaState !== "NONE" && state === "SCHEDULED";
@@ -70,13 +70,13 @@ export function PublicationRow({ publication, zone, again }: Props) {
       {error && (
         <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>{error.message}</p>
       )}
-      {state === "UNKNOWN" && <ResolveButtons publication={publication} again={again} />}
+      {state === "UNKNOWN" && <ResolveButtons publication={publication} refresh={refresh} />}
       <Attempts publication={publication} zone={zone} />
     </li>
   );
 }
 
-function Attempts({ publication: { attempts }, zone }: Omit<Props, "again">) {
+function Attempts({ publication: { attempts }, zone }: Omit<Props, "refresh">) {
   const { t, language } = useWords();
   if (attempts.length === 0) return null;
   return (
@@ -96,7 +96,7 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "again">) {
 }
 
 /** Records whether the post was published, after a person has checked the account. */
-function ResolveButtons({ publication, again }: Omit<Props, "zone">) {
+function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
   const { t } = useWords();
   const { direct } = useApi();
   const [name, setName] = useState("");
@@ -106,7 +106,7 @@ function ResolveButtons({ publication, again }: Omit<Props, "zone">) {
     const externalId = published && name.trim() ? name.trim() : null;
     await ask(direct, ResolvePublication, { id: publication.id, published, externalId }).catch(notifyFailure);
     setBusy(false);
-    again();
+    refresh();
   }
   return (
     <div className="mt-2 flex flex-col gap-2 rounded-lg bg-wait-ground p-3">

@@ -1,7 +1,7 @@
 /**
  * Parses the server's rejection of input: the field, the expectation, and both readings of an ambiguous local time.
  */
-interface Refused {
+interface FailedRequest {
   graphQLErrors?: readonly { extensions?: Record<string, unknown> }[];
 }
 
@@ -12,7 +12,7 @@ export interface Rejection {
 
 /** Null when the error is not about input. */
 export function rejectionOf(error: unknown): Rejection | null {
-  const { code, field, expected } = (error as Refused).graphQLErrors?.[0]?.extensions ?? {};
+  const { code, field, expected } = (error as FailedRequest).graphQLErrors?.[0]?.extensions ?? {};
   if (code !== "BAD_USER_INPUT") return null;
   return { field: String(field ?? ""), expected: String(expected ?? "") };
 }
@@ -26,8 +26,8 @@ export interface Readings {
 }
 
 /** Returns both possible instants when the refusal is about an ambiguous time. */
-export function readingsOf(refusal: Rejection | null): Readings | null {
-  const [, first, second, how] = READINGS.exec(refusal?.expected ?? "") ?? [];
+export function readingsOf(rejection: Rejection | null): Readings | null {
+  const [, first, second, how] = READINGS.exec(rejection?.expected ?? "") ?? [];
   if (first === undefined || second === undefined) return null;
   return { kind: how === "occurs twice" ? "twice" : "never", instants: [first, second] };
 }

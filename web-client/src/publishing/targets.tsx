@@ -45,7 +45,7 @@ export function TargetBoxes({ value, onChange, connect }: Props) {
   const topics = communities.flatMap((community) =>
     community.topics.map(({ id, title }) => ({ id, title, community: community.name })),
   );
-  const shown = matchingItems(topics, filter, ({ title, community }) => `${title} ${community}`);
+  const visibleTopics = matchingItems(topics, filter, ({ title, community }) => `${title} ${community}`);
   return (
     <fieldset className="flex flex-col gap-1">
       <legend className="mb-1 text-sm font-medium">{t("publishing.targets")}</legend>
@@ -66,7 +66,7 @@ export function TargetBoxes({ value, onChange, connect }: Props) {
         />
       )}
       <div className="thin-scroll max-h-40 overflow-y-auto">
-        {shown.map(({ id, title, community }) => (
+        {visibleTopics.map(({ id, title, community }) => (
           <TargetCheckbox
             key={id}
             checked={value.toTopicIds.includes(id)}

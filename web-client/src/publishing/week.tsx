@@ -14,7 +14,7 @@ interface Props extends GridProps {
   now: string;
 }
 
-export function Week({ days, today, now, slots, actions, openDay, write }: Props) {
+export function Week({ days, today, now, slots, actions, openDay, createPost }: Props) {
   const { t, language } = useWords();
   const morning = useRef<HTMLTableRowElement>(null);
   const column = useRef<HTMLTableCellElement>(null);
@@ -73,12 +73,12 @@ export function Week({ days, today, now, slots, actions, openDay, write }: Props
                 <td
                   key={day}
                   data-slot={past ? undefined : slot}
-                  onClick={(event) => event.target === event.currentTarget && !past && write(slot)}
+                  onClick={(event) => event.target === event.currentTarget && !past && createPost(slot)}
                   className={`h-11 border border-line p-0.5 align-top ${past ? "bg-well" : ""} ${current ? "border-t-2 border-t-accent" : ""} ${over ? "bg-glow outline-2 -outline-offset-2 outline-accent" : ""}`}
                 >
                   <Chips
                     posts={slots.get(slot) ?? []}
-                    room={ROOM}
+                    capacity={ROOM}
                     actions={actions}
                     more={() => openDay(day)}
                   />

@@ -4,8 +4,8 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function format(zone: string): Intl.DateTimeFormat {
-  const known = formats.get(zone);
-  if (known) return known;
+  const cached = formats.get(zone);
+  if (cached) return cached;
   const two = "2-digit";
   const created = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,

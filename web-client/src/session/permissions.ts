@@ -1,4 +1,4 @@
-/** Permissions by role, as far as the screens need them; the server always checks again. */
+/** The permissions of roles that the screens need. The server checks every request as well. */
 
 /** Calls, the address book, and changes to both. */
 export function mayOperate(roles: readonly string[]): boolean {

@@ -15,9 +15,9 @@ export function ServerState() {
   const { t, language } = useWords();
   const [state, setState] = useState<ServerStatus | null>(null);
   useEffect(() => {
-    const look = () => void (document.hidden || fetchServerStatus().then(setState));
-    look();
-    const timer = setInterval(look, ASK_EVERY_MS);
+    const refresh = () => void (document.hidden || fetchServerStatus().then(setState));
+    refresh();
+    const timer = setInterval(refresh, ASK_EVERY_MS);
     return () => clearInterval(timer);
   }, []);
   return (

@@ -14,11 +14,11 @@ export const token = createValue<string | null>(
 );
 export const signOutReason = createValue<SignOutReason>("nobody");
 
-export function signIn(fresh: string): void {
-  sessionStorage.setItem(KEY, fresh);
-  localStorage.setItem(KEY, fresh);
+export function signIn(newToken: string): void {
+  sessionStorage.setItem(KEY, newToken);
+  localStorage.setItem(KEY, newToken);
   signOutReason.set("nobody");
-  token.set(fresh);
+  token.set(newToken);
 }
 
 export function signOut(because: SignOutReason = "nobody"): void {

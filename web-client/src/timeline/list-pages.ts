@@ -10,8 +10,8 @@ export interface ListPage<Item> {
 export type WatchPage<Item> = (after: string | null, onPart: (part: ListPage<Item>) => void) => () => void;
 
 /**
- * Follows the whole list: `onItems` is called with all loaded items whenever a page arrives or changes. When a page's
- * last item changes, everything after it is loaded again; until then the old pages stay.
+ * Watches the whole list: calls `onItems` with all loaded items whenever a page arrives or changes. When a page's last
+ * item changes, all later pages are loaded again. The old pages stay until then.
  */
 export function watchPages<Item extends { id: string }>(
   listen: WatchPage<Item>,
@@ -32,15 +32,15 @@ function watchFrom<Item extends { id: string }>(
   const stop = listen(after, (part) => {
     items = part.items;
     const last = part.full ? (items.at(-1)?.id ?? null) : null;
-    const moved = last !== restAfter;
+    const isNewEnd = last !== restAfter;
     restAfter = last;
-    if (moved) {
+    if (isNewEnd) {
       stopRest();
       stopRest = () => {};
       if (last === null) rest = [];
     }
     emit();
-    if (moved && last !== null) stopRest = watchFrom(listen, last, setRest);
+    if (isNewEnd && last !== null) stopRest = watchFrom(listen, last, setRest);
   });
   function setRest(current: readonly Item[]): void {
     rest = current;

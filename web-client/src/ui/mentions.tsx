@@ -73,7 +73,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
     });
   }
 
-  function pressed(event: KeyboardEvent<HTMLTextAreaElement>) {
+  function handleKey(event: KeyboardEvent<HTMLTextAreaElement>) {
     if (event.nativeEvent.isComposing) return;
     const person = people[chosen];
     // A handle that is already typed in full is not chosen once more.
@@ -131,7 +131,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
           setCaret(event.target.selectionStart);
         }}
         onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
-        onKeyDown={pressed}
+        onKeyDown={handleKey}
         {...rest}
       />
     </div>
