@@ -1,4 +1,4 @@
-"""A GraphQL client for tests: HTTP by httpx2, and graphql-transport-ws frame by frame."""
+"""A GraphQL client for tests: operations over HTTP, and graphql-transport-ws sockets whose frames tests can read."""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from websockets.typing import Subprotocol
 
 
 class GraphQLFailed(AssertionError):
-    """The response has errors; `codes` are their codes."""
+    """A response with errors. `codes` are their codes."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
         super().__init__(str(errors))
@@ -21,7 +21,7 @@ class GraphQLFailed(AssertionError):
 
 
 class Client:
-    """A user of the API."""
+    """Sends operations with the token of one user."""
 
     def __init__(self, url: str, token: str | None, http: httpx2.AsyncClient) -> None:
         self.url, self.token, self.http = url, token, http
@@ -31,27 +31,27 @@ class Client:
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
         body = {"query": query, "variables": variables}
         response = await self.http.post(f"{self.url}/graphql", json=body, headers=headers)
-        answer: dict[str, Any] = orjson.loads(response.content)
-        return answer
+        result: dict[str, Any] = orjson.loads(response.content)
+        return result
 
     async def run(self, query: str, **variables: Any) -> dict[str, Any]:
-        """Returns the data of an operation. Raises: GraphQLFailed."""
-        answer = await self.post(query, **variables)
-        if answer.get("errors"):
-            raise GraphQLFailed(answer["errors"])
-        data: dict[str, Any] = answer["data"]
+        """Runs an operation and returns its data. Raises: GraphQLFailed."""
+        result = await self.post(query, **variables)
+        if result.get("errors"):
+            raise GraphQLFailed(result["errors"])
+        data: dict[str, Any] = result["data"]
         return data
 
     async def fails(self, query: str, **variables: Any) -> dict[str, Any]:
-        """Returns the extensions of the one error that the operation must have."""
-        answer = await self.post(query, **variables)
-        (error,) = answer["errors"]
+        """Runs an operation that must fail with one error, and returns the extensions of that error."""
+        result = await self.post(query, **variables)
+        (error,) = result["errors"]
         extensions: dict[str, Any] = error["extensions"]
         return extensions
 
     @asynccontextmanager
     async def socket(self) -> AsyncIterator["Socket"]:
-        """Opens a socket and waits for connection_ack."""
+        """Opens a socket, signs in, and waits for connection_ack."""
         async with raw_socket(self.url) as ws:
             await ws.send(
                 orjson.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {self.token}"}}).decode()
@@ -69,7 +69,7 @@ async def raw_socket(url: str, protocol: str = "graphql-transport-ws") -> AsyncI
 
 
 class Socket:
-    """One socket with its subscriptions."""
+    """An acknowledged socket and its subscriptions."""
 
     def __init__(self, ws: ClientConnection) -> None:
         self.ws = ws
@@ -104,6 +104,6 @@ class Socket:
 
 @asynccontextmanager
 async def client(url: str, token: str | None) -> AsyncIterator[Client]:
-    """Opens a client with connections of its own."""
+    """Opens a client that shares no connections with other clients."""
     async with httpx2.AsyncClient(timeout=60) as http:
         yield Client(url, token, http)

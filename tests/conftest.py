@@ -16,7 +16,7 @@ from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, ReusedDatabase, reused_database
 from tests.keys import ADDRESS_KEYS
 
-# How long an example takes depends on the machine.
+# The duration of an example depends on the machine.
 settings.register_profile("noroshi", deadline=None)
 settings.load_profile("noroshi")
 
@@ -30,7 +30,7 @@ MANY_DATABASES = (
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Lists what was skipped, with the command that installs what is missing."""
+    """Lists the reasons of skipped tests. A reason names the command that installs the missing program."""
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
     if reasons:
         terminalreporter.section("skipped tests")
@@ -76,20 +76,20 @@ def reusable_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDataba
 
 @pytest.fixture
 def database(reusable_database: ReusedDatabase) -> Iterator[str]:
-    """A unique MongoDB database name that is also the prefix of Redis keys. Both are emptied afterwards."""
+    """The name of an empty MongoDB database, and the prefix of Redis keys. Documents and keys are deleted afterwards."""
     yield reusable_database.name
     reusable_database.empty()
 
 
 @pytest.fixture(scope="session")
 def mongo_driver() -> Driver:
-    """The MongoDB driver of the storage tests: pymongo unless NOROSHI_MONGO_DRIVER is motor."""
+    """The MongoDB driver of the tests: pymongo, or the one in NOROSHI_MONGO_DRIVER."""
     return cast(Driver, os.environ.get("NOROSHI_MONGO_DRIVER", "pymongo"))
 
 
 @pytest.fixture
 async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
-    """All stores, on an empty database."""
+    """All stores on an empty database."""
     keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, **keys) as stores:
         yield stores
@@ -97,7 +97,7 @@ async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: 
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """A data folder for a test's own `noroshi up`. It does not exist yet."""
+    """The path of a data folder for `noroshi up`. The folder does not exist yet."""
     return tmp_path / "data"
 
 

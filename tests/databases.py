@@ -1,4 +1,4 @@
-"""Databases of single tests on shared servers."""
+"""Empty databases for tests on shared servers."""
 
 import secrets
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ CREDENTIAL_KEYS = {"1": b"k" * 32}
 
 
 class ReusedDatabase:
-    """A database that tests use one after another: creating its collections takes longer than most tests."""
+    """A database that tests use one after another, because creating its collections takes longer than most tests."""
 
     def __init__(self, name: str, mongo: "pymongo.MongoClient[dict[str, Any]]", keys: "redis.Redis") -> None:
         self.name = name
@@ -33,7 +33,7 @@ class ReusedDatabase:
 
 @contextmanager
 def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
-    """A unique database name, with connections that empty it."""
+    """Creates a database with a unique name, and drops it afterwards."""
     with (
         fresh_database(mongodb_uri, redis_url) as name,
         pymongo.MongoClient[dict[str, Any]](mongodb_uri) as mongo,
@@ -44,7 +44,7 @@ def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase
 
 @contextmanager
 def fresh_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """A unique name for a MongoDB database and a prefix of Redis keys. Both are emptied afterwards."""
+    """Yields a unique MongoDB database name that is also a prefix of Redis keys. Drops the database and keys afterwards."""
     name = f"t_{secrets.token_hex(6)}"
     yield name
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)

@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 
 @asynccontextmanager
 async def http_server(app: ASGIApp) -> AsyncIterator[int]:
-    """Yields the port of the served application."""
+    """Serves the application, and yields its port."""
     config = uvicorn.Config(app, lifespan="off", log_config=None)
     config.load()
     state = ServerState()

@@ -1,4 +1,4 @@
-"""A replica set of three mongods, for tests of elections. Each needs some 130 MB."""
+"""Runs a replica set of three mongods for tests of elections. Each mongod needs about 130 MB."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,13 +43,13 @@ class ReplicaSet:
         Those writes were never acknowledged at majority.
         """
         primary = await self.primary()
-        others = [member for member in self.members if member is not primary]
-        await asyncio.gather(*(_command(each, **_replication(off=True)) for each in others))
+        secondaries = [member for member in self.members if member is not primary]
+        await asyncio.gather(*(_run_command(each, **_replication(off=True)) for each in secondaries))
         try:
             await asyncio.sleep(during_s)
-            await _until_elected(others)
+            await _elect_one_of(secondaries)
         finally:
-            await asyncio.gather(*(_command(each, **_replication(off=False)) for each in others))
+            await asyncio.gather(*(_run_command(each, **_replication(off=False)) for each in secondaries))
 
     async def initiate(self) -> None:
         addresses = [{"_id": number, "host": member.address} for number, member in enumerate(self.members)]
@@ -69,18 +69,18 @@ def _replication(off: bool) -> dict[str, Any]:
     return {"configureFailPoint": "stopReplProducer", "mode": "alwaysOn" if off else "off"}
 
 
-async def _command(member: Mongod, **command: Any) -> None:
+async def _run_command(member: Mongod, **command: Any) -> None:
     client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(member.uri)
     async with client:
         await client.admin.command(command)
 
 
-async def _until_elected(members: list[Mongod]) -> None:
-    """Makes one of two members the primary; the member that lags behind gets no votes."""
+async def _elect_one_of(members: list[Mongod]) -> None:
+    """Makes one of the members the primary. A member that lags behind gets no votes, so each is tried."""
     for _ in range(100):
         for member in members:
             try:
-                return await _command(member, replSetStepUp=1)
+                return await _run_command(member, replSetStepUp=1)
             except PyMongoError:
                 await asyncio.sleep(0.1)
     raise TimeoutError("No member was elected.")
@@ -88,15 +88,15 @@ async def _until_elected(members: list[Mongod]) -> None:
 
 @asynccontextmanager
 async def replica_set(folder: Path, options: tuple[str, ...] = ()) -> AsyncIterator[ReplicaSet]:
-    """Starts a replica set with its data in `folder`, and ends it afterwards."""
+    """Starts a replica set with its data in `folder`, and stops it afterwards."""
     members = [
         Mongod(folder / f"member-{number}", find_mongod(), initiate=False, options=options) for number in range(MEMBERS)
     ]
     try:
         await asyncio.gather(*(member.start() for member in members))
-        members_set = ReplicaSet(members)
-        await members_set.initiate()
-        yield members_set
+        running_set = ReplicaSet(members)
+        await running_set.initiate()
+        yield running_set
     finally:
         for member in members:
             member.kill()

@@ -38,7 +38,7 @@ TESTED_ELSEWHERE = {
     "resolvers/calls/events.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/inputs.py": "tests/resolvers/calls/test_jobs.py",
     "server/telephony.py": "tests/server/http/test_callbacks.py",
-    # Planned in memory against a model, and committed by brokers.
+    # Plans of call brokers, which the tests of brokers and of the state machine cover.
     "storage/calls/calls.py": "tests/jobs/calls/test_broker.py",
     "storage/calls/call_changes.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/do_not_call.py": "tests/resolvers/calls/test_limits.py",
@@ -47,7 +47,7 @@ TESTED_ELSEWHERE = {
     "storage/calls/job_launcher.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/records.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/wake_ups.py": "tests/jobs/calls/test_broker_pool.py",
-    # Values that are passed around, tested by their users.
+    # Values without behaviour of their own, which the tests of their users cover.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "resolvers/audience.py": "tests/server/graphql/test_coalescing.py",
     "jobs/context.py": "tests/server/test_worker.py",
@@ -78,7 +78,7 @@ TESTED_ELSEWHERE = {
     "server/http/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",
     "server/stores.py": "tests/server/test_app.py",
-    # Single calls of functions that are tested there.
+    # One call of a function that is tested there.
     "jobs/streams.py": "tests/storage/streams/test_outbox.py",
 }
 """Modules without a test file of their name, and the test file that fails when they are wrong."""
@@ -115,12 +115,12 @@ def test_import_against_direction_breaks_contract(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    assert lint_imports(tmp_path).returncode == 0, "Mend test_import_contracts_hold first."
+    assert lint_imports(tmp_path).returncode == 0, "Repair test_import_contracts_hold first."
     arrows = []
     for importer, imported in wrong.items():
-        place = tmp_path.joinpath(*importer.split("."))
+        path = tmp_path.joinpath(*importer.split("."))
         module, file = (
-            (importer, place.with_suffix(".py")) if not place.is_dir() else (f"{importer}.wrong", place / "wrong.py")
+            (importer, path.with_suffix(".py")) if not path.is_dir() else (f"{importer}.wrong", path / "wrong.py")
         )
         with file.open("a") as source:
             source.writelines(f"\nimport {name}\n" for name in imported)
@@ -236,7 +236,7 @@ def without_test() -> set[str]:
 
 
 def test_modules_of_document_types_contain_nothing_that_runs() -> None:
-    """The type checker tests them."""
+    """The type checker covers these modules, so they have no test file."""
     runs = (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.If, ast.Lambda, ast.comprehension)
     for module in DOCUMENT_TYPES:
         nodes = ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8")))
@@ -247,7 +247,7 @@ def test_modules_have_a_test_file() -> None:
     missing = sorted(str(mirrors(Path(module))[0]) for module in without_test() - TESTED_ELSEWHERE.keys())
     assert not missing, f"Write {', '.join(missing)}, or name another test file in TESTED_ELSEWHERE."
     tested = sorted(TESTED_ELSEWHERE.keys() - without_test())
-    assert not tested, f"Strike out of TESTED_ELSEWHERE, since they have a test file: {', '.join(tested)}."
+    assert not tested, f"Remove {', '.join(tested)} from TESTED_ELSEWHERE: a test file exists now."
     assert [path for path in TESTED_ELSEWHERE.values() if not (ROOT / path).exists()] == []
 
 
@@ -281,7 +281,7 @@ def test_no_file_holds_a_path_of_a_machine() -> None:
     assert {str(path): found for path, text in tracked() if (found := machine_paths(text))} == {}
 
 
-# Composed at run time, since this file must not hold a machine's path either.
+# The paths are composed at run time, because this file must not contain a machine's path either.
 @pytest.mark.parametrize(
     ("before", "folder"), [("", "home"), ("cd '", "Users"), ("=", "work"), ('open("', "root"), ("C:", None)]
 )

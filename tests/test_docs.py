@@ -1,4 +1,4 @@
-"""Documents: every cited file, link and heading exists, and docs/limits.md has the numbers of the code."""
+"""Documents: every cited file, link and heading exists, and docs/limits.md has the same numbers as the code."""
 
 import os
 import pkgutil
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 LIMITS = ROOT / "docs/limits.md"
 CITING_SUFFIXES = {".py", ".md", ".toml", ".lua", ".ts", ".tsx", ".graphql", ".txt", ".mk", ""}
 
-INVENT_NAMES = {Path("tests/test_adrs.py"), Path("tests/test_docs.py")}
-"""Files with names of documents that need not exist."""
+FILES_WITH_INVENTED_NAMES = {Path("tests/test_adrs.py"), Path("tests/test_docs.py")}
+"""Files that name documents which need not exist."""
 
 CITATION = re.compile(r"(?<![\w/.:@*<{}-])((?:[\w.-]+/)*[\w-][\w.-]*\.md)(?![\w/])")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"")
@@ -63,19 +63,21 @@ def text_of(path: Path) -> str:
 
 
 def unresolved_citations(path: Path, text: str) -> list[str]:
-    """Cited documents that are not in the repository. Documents may leave out their own folder and docs/."""
+    """Returns cited documents that are not in the repository. Documents may omit their own folder and docs/."""
     folders = [Path(), path.parent, Path("docs")] if path.suffix == ".md" else [Path()]
     cited = CITATION.findall(PATH_PART.sub("", text) if path.suffix == ".py" else text)
     return [name for name in cited if not any(normal(folder / name) in tracked() for folder in folders)]
 
 
 def normal(path: Path) -> Path:
-    """The path without `..`; one that leads out of the repository keeps them."""
+    """Returns the path with `..` resolved. A path out of the repository keeps its leading `..`."""
     return Path(os.path.normpath(path))
 
 
 def test_cited_documents_exist() -> None:
-    citing = sorted(path for path in tracked() if path.suffix in CITING_SUFFIXES and path not in INVENT_NAMES)
+    citing = sorted(
+        path for path in tracked() if path.suffix in CITING_SUFFIXES and path not in FILES_WITH_INVENTED_NAMES
+    )
     assert {str(path): names for path in citing if (names := unresolved_citations(path, text_of(path)))} == {}
 
 
@@ -91,14 +93,14 @@ def test_citation_without_folder_resolves_in_documents_only() -> None:
 
 
 def links(text: str) -> Iterator[str]:
-    """Targets of links and images inside the repository."""
+    """Yields the targets of links and images inside the repository."""
     for target in (first or second for first, second in LINK.findall(CODE_BLOCK.sub("", text))):
         if not re.match(r"[a-z][a-z0-9+.-]*:|//", target):
             yield target
 
 
 def anchors(text: str) -> set[str]:
-    """Anchors of a document's headings, as GitHub makes them."""
+    """Returns the anchors that GitHub creates for a document's headings."""
     found: set[str] = set()
     for heading in HEADING.findall(CODE_BLOCK.sub("", text)):
         shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
@@ -118,9 +120,9 @@ def broken_links(path: Path, text: str) -> list[str]:
 def link_resolves(path: Path, text: str, target: str) -> bool:
     name, _, anchor = target.partition("#")
     found = normal(path.parent / name) if name else path
-    is_there = found in tracked() or any(found in each.parents for each in tracked())
-    if not is_there or not anchor:
-        return is_there
+    exists = found in tracked() or any(found in each.parents for each in tracked())
+    if not exists or not anchor:
+        return exists
     return anchor in anchors(text if found == path else text_of(found))
 
 
@@ -141,7 +143,7 @@ def test_anchors_follow_headings() -> None:
 
 
 def missing_paths(text: str) -> list[str]:
-    """Files and folders of the code that a document names and that are not there."""
+    """Returns files and folders of the code that a document names and that do not exist."""
     return [name for name in CODE_PATH.findall(text) if not (ROOT / name).exists()]
 
 
@@ -167,7 +169,7 @@ def test_documents_cite_nothing_outside_the_repository() -> None:
 
 
 def limit_rows(text: str) -> Iterator[tuple[str, list[str], list[float]]]:
-    """Rows of the limits' tables: the row, the constants that it names, and the numbers of its second column."""
+    """Yields each row of a limits table, the constants that it names, and the numbers of its second column."""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if line.startswith("|") and len(cells) >= 3:
@@ -176,12 +178,12 @@ def limit_rows(text: str) -> Iterator[tuple[str, list[str], list[float]]]:
 
 
 def quantity(number: str, unit: str) -> float:
-    """A number in bytes, seconds or pieces."""
+    """Returns a number with its unit as bytes, seconds or a plain number."""
     return float(number.replace(",", "")) * UNITS.get(unit, 1)
 
 
 def constant(name: str) -> float:
-    """The constant's value in bytes, seconds or pieces. Raises: AttributeError, ImportError."""
+    """Returns the constant's value in bytes, seconds or as a plain number. Raises: AttributeError, ImportError."""
     owner, _, attribute = name.rpartition(".")
     holder = pkgutil.resolve_name(owner)
     value = default_of(holder, attribute) if is_dataclass(holder) else getattr(holder, attribute)
@@ -200,7 +202,7 @@ def default_of(type_: object, name: str) -> object:
 
 
 def wrong_limits(text: str) -> list[str]:
-    """Rows that name a constant whose value is not among the row's numbers."""
+    """Returns rows that name a constant whose value is not among the row's numbers."""
     return [row for row, names, numbers in limit_rows(text) if not all(constant(name) in numbers for name in names)]
 
 
@@ -219,7 +221,7 @@ def test_wrong_limit_is_found() -> None:
 
 
 def limits_of_inputs() -> set[str]:
-    """Names of constants that limit what clients send: MAX_ in resolvers/, and the limits of documents."""
+    """Returns the names of constants that limit input: MAX_ in resolvers/, and the limits of documents."""
     documents = "server.graphql.limits.DocumentLimits"
     found = {f"{documents}.{each.name}" for each in fields(pkgutil.resolve_name(documents))}
     for path in (ROOT / "resolvers").rglob("*.py"):

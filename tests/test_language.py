@@ -27,7 +27,7 @@ RETIRED = {
     r"whoever|whomever": "name the subject",
     r"so long as|as ever|from now on|ever so": "while; unchanged; afterwards; arbitrarily",
 }
-"""Whole words as regular expressions, each with the standard term. Upper case letters match as they stand."""
+"""Whole words as case-sensitive regular expressions, each with the standard term."""
 
 STORED = re.compile(r"""["'`]\$?told\b|\btold: (?:NotRequired|1\b)|levels of told|, told\)""")
 """Keys and indexes of stored documents, which keep their names."""
@@ -42,8 +42,10 @@ MAX_TEST_NAME = 60
 
 def retired_words(text: str) -> list[str]:
     """Returns the retired words in a text, each with the standard term."""
-    shown = STORED.sub("", text)
-    return [f"{found[0]}: {RETIRED[word]}" for pattern, word in PATTERNS.items() for found in pattern.finditer(shown)]
+    searched = STORED.sub("", text)
+    return [
+        f"{found[0]}: {RETIRED[word]}" for pattern, word in PATTERNS.items() for found in pattern.finditer(searched)
+    ]
 
 
 def docstrings(source: str) -> Iterator[str]:

@@ -3,7 +3,7 @@ import { callCurve, peakOf, withPoint } from "./call-curve";
 
 const at = (second: number) => new Date(second * 1000).toISOString();
 
-test("calls that overlap make steps up and down, at one moment as one step", () => {
+test("overlapping calls make steps up and down, and simultaneous changes are one step", () => {
   const calls = [
     { startedAt: at(1), endedAt: at(4) },
     { startedAt: at(2), endedAt: at(4) },
@@ -20,7 +20,7 @@ test("calls that overlap make steps up and down, at one moment as one step", () 
   );
 });
 
-test("live points follow, and a repeated event changes nothing", () => {
+test("a live point is appended, and a repeated event changes nothing", () => {
   const points = callCurve([{ startedAt: at(1), endedAt: null }]);
   const next = withPoint(points, { at_ms: 2_000, active: 3 });
   expect(next).toHaveLength(2);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { decodeFile, firstRows, parseRows, valuesByLine } from "./csv";
 
-test("rows know the line they begin on, through quotes, blank lines and every line end", () => {
+test("each row has the number of its first line, with quotes, blank lines and all line endings", () => {
   const text = '\uFEFFphone_number,note\r\n+811,"a, ""b""\nc"\n\n+812,d\r+813,e';
   expect([...parseRows(text)]).toEqual([
     { line: 1, cells: ["phone_number", "note"] },
@@ -24,7 +24,7 @@ test("the value beside an error is the cell of its column, or the whole row", ()
   ]);
 });
 
-test("the head is the header and the first rows", () => {
+test("the preview is the header and the first rows", () => {
   const { columns, rows } = firstRows(" phone_number , name\n+811,Ann\n+812,Ben", 1);
   expect(columns).toEqual(["phone_number", "name"]);
   expect(rows).toEqual([{ line: 2, cells: ["+811", "Ann"] }]);

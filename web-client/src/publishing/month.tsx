@@ -110,9 +110,9 @@ interface ChipsProps {
 }
 
 /** As many chips as fit; the last place links to the others. */
-export function Chips({ posts, capacity: room, actions, more }: ChipsProps) {
+export function Chips({ posts, capacity, actions, more }: ChipsProps) {
   const { t } = useWords();
-  const visiblePosts = posts.length > room ? posts.slice(0, room - 1) : posts;
+  const visiblePosts = posts.length > capacity ? posts.slice(0, capacity - 1) : posts;
   if (posts.length === 0) return null;
   return (
     <ul className="mt-0.5 hidden flex-col gap-0.5 sm:flex">

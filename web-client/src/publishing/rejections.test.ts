@@ -5,7 +5,7 @@ const refused = (expected: string) => ({
   graphQLErrors: [{ extensions: { code: "BAD_USER_INPUT", field: "dueAt", expected } }],
 });
 
-test("both readings of an unclear local time are found in the refusal", () => {
+test("both readings of an ambiguous local time are parsed from the rejection", () => {
   const text =
     "2026-10-25T00:30:00Z or 2026-10-25T01:30:00Z, because 2026-10-25 02:30:00 occurs twice in Europe/Berlin";
   expect(readingsOf(rejectionOf(refused(text)))).toEqual({
@@ -17,7 +17,7 @@ test("both readings of an unclear local time are found in the refusal", () => {
   );
 });
 
-test("other refusals have no readings, and other errors are no refusals", () => {
+test("other rejections have no readings, and other errors are no rejections", () => {
   expect(readingsOf(rejectionOf(refused("a time before the year 2106")))).toBeNull();
   expect(rejectionOf({ graphQLErrors: [{ extensions: { code: "CONFLICT" } }] })).toBeNull();
   expect(readingsOf(rejectionOf({ networkError: new Error("offline") }))).toBeNull();

@@ -10,7 +10,7 @@ test("a local time is written with its zone's offset on that day", () => {
   expect(withOffset("UTC", "2026-12-01T00:00")).toBe("2026-12-01T00:00:00+00:00");
 });
 
-test("a local time right beside a change of the clocks has the offset of its side", () => {
+test("a local time just before or after a clock change has the offset of its side", () => {
   expect(withOffset("Europe/Berlin", "2026-10-25T01:59")).toBe("2026-10-25T01:59:00+02:00");
   expect(withOffset("Europe/Berlin", "2026-10-25T03:00")).toBe("2026-10-25T03:00:00+01:00");
 });
@@ -28,7 +28,7 @@ test("an instant and its local time convert to each other", () => {
   expect(offset_min("America/St_Johns", at)).toBe(-210);
 });
 
-test("on a day the time of day stays, on an hour the minutes", () => {
+test("a move to a day keeps the time of day, and a move to an hour keeps the minutes", () => {
   expect(moveToSlot("2026-12-01", "2026-11-23T09:30:15")).toBe("2026-12-01T09:30");
   expect(moveToSlot("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
 });
@@ -44,6 +44,6 @@ test("a month is whole weeks, a week seven days, and a step keeps the day where 
   expect(stepView("week", "2026-11-23", -1)).toBe("2026-11-16");
 });
 
-test("only a day that is there is a day", () => {
+test("only existing dates are days", () => {
   expect(["2026-02-28", "2026-02-30", "today", "2026-2-3"].map(isDay)).toEqual([true, false, false, false]);
 });

@@ -8,7 +8,7 @@ test("an axis has round steps that cover the maximum", () => {
   expect(valueTicks(0)[0]).toBe(0);
 });
 
-test("moments of a time axis are round, between its ends and few", () => {
+test("ticks of a time axis are round, few, and within its ends", () => {
   const from = Date.UTC(2026, 0, 1, 9, 0, 7);
   const shown = timeTicks(from, from + 100 * 60_000, 5);
   expect(shown.length).toBeLessThanOrEqual(5);

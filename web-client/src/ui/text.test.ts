@@ -18,7 +18,7 @@ test("mentions and hashtags are found in both languages, addresses of mail are n
   expect(parseText("#Dawn")[0]).toMatchObject({ tag: "dawn" });
 });
 
-test("nothing is lost", () => {
+test("the parts together are the whole text", () => {
   const text = "a @b. #c https://d.e/f). <script>";
   expect(
     parseText(text)
