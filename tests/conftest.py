@@ -76,7 +76,7 @@ def reusable_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDataba
 
 @pytest.fixture
 def database(reusable_database: ReusedDatabase) -> Iterator[str]:
-    """The name of an empty MongoDB database, and the prefix of Redis keys. Documents and keys are deleted afterwards."""
+    """The name of an empty MongoDB database and the prefix of Redis keys. Documents and keys are deleted afterwards."""
     yield reusable_database.name
     reusable_database.empty()
 

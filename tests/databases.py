@@ -44,7 +44,7 @@ def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase
 
 @contextmanager
 def fresh_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """Yields a unique MongoDB database name that is also a prefix of Redis keys. Drops the database and keys afterwards."""
+    """Yields a unique name for a MongoDB database and a prefix of Redis keys. Deletes both afterwards."""
     name = f"t_{secrets.token_hex(6)}"
     yield name
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
