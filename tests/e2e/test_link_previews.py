@@ -47,7 +47,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
+def killable_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
     """A product for this module only. Its processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
     with running_product(data_dir, NOROSHI_EGRESS_ALLOW="127.0.0.0/8") as processes:
@@ -183,8 +183,8 @@ async def no_preview_is_due(product: DeployedProduct, chat: ChatTopic) -> bool:
 
 
 @pytest.mark.timeout(150)
-async def test_lost_job_redis_or_worker_only_delays_preview(breakable: DeployedProduct) -> None:
-    async with preview_scenario(breakable, "lost") as scenario:
+async def test_lost_job_redis_or_worker_only_delays_preview(killable_product: DeployedProduct) -> None:
+    async with preview_scenario(killable_product, "lost") as scenario:
         release = asyncio.Event()
         scenario.site.answers |= {
             "/deleted": respond(page("a")),

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
+def killable_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
     """A product for this module only. Its processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
     with running_product(data_dir, "--web", "2") as processes:
@@ -222,9 +222,9 @@ FAULTS: list[Fault] = [
     ],
 )
 async def test_readers_through_faults_have_no_gap_or_repetition(
-    breakable: DeployedProduct, size: int, rounds: int
+    killable_product: DeployedProduct, size: int, rounds: int
 ) -> None:
-    async with fault_scenario(breakable, size) as scenario:
+    async with fault_scenario(killable_product, size) as scenario:
         for _ in range(rounds):
             for fault in scenario.rng.sample(FAULTS, len(FAULTS)):
                 await asyncio.sleep(2)
@@ -312,12 +312,12 @@ async def reconnecting_client(**arguments: Any) -> AsyncIterator[ReconnectingCli
         await process.wait()
 
 
-async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable: DeployedProduct) -> None:
-    async with client(breakable.url, breakable.token("ann", org="node")) as ann:
+async def test_graphql_ws_client_reconnects_after_passing_close_codes(killable_product: DeployedProduct) -> None:
+    async with client(killable_product.url, killable_product.token("ann", org="node")) as ann:
         chat = await create_chat_topic(ann)
-        tokens = [breakable.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]
+        tokens = [killable_product.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]
         async with reconnecting_client(
-            url=breakable.url, tokens=tokens, topic=chat.topic, subscriptions=40
+            url=killable_product.url, tokens=tokens, topic=chat.topic, subscriptions=40
         ) as subscriber:
             await subscriber.wait_for_line(event="StreamReady", resumed=False)
             await post(chat, ann, "first")
@@ -328,7 +328,7 @@ async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable:
             await subscriber.wait_for_line(event="StreamReady", resumed=True)
             await subscriber.wait_for_line(text="after the token expired")
 
-            for pid, command in breakable.processes.children().items():
+            for pid, command in killable_product.processes.children().items():
                 if "noroshi web" in command:
                     os.kill(pid, signal.SIGTERM)
             await subscriber.wait_for_line(closed=1012)

@@ -45,7 +45,7 @@ HANDSHAKE = (
 
 
 @pytest.fixture
-def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
+def killable_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
     """A product for one test. Its processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
     with running_product(data_dir, "--web", "2") as processes:
@@ -274,16 +274,16 @@ async def run_resume_scenario(product: DeployedProduct, disconnects: int, messag
 
 @pytest.mark.anyio
 @pytest.mark.timeout(180)
-async def test_resume_through_60_cuts_and_2_kills_misses_nothing(breakable: DeployedProduct) -> None:
-    progress = await run_resume_scenario(breakable, disconnects=60, messages=1500)
+async def test_resume_through_60_cuts_and_2_kills_misses_nothing(killable_product: DeployedProduct) -> None:
+    progress = await run_resume_scenario(killable_product, disconnects=60, messages=1500)
     assert progress.longest_silence_s < TIMEOUT_S
 
 
 @pytest.mark.soak
 @pytest.mark.anyio
 @pytest.mark.timeout(600)
-async def test_resume_through_200_cuts_and_2_kills_misses_nothing(breakable: DeployedProduct) -> None:
-    await run_resume_scenario(breakable, disconnects=200, messages=5000)
+async def test_resume_through_200_cuts_and_2_kills_misses_nothing(killable_product: DeployedProduct) -> None:
+    await run_resume_scenario(killable_product, disconnects=200, messages=5000)
 
 
 @pytest.mark.anyio
