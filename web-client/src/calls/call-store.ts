@@ -36,7 +36,7 @@ export interface CallStore {
 }
 
 export function openCallStore({ direct }: Api): CallStore {
-  const unused = () => Promise.reject(new Error("The list of jobs only grows older."));
+  const unused = () => Promise.reject(new Error("The job list loads only older jobs."));
   const before = async (latest: string, inclusive: boolean) =>
     (await ask(direct, CallJobs, { latest, inclusive })).page;
   const jobs = createFeed<CallJob>(
@@ -61,11 +61,11 @@ export function openCallStore({ direct }: Api): CallStore {
     for (const listener of listeners) listener(event);
   }
 
-  function begin(): void {
+  function reload(): void {
     void jobs.open(null);
     ask(direct, CurrentCallLimits, {}).then(
       ({ callLimits }) => limits.set(callLimits),
-      () => {}, // The job list reports the failure; the limits are read again when the stream starts again.
+      () => {}, // The job list shows the failure. The limits are requested again at the stream's next start.
     );
     ready.set(ready.get() + 1);
   }
@@ -76,7 +76,7 @@ export function openCallStore({ direct }: Api): CallStore {
     {},
     ({ jobEvents: event }) => {
       ahead_ms = Math.min(ahead_ms, Date.now() - Date.parse(event.at));
-      if (event.__typename === "StreamReady") !event.resumed && begin();
+      if (event.__typename === "StreamReady") !event.resumed && reload();
       else if (event.__typename === "CallJobChanged") emit({ job: event.job, at: event.at });
       else if (event.__typename === "CallTaskChanged") emit({ task: event.task });
       else if (event.__typename === "CallLimitsChanged") limits.set(event.limits);

@@ -9,7 +9,7 @@ import { EXAMPLE } from "./draft";
 
 const FILE_MAX_BYTES = 10 * 1024 * 1024;
 
-interface Chosen {
+interface ChosenFile {
   name: string;
   bytes: number;
 }
@@ -18,10 +18,10 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
   const { t } = useWords();
   const id = useId();
   const picker = useRef<HTMLInputElement>(null);
-  const [over, setOver] = useState(false);
-  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [isDropTarget, setIsDropTarget] = useState(false);
+  const [chosen, setChosen] = useState<ChosenFile | null>(null);
 
-  async function take(file: File | undefined) {
+  async function loadFile(file: File | undefined) {
     if (!file) return;
     if (file.size > FILE_MAX_BYTES) return notify(t("callList.tooLarge"));
     const { text, encoding } = decodeFile(await file.arrayBuffer());
@@ -32,8 +32,8 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
 
   function handleDrop(event: DragEvent) {
     event.preventDefault();
-    setOver(false);
-    void take(event.dataTransfer.files[0]);
+    setIsDropTarget(false);
+    void loadFile(event.dataTransfer.files[0]);
   }
 
   return (
@@ -45,11 +45,11 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
       <div
         onDragOver={(event) => {
           event.preventDefault();
-          setOver(true);
+          setIsDropTarget(true);
         }}
-        onDragLeave={() => setOver(false)}
+        onDragLeave={() => setIsDropTarget(false)}
         onDrop={handleDrop}
-        className={`flex flex-col gap-3 rounded-card border-2 border-dashed p-3 ${over ? "border-accent bg-glow" : "border-line"}`}
+        className={`flex flex-col gap-3 rounded-card border-2 border-dashed p-3 ${isDropTarget ? "border-accent bg-glow" : "border-line"}`}
       >
         <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
           <Icon name="file" className="size-5 text-quiet" />
@@ -63,7 +63,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
             tabIndex={-1}
             className="sr-only"
             onChange={(event) => {
-              void take(event.target.files?.[0]);
+              void loadFile(event.target.files?.[0]);
               event.target.value = "";
             }}
           />
@@ -101,7 +101,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
   );
 }
 
-function FileChip({ file, remove }: { file: Chosen; remove: () => void }) {
+function FileChip({ file, remove }: { file: ChosenFile; remove: () => void }) {
   const { t, language } = useWords();
   const kilobytes = Math.max(1, Math.round(file.bytes / 1024));
   return (

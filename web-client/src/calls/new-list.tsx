@@ -42,8 +42,8 @@ export function NewList() {
       store.put(job);
       go({ name: "callJob", id: job.id });
     } catch (error) {
-      const refusal = rejectionText(error);
-      if (refusal) notify(refusal);
+      const rejection = rejectionText(error);
+      if (rejection) notify(rejection);
       else notifyFailure(error);
       setBusy(false);
     }

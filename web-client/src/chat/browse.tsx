@@ -14,7 +14,7 @@ type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 
 export function Browse() {
   const { t } = useWords();
-  // The cursor of each page: the last id of the page before it.
+  // The cursor of each page is the last id of the page before.
   const [starts, setStarts] = useState<readonly (string | null)[]>([null]);
   return (
     <section aria-labelledby="browse" className="thin-scroll h-full overflow-y-auto">
@@ -75,7 +75,7 @@ function Page({ after, loadMore }: { after: string | null; loadMore: ((last: str
 function Row({ community }: { community: Community }) {
   const { t } = useWords();
   const [, join] = useMutation(JoinCommunity);
-  async function enter() {
+  async function joinAndOpen() {
     const { error } = await join({ id: community.id });
     if (error) notifyFailure(error);
     else go({ name: "chat" });
@@ -87,7 +87,7 @@ function Row({ community }: { community: Community }) {
         <p className="text-sm text-quiet">{community.description}</p>
         <p className="text-sm text-quiet">{t("members", { count: community.memberCount })}</p>
       </div>
-      <Button kind="main" onClick={enter} aria-label={t("joinNamed", { name: community.name })}>
+      <Button kind="main" onClick={joinAndOpen} aria-label={t("joinNamed", { name: community.name })}>
         {t("join")}
       </Button>
     </li>

@@ -18,8 +18,8 @@ test("messages of one author within minutes belong together", () => {
   expect(rowContext(message("b", "ben", 60), first, null).isContinuation).toBe(false);
   expect(rowContext(message("b", "ann", 600), first, null).isContinuation).toBe(false);
   expect(rowContext(message("b", "ann", 60), first, "b")).toMatchObject({
-    continues: false,
-    firstUnread: true,
+    isContinuation: false,
+    isFirstUnread: true,
   });
   expect(rowContext(message("b", "ann", 86_400), first, null).isNewDay).toBe(true);
 });

@@ -25,16 +25,16 @@ export function NotificationsPage() {
   const feed = useFeed<Notification>(
     async (latest, inclusive) => (await ask(direct, Notifications, { latest, inclusive })).page,
   );
-  const arrived = useValue(newestNotification);
+  const newNotification = useValue(newestNotification);
   const last = useValue(feed.state).window.items.at(-1)?.timestamp;
   useEffect(() => {
-    if (arrived) feed.put(arrived);
-  }, [arrived, feed]);
+    if (newNotification) feed.put(newNotification);
+  }, [newNotification, feed]);
   useEffect(() => {
     if (!last) return;
     ask(direct, MarkNotificationsRead, { timestamp: last }).then(
       ({ markNotificationsRead: left }) => unreadCount.set(left),
-      () => {}, // The next read moves the mark.
+      () => {}, // The next request moves the read mark.
     );
   }, [direct, last]);
   return (
@@ -53,9 +53,14 @@ function NotificationRow({ item }: { item: Notification }) {
   const { actor, message, post, kind } = item;
   const text = t(`notification.${kind}`, { name: actor?.name ?? "" });
   return (
-    <Row to={notificationPlace(item)} at={item.timestamp} title={text} said={message?.text ?? post?.text}>
+    <LinkRow
+      to={notificationPlace(item)}
+      at={item.timestamp}
+      title={text}
+      preview={message?.text ?? post?.text}
+    >
       {actor ? <Avatar user={actor} /> : <Icon name="bell" className="size-9 text-quiet" />}
-    </Row>
+    </LinkRow>
   );
 }
 
@@ -69,18 +74,18 @@ interface RowProps {
   to: Place;
   at: string;
   title: ReactNode;
-  said?: string | undefined;
+  preview?: string | undefined;
   children: ReactNode;
 }
 
-function Row({ to, at, title, said, children }: RowProps) {
+function LinkRow({ to, at, title, preview, children }: RowProps) {
   const { language } = useWords();
   return (
     <a href={addressOf(to)} className="flex gap-3 border-b border-line px-2 py-3 hover:bg-hover">
       {children}
       <span className="min-w-0 grow">
         <span className="block">{title}</span>
-        {said && <span className="line-clamp-2 text-sm text-quiet">{said}</span>}
+        {preview && <span className="line-clamp-2 text-sm text-quiet">{preview}</span>}
       </span>
       <time className="shrink-0 text-sm text-quiet" dateTime={dateOf(at).toISOString()}>
         {relativeTime(language, dateOf(at), new Date())}
@@ -103,7 +108,7 @@ export function ReactionsPage() {
       empty={<EmptyState icon="smile" title={t("reactions.none")} hint={t("reactions.noneHint")} />}
     >
       {({ id, timestamp, emoji, user, message }) => (
-        <Row
+        <LinkRow
           key={id}
           to={{ name: "topic", id: message.topicId, at: message.timestamp }}
           at={timestamp}
@@ -112,10 +117,10 @@ export function ReactionsPage() {
               <span className="mr-1 text-lg">{emoji}</span> {t("reaction.by", { name: user.name })}
             </>
           }
-          said={message.text || message.stamp?.name}
+          preview={message.text || message.stamp?.name}
         >
           <Avatar user={user} />
-        </Row>
+        </LinkRow>
       )}
     </FeedList>
   );

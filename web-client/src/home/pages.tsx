@@ -21,7 +21,7 @@ export function HomePage() {
   const { direct } = useApi();
   const viewer = useViewer();
   const top = useRef<HTMLDivElement>(null);
-  const [arrived, setArrived] = useState<readonly Post[]>([]);
+  const [newPosts, setNewPosts] = useState<readonly Post[]>([]);
   const feed = useFeed<Post>(async (latest, inclusive) => {
     const { page } = await ask(direct, HomeFeed, { latest, inclusive });
     if (page.state === "REBUILDING") notify(t("feed.rebuilding"));
@@ -33,35 +33,35 @@ export function HomePage() {
       listen(direct, HomeFeedEvents, {}, ({ homeFeedEvents: event }) => {
         if (event.__typename === "StreamReady") {
           if (event.resumed) return;
-          setArrived([]);
+          setNewPosts([]);
           void feed.open(null);
         } else if (event.__typename === "PostRemoved") {
-          setArrived((posts) => posts.filter(({ id }) => id !== event.postId));
+          setNewPosts((posts) => posts.filter(({ id }) => id !== event.postId));
           feed.apply((window) => withoutItem(window, event.postId));
         } else {
           const { post } = event;
           const isLoaded = feed.state.get().window.items.some(({ id }) => id === post.id);
           if (isLoaded || post.author.id === viewer.id) feed.put(post);
-          else setArrived((posts) => [...posts.filter(({ id }) => id !== post.id), post]);
+          else setNewPosts((posts) => [...posts.filter(({ id }) => id !== post.id), post]);
         }
       }),
     [direct, feed, viewer.id],
   );
 
-  function show() {
-    feed.apply((window) => arrived.reduce(withItem, window));
-    setArrived([]);
+  function showNewPosts() {
+    feed.apply((window) => newPosts.reduce(withItem, window));
+    setNewPosts([]);
     top.current?.scrollIntoView({ block: "end" });
   }
 
-  const pill = arrived.length > 0 && (
+  const pill = newPosts.length > 0 && (
     <Button
       kind="main"
       className="rise absolute left-1/2 top-4 z-10 -translate-x-1/2 shadow-raised"
-      onClick={show}
+      onClick={showNewPosts}
     >
       <Icon name="up" className="size-4" />
-      {t("feed.new", { count: arrived.length })}
+      {t("feed.new", { count: newPosts.length })}
     </Button>
   );
   const head = (

@@ -48,7 +48,7 @@ export function ProfilePage({ id }: { id: string }) {
         <PostCard
           key={post.id}
           post={post}
-          onDeleted={(gone) => feed.apply((window) => withoutItem(window, gone))}
+          onDeleted={(deletedId) => feed.apply((window) => withoutItem(window, deletedId))}
         />
       )}
     </FeedList>
@@ -76,7 +76,7 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
 
 function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
   const { t } = useWords();
-  const [asking, setAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const [, follow] = useMutation(Follow);
   const [, unfollow] = useMutation(Unfollow);
   const [, block] = useMutation(Block);
@@ -98,16 +98,16 @@ function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
           {t(user.following ? "unfollow" : "follow")}
         </Button>
       )}
-      <Button onClick={() => (user.blocked ? unblock({ id }).then(done) : setAsking(true))}>
+      <Button onClick={() => (user.blocked ? unblock({ id }).then(done) : setIsConfirming(true))}>
         {t(user.blocked ? "unblock" : "block")}
       </Button>
-      {asking && (
+      {isConfirming && (
         <Confirm
           title={t("profile.block", { name: user.name })}
           text={t("profile.blockAsk")}
           action={t("block")}
           onDone={(sure) => {
-            setAsking(false);
+            setIsConfirming(false);
             if (sure) block({ id }).then(done);
           }}
         />

@@ -18,7 +18,7 @@ export function Addresses() {
   const { direct } = useApi();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<string | null>(null);
+  const [rejection, setRejection] = useState<string | null>(null);
   const [standings, setStandings] = useState<readonly AddressStanding[] | null>(null);
   const addresses = addressesIn(text);
 
@@ -28,9 +28,9 @@ export function Addresses() {
     setBusy(true);
     try {
       setStandings((await ask(direct, AddressBook, { addresses })).addressBook);
-      setRefusal(null);
+      setRejection(null);
     } catch (error) {
-      setRefusal(rejectionText(error) ?? t(failureWord(error)));
+      setRejection(rejectionText(error) ?? t(failureWord(error)));
     }
     setBusy(false);
   }
@@ -73,9 +73,9 @@ export function Addresses() {
             {t("mail.look")}
           </Button>
         </div>
-        {refusal && (
+        {rejection && (
           <p role="alert" className="text-bad">
-            {refusal}
+            {rejection}
           </p>
         )}
       </form>

@@ -15,19 +15,19 @@ import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 interface Props {
   standing: AddressStanding;
   /** Replaces the results of these addresses. */
-  replace: (fresh: readonly AddressStanding[]) => void;
+  replace: (updated: readonly AddressStanding[]) => void;
   /** The looked-up addresses of a domain. */
   inDomain: (domain: string) => string[];
 }
 
-const ASK_AGAIN = 8;
-const ASK_AGAIN_MS = 1_000;
-const OF_DOMAIN: readonly Rule[] = ["DOMAIN_DEAD", "BY_HAND"];
+const LOOKUP_TRIES = 8;
+const LOOKUP_PAUSE_MS = 1_000;
+const DOMAIN_RULES: readonly Rule[] = ["DOMAIN_DEAD", "BY_HAND"];
 
 export function AddressRow(props: Props) {
   const { standing } = props;
   const { language } = useWords();
-  const may = mayOperate(useViewer().roles);
+  const mayUnblock = mayOperate(useViewer().roles);
   const { address, blocked, verdict, lastEventAt } = standing;
   return (
     <li
@@ -40,7 +40,7 @@ export function AddressRow(props: Props) {
         <VerdictBadge blocked={blocked} verdict={verdict} />
       </div>
       <div className="max-sm:order-last sm:row-span-2 sm:self-center sm:justify-self-end">
-        {may && blocked && standing.normalized !== null && <Unblock {...props} />}
+        {mayUnblock && blocked && standing.normalized !== null && <Unblock {...props} />}
       </div>
       <VerdictDetail
         verdict={verdict}
@@ -59,13 +59,13 @@ export function AddressRow(props: Props) {
   );
 }
 
-/** Unblocks the domain if it causes the block, else the address. */
+/** Unblocks the domain if the domain causes the block, otherwise the address. */
 function Unblock({ standing, replace, inDomain }: Props) {
   const { t } = useWords();
   const { direct } = useApi();
   const [isConfirming, setIsConfirming] = useState(false);
   const { address, verdict, domain } = standing;
-  const byDomain = OF_DOMAIN.includes(verdict.rule) && domain?.blocked ? domain.domain : null;
+  const byDomain = DOMAIN_RULES.includes(verdict.rule) && domain?.blocked ? domain.domain : null;
   const words = byDomain
     ? ({ title: "mail.allowDomain", text: "mail.allowDomainAsk" } as const)
     : ({ title: "mail.unblock", text: "mail.unblockAsk" } as const);
@@ -76,14 +76,14 @@ function Unblock({ standing, replace, inDomain }: Props) {
     try {
       if (byDomain) await allowDomain(byDomain, reason);
       else {
-        const now = (await ask(direct, UnblockAddress, { address, reason })).unblockAddress;
-        replace([{ ...now, address }]);
-        if (now.blocked) return notify(t("mail.domainBlocks", { name: now.domain?.domain ?? "" }));
+        const updated = (await ask(direct, UnblockAddress, { address, reason })).unblockAddress;
+        replace([{ ...updated, address }]);
+        if (updated.blocked) return notify(t("mail.domainBlocks", { name: updated.domain?.domain ?? "" }));
       }
       notify(t("mail.unblocked", { name: byDomain ?? address }));
     } catch (error) {
-      const refusal = rejectionText(error);
-      if (refusal) notify(refusal);
+      const rejection = rejectionText(error);
+      if (rejection) notify(rejection);
       else notifyFailure(error);
     }
   }
@@ -91,11 +91,11 @@ function Unblock({ standing, replace, inDomain }: Props) {
   async function allowDomain(domain: string, reason: string) {
     await ask(direct, SetDomainBlocked, { domain, blocked: false, reason });
     // Lookups may return data of a domain that is up to five seconds old.
-    for (let tries_left = ASK_AGAIN; tries_left > 0; tries_left--) {
+    for (let tries_left = LOOKUP_TRIES; tries_left > 0; tries_left--) {
       const standings = (await ask(direct, AddressBook, { addresses: inDomain(domain) })).addressBook;
       replace(standings);
       if (standings.every((one) => !one.domain?.blocked)) return;
-      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+      await new Promise((resolve) => setTimeout(resolve, LOOKUP_PAUSE_MS));
     }
   }
 

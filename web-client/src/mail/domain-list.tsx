@@ -22,7 +22,7 @@ export function Domains() {
   const { direct } = useApi();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<string | null>(null);
+  const [rejection, setRejection] = useState<string | null>(null);
   const [standings, setStandings] = useState<readonly DomainStanding[] | null>(null);
   const domains = domainsIn(text).slice(0, LOOKUP_MAX);
 
@@ -32,9 +32,9 @@ export function Domains() {
     setBusy(true);
     try {
       setStandings((await ask(direct, DomainStandings, { domains })).domainStandings);
-      setRefusal(null);
+      setRejection(null);
     } catch (error) {
-      setRefusal(rejectionText(error) ?? t(failureWord(error)));
+      setRejection(rejectionText(error) ?? t(failureWord(error)));
     }
     setBusy(false);
   }
@@ -60,9 +60,9 @@ export function Domains() {
           {t("mail.look")}
         </Button>
       </form>
-      {refusal && (
+      {rejection && (
         <p role="alert" className="mt-3 text-bad">
-          {refusal}
+          {rejection}
         </p>
       )}
       {standings === null ? (
@@ -84,7 +84,7 @@ export function Domains() {
 
 function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
   const { t } = useWords();
-  const may = mayOperate(useViewer().roles) && standing.verdict.rule !== "INVALID_ADDRESS";
+  const mayChange = mayOperate(useViewer().roles) && standing.verdict.rule !== "INVALID_ADDRESS";
   const { domain, verdict } = standing;
   return (
     <li
@@ -97,7 +97,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
         <VerdictBadge {...standing} />
       </div>
       <div className="max-sm:order-last sm:row-span-2 sm:self-center">
-        {may && <ManualSetting standing={standing} put={put} />}
+        {mayChange && <ManualSetting standing={standing} put={put} />}
       </div>
       <VerdictDetail
         verdict={verdict}
@@ -106,7 +106,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
       />
       <div className="flex flex-wrap items-center gap-x-4 text-sm sm:col-span-2">
         <Counters {...standing} />
-        {may && (
+        {mayChange && (
           <a
             href={addressOf({ name: "bounceRates" })}
             onClick={() => chosenDomain.set(domain)}

@@ -20,7 +20,7 @@ export function Rates() {
   const { t, language } = useWords();
   const domain = useValue(chosenDomain);
   const [span_days, setSpan] = useState<number>(30);
-  const { days, refusal } = useRates(domain.trim(), span_days);
+  const { days, rejection } = useRates(domain.trim(), span_days);
   const sent = days?.reduce((sum, day) => sum + day.sent, 0) ?? 0;
   const bounced = days?.reduce((sum, day) => sum + day.bounced, 0) ?? 0;
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 2 });
@@ -55,12 +55,12 @@ export function Rates() {
           ))}
         </fieldset>
       </div>
-      {refusal && (
+      {rejection && (
         <p role="alert" className="mt-4 text-bad">
-          {refusal}
+          {rejection}
         </p>
       )}
-      {!days && !refusal && <LoadingState rows={4} />}
+      {!days && !rejection && <LoadingState rows={4} />}
       {days && sent === 0 && (
         <EmptyState icon="mail" title={t("mail.ratesNone")} hint={t("mail.ratesNoneHint")} />
       )}
@@ -86,11 +86,11 @@ export function Rates() {
 function useRates(
   domain: string,
   span_days: number,
-): { days: readonly DayRate[] | null; refusal: string | null } {
+): { days: readonly DayRate[] | null; rejection: string | null } {
   const { t } = useWords();
   const { direct } = useApi();
   const [days, setDays] = useState<readonly DayRate[] | null>(null);
-  const [refusal, setRefusal] = useState<string | null>(null);
+  const [rejection, setRejection] = useState<string | null>(null);
   useEffect(() => {
     let isCurrent = true;
     const timer = setTimeout(
@@ -102,9 +102,9 @@ function useRates(
           ({ bounceRates }) => {
             if (!isCurrent) return;
             setDays(bounceRates);
-            setRefusal(null);
+            setRejection(null);
           },
-          (error) => isCurrent && setRefusal(rejectionText(error) ?? t(failureWord(error))),
+          (error) => isCurrent && setRejection(rejectionText(error) ?? t(failureWord(error))),
         );
       },
       domain ? PAUSE_MS : 0,
@@ -114,7 +114,7 @@ function useRates(
       clearTimeout(timer);
     };
   }, [direct, domain, span_days, t]);
-  return { days, refusal };
+  return { days, rejection };
 }
 
 function DayTable({ days, percent }: { days: readonly DayRate[]; percent: Intl.NumberFormat }) {

@@ -20,12 +20,12 @@ export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActi
   const { icon, className } = stateStyle(post.state);
   const time = clockIn(language, actions.zone, new Date(post.dueAt));
   const text = post.text || t("publishing.onlyMedia");
-  const movable = actions.mayMove(post);
-  const hangs = actions.drag.dragged?.post.id === post.id;
+  const isMovable = actions.mayMove(post);
+  const isDragged = actions.drag.dragged?.post.id === post.id;
   const label = `${time} ${text}, ${t(`publishing.state.${post.state}`)}`;
 
   function handleKey(event: KeyboardEvent) {
-    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || !movable) return;
+    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || !isMovable) return;
     event.preventDefault();
     actions.move(post);
   }
@@ -35,15 +35,15 @@ export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActi
       type="button"
       data-scheduled={post.id}
       data-state={post.state}
-      aria-keyshortcuts={movable ? "m" : undefined}
+      aria-keyshortcuts={isMovable ? "m" : undefined}
       title={label}
       onClick={(event) => {
         event.stopPropagation();
         actions.open(post);
       }}
       onKeyDown={handleKey}
-      {...(movable ? actions.drag.handleProps(post) : {})}
-      className={`flex h-6.5 w-full select-none items-center gap-1 rounded-md border-l-3 px-1 text-left text-xs ${className} ${movable ? "cursor-grab" : ""} ${hangs ? "opacity-40" : ""} hover:brightness-95 dark:hover:brightness-125`}
+      {...(isMovable ? actions.drag.handleProps(post) : {})}
+      className={`flex h-6.5 w-full select-none items-center gap-1 rounded-md border-l-3 px-1 text-left text-xs ${className} ${isMovable ? "cursor-grab" : ""} ${isDragged ? "opacity-40" : ""} hover:brightness-95 dark:hover:brightness-125`}
     >
       <Icon name={icon} className="size-3.5" />
       <span className="shrink-0 font-semibold tabular-nums">{time} </span>

@@ -43,20 +43,20 @@ interface Props {
   connect: () => void;
 }
 
-export function Composer({ draft: begun, post, onDone, onClose, connect }: Props) {
+export function Composer({ draft: initialDraft, post, onDone, onClose, connect }: Props) {
   const { t, language } = useWords();
   const { direct } = useApi();
-  const attempt = useSubmission();
+  const submission = useSubmission();
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
-  const [draft, setDraft] = useState(begun);
+  const [draft, setDraft] = useState(initialDraft);
   // The idempotency key stays the same for a draft, so a retry never schedules twice.
   const [key, setKey] = useState(() => crypto.randomUUID());
   const { targets } = draft;
-  const anywhere = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
-  const anything = draft.text.trim() !== "" || draft.media.length > 0;
-  const unclear = attempt.readings !== null && draft.when.reading === null;
-  const ready = anything && anywhere && isComplete(draft.when) && !unclear && !attempt.busy;
+  const hasTarget = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
+  const hasContent = draft.text.trim() !== "" || draft.media.length > 0;
+  const isAmbiguous = submission.readings !== null && draft.when.reading === null;
+  const isReady = hasContent && hasTarget && isComplete(draft.when) && !isAmbiguous && !submission.busy;
 
   function change(part: Partial<Draft>) {
     setDraft((now) => ({ ...now, ...part }));
@@ -71,17 +71,17 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
     };
     const input = {
       ...common,
-      ...joinNames(targets),
+      ...targetInput(targets),
       dueAt: dueAtOf(when),
       timeZone: when.zone,
       maxLatenessS,
     };
-    const done = post
+    const savedPost = post
       ? (await ask(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
           .updateScheduledPost
       : (await ask(direct, SchedulePost, { input: { ...input, idempotencyKey: key } })).schedulePost;
-    notify(t("publishing.scheduled", { time: momentText(language, when.zone, new Date(done.dueAt)) }));
-    onDone(done);
+    notify(t("publishing.scheduled", { time: momentText(language, when.zone, new Date(savedPost.dueAt)) }));
+    onDone(savedPost);
   }
 
   return (
@@ -90,7 +90,7 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
         className="flex flex-col gap-4"
         onSubmit={(event) => {
           event.preventDefault();
-          if (ready) void attempt.run(send);
+          if (isReady) void submission.run(send);
         }}
       >
         <MentionField
@@ -107,17 +107,17 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
         <DueTimeFields
           value={draft.when}
           onChange={(when) => {
-            if (when.reading === null) attempt.clearError();
+            if (when.reading === null) submission.clearError();
             change({ when });
           }}
-          readings={attempt.readings}
+          readings={submission.readings}
         />
         <TargetBoxes value={targets} onChange={(targets) => change({ targets })} connect={connect} />
         <Lateness value={draft.maxLatenessS} onChange={(maxLatenessS) => change({ maxLatenessS })} />
-        <FormError {...attempt} />
+        <FormError {...submission} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>
-          <Button type="submit" kind="main" disabled={!ready}>
+          <Button type="submit" kind="main" disabled={!isReady}>
             {t(post ? "save" : "publishing.schedule")}
           </Button>
         </div>
@@ -126,7 +126,7 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
   );
 }
 
-function joinNames({ toHomeFeed, toTopicIds, toAccountIds }: TargetIds) {
+function targetInput({ toHomeFeed, toTopicIds, toAccountIds }: TargetIds) {
   return { toHomeFeed, toTopicIds: [...toTopicIds], toAccountIds: [...toAccountIds] };
 }
 

@@ -20,7 +20,7 @@ interface Props {
   zone: string;
   edit: (post: ScheduledPost) => void;
   move: (post: ScheduledPost) => void;
-  /** Begins a new post like this one. */
+  /** Opens the composer with a copy of the post. */
   copy: (post: ScheduledPost) => void;
   onClose: () => void;
 }
@@ -48,7 +48,7 @@ function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
   const { t, language } = useWords();
   const viewer = useViewer();
   const isOwn = post.author.id === viewer.id;
-  const waits = post.state === "SCHEDULED";
+  const isScheduled = post.state === "SCHEDULED";
   const at = new Date(post.dueAt);
   return (
     <div className="flex flex-col gap-4" data-post-state={post.state}>
@@ -88,7 +88,7 @@ function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
       )}
       <section aria-label={t("publishing.targets")}>
         <ul className="flex flex-col gap-2">
-          {post.whole.map((publication) => (
+          {post.detailedPublications.map((publication) => (
             <PublicationRow key={publication.id} publication={publication} zone={zone} refresh={refresh} />
           ))}
         </ul>
@@ -96,14 +96,14 @@ function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
       <div className="flex flex-wrap justify-end gap-2">
         {isOwn && <Button onClick={() => copy(post)}>{t("publishing.copy")}</Button>}
         {post.editable && <CancelButton post={post} refresh={refresh} />}
-        {isOwn && waits && <Button onClick={() => edit(post)}>{t("publishing.edit")}</Button>}
-        {isOwn && waits && (
+        {isOwn && isScheduled && <Button onClick={() => edit(post)}>{t("publishing.edit")}</Button>}
+        {isOwn && isScheduled && (
           <Button kind="main" onClick={() => move(post)}>
             {t("publishing.move")}
           </Button>
         )}
       </div>
-      {!isOwn && waits && <p className="text-sm text-quiet">{t("publishing.onlyAuthor")}</p>}
+      {!isOwn && isScheduled && <p className="text-sm text-quiet">{t("publishing.onlyAuthor")}</p>}
     </div>
   );
 }
@@ -111,9 +111,9 @@ function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
 function CancelButton({ post, refresh }: { post: DetailedPost; refresh: () => void }) {
   const { t } = useWords();
   const { direct } = useApi();
-  const [asking, setAsking] = useState(false);
-  async function answered(sure: boolean) {
-    setAsking(false);
+  const [isConfirming, setIsConfirming] = useState(false);
+  async function handleAnswer(sure: boolean) {
+    setIsConfirming(false);
     if (!sure) return;
     await ask(direct, CancelPost, { id: post.id }).then(
       () => notify(t("publishing.cancelled")),
@@ -123,14 +123,14 @@ function CancelButton({ post, refresh }: { post: DetailedPost; refresh: () => vo
   }
   return (
     <>
-      <Button onClick={() => setAsking(true)}>{t("publishing.cancel")}</Button>
-      {asking && (
+      <Button onClick={() => setIsConfirming(true)}>{t("publishing.cancel")}</Button>
+      {isConfirming && (
         <Confirm
           title={t("publishing.cancel")}
           text={t("publishing.cancelAsk")}
           action={t("publishing.cancel")}
           keep={t("publishing.keep")}
-          onDone={answered}
+          onDone={handleAnswer}
         />
       )}
     </>

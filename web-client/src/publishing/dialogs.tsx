@@ -15,7 +15,7 @@ import type { Readings } from "./rejections";
 
 export type OpenDialog =
   | { kind: "write"; draft: Draft; post: ScheduledPost | null }
-  | { kind: "move"; post: ScheduledPost; begun: DueTime; readings: Readings | null }
+  | { kind: "move"; post: ScheduledPost; initialTime: DueTime; readings: Readings | null }
   | { kind: "day"; day: string };
 
 interface Props {
@@ -27,15 +27,15 @@ interface Props {
   slots: ReadonlyMap<string, readonly ScheduledPost[]>;
   actions: ChipActions;
   /** A suitable time for a new post on a day. */
-  freeTime: (day: string) => DueTime;
+  suggestTime: (day: string) => DueTime;
   move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   connect: () => void;
   /** Called when a post was scheduled or changed. */
-  changed: () => void;
+  onChanged: () => void;
 }
 
 export function Dialogs(props: Props) {
-  const { place, open, showDialog, today, actions, freeTime, move, connect, changed } = props;
+  const { place, open, showDialog, today, actions, suggestTime, move, connect, onChanged } = props;
   const { zone } = actions;
   const close = () => showDialog(null);
   const write = (draft: Draft, post: ScheduledPost | null) => showDialog({ kind: "write", draft, post });
@@ -43,17 +43,23 @@ export function Dialogs(props: Props) {
   if (open?.kind === "day") return <DayDialog day={open.day} write={write} {...props} />;
   if (open?.kind === "move")
     return (
-      <MoveDialog post={open.post} begun={open.begun} readings={open.readings} move={move} onClose={close} />
+      <MoveDialog
+        post={open.post}
+        initialTime={open.initialTime}
+        readings={open.readings}
+        move={move}
+        onClose={close}
+      />
     );
   if (open?.kind === "write" || place.post === "new")
     return (
       <Composer
-        draft={open?.draft ?? emptyDraft(freeTime(today))}
+        draft={open?.draft ?? emptyDraft(suggestTime(today))}
         post={open?.post ?? null}
         connect={connect}
         onDone={() => {
           close();
-          changed();
+          onChanged();
         }}
         onClose={close}
       />
@@ -65,7 +71,7 @@ export function Dialogs(props: Props) {
       id={place.post}
       zone={zone}
       edit={(post) => write(draftOf(post, dueTimeOf(new Date(post.dueAt), post.timeZone)), post)}
-      copy={(post) => write(draftOf(post, freeTime(today)), null)}
+      copy={(post) => write(draftOf(post, suggestTime(today)), null)}
       move={actions.move}
       onClose={close}
     />
@@ -77,7 +83,7 @@ interface DayProps extends Props {
   write: (draft: Draft, post: null) => void;
 }
 
-function DayDialog({ day, today, slots, actions, showDialog, freeTime, write }: DayProps) {
+function DayDialog({ day, today, slots, actions, showDialog, suggestTime, write }: DayProps) {
   const { t, language } = useWords();
   const posts = slots.get(day) ?? [];
   return (
@@ -85,7 +91,7 @@ function DayDialog({ day, today, slots, actions, showDialog, freeTime, write }: 
       {posts.length === 0 && <p className="text-quiet">{t("publishing.none")}</p>}
       <PostList posts={posts} actions={actions} />
       {day >= today && (
-        <Button kind="main" className="mt-4" onClick={() => write(emptyDraft(freeTime(day)), null)}>
+        <Button kind="main" className="mt-4" onClick={() => write(emptyDraft(suggestTime(day)), null)}>
           {t("publishing.new")}
         </Button>
       )}

@@ -11,32 +11,32 @@ import type { Readings } from "./rejections";
 interface Props {
   post: ScheduledPost;
   /** The initial time. */
-  begun: DueTime;
+  initialTime: DueTime;
   /** The readings that the server offered when the post was dropped there. */
   readings: Readings | null;
   move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   onClose: () => void;
 }
 
-export function MoveDialog({ post, begun, readings: asked, move, onClose }: Props) {
+export function MoveDialog({ post, initialTime, readings: offeredReadings, move, onClose }: Props) {
   const { t } = useWords();
-  const attempt = useSubmission();
-  const [when, setWhen] = useState(begun);
-  const [askedFirst, setAskedFirst] = useState(asked);
-  const readings = attempt.readings ?? askedFirst;
-  const unclear = readings !== null && when.reading === null;
-  const ready = isComplete(when) && !attempt.busy && !unclear;
+  const submission = useSubmission();
+  const [when, setWhen] = useState(initialTime);
+  const [initialReadings, setInitialReadings] = useState(offeredReadings);
+  const readings = submission.readings ?? initialReadings;
+  const isAmbiguous = readings !== null && when.reading === null;
+  const isReady = isComplete(when) && !submission.busy && !isAmbiguous;
 
   function change(next: DueTime) {
     if (next.reading === null) {
-      setAskedFirst(null);
-      attempt.clearError();
+      setInitialReadings(null);
+      submission.clearError();
     }
     setWhen(next);
   }
 
   async function submit() {
-    if (await attempt.run(() => move(post, dueAtOf(when), when.zone))) onClose();
+    if (await submission.run(() => move(post, dueAtOf(when), when.zone))) onClose();
   }
 
   return (
@@ -45,17 +45,17 @@ export function MoveDialog({ post, begun, readings: asked, move, onClose }: Prop
         className="flex flex-col gap-4"
         onSubmit={(event) => {
           event.preventDefault();
-          if (ready) void submit();
+          if (isReady) void submit();
         }}
       >
         <p className="line-clamp-3 border-l-3 border-accent pl-3 text-quiet">
           {post.text || t("publishing.onlyMedia")}
         </p>
         <DueTimeFields value={when} onChange={change} readings={readings} />
-        <FormError {...attempt} />
+        <FormError {...submission} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>
-          <Button type="submit" kind="main" disabled={!ready}>
+          <Button type="submit" kind="main" disabled={!isReady}>
             {t("publishing.move")}
           </Button>
         </div>

@@ -58,7 +58,7 @@ export type Publication = ResultOf<typeof PublicationParts>;
 /** One post with all fields of its publications. */
 export const ScheduledPostById = graphql(
   `query WholePost($id: ID!) {
-    scheduledPost(id: $id) { ...ScheduledParts createdAt whole: publications { ...PublicationParts } }
+    scheduledPost(id: $id) { ...ScheduledParts createdAt detailedPublications: publications { ...PublicationParts } }
   }`,
   [ScheduledParts, PublicationParts],
 );

@@ -43,9 +43,9 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   const [connecting, setConnecting] = useState(false);
   const { open, showDialog, actions, move } = usePostActions(place, view, calendar, now);
 
-  const freeTime = (slot: string) => freeTimeOn(slot, now, zone);
+  const suggestTime = (slot: string) => suggestedTime(slot, now, zone);
   const createPost = (slot: string) =>
-    showDialog({ kind: "write", post: null, draft: emptyDraft(freeTime(slot < today ? today : slot)) });
+    showDialog({ kind: "write", post: null, draft: emptyDraft(suggestTime(slot < today ? today : slot)) });
   const openDay = (chosen: string) => showDialog({ kind: "day", day: chosen });
   const grid = {
     days,
@@ -86,10 +86,10 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
         today={today}
         slots={byDay}
         actions={actions}
-        freeTime={freeTime}
+        suggestTime={suggestTime}
         move={move}
         connect={() => setConnecting(true)}
-        changed={calendar.refresh}
+        onChanged={calendar.refresh}
       />
       {connecting && <AccountsDialog onClose={() => setConnecting(false)} />}
     </section>
@@ -118,31 +118,31 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
       show(id);
     },
     move: (post) =>
-      showDialog({ kind: "move", post, begun: dueTimeOf(new Date(post.dueAt), zone), readings: null }),
+      showDialog({ kind: "move", post, initialTime: dueTimeOf(new Date(post.dueAt), zone), readings: null }),
     mayMove: (post) => post.state === "SCHEDULED" && post.author.id === viewer.id,
   };
 
   async function drop(post: ScheduledPost, slot: string) {
     const before = localOf(zone, new Date(post.dueAt));
     const local = moveToSlot(slot, before);
-    const begun = { local, zone, reading: null };
+    const initialTime = { local, zone, reading: null };
     if (local === before.slice(0, 16)) return;
     // A post that is dropped in the past would be published at once, so the user has to confirm the time.
-    if (local <= now) return showDialog({ kind: "move", post, begun, readings: null });
+    if (local <= now) return showDialog({ kind: "move", post, initialTime, readings: null });
     try {
       await move(post, withOffset(zone, local), zone);
     } catch (error) {
       const rejection = rejectionOf(error);
       const readings = readingsOf(rejection);
-      if (readings) showDialog({ kind: "move", post, begun, readings });
+      if (readings) showDialog({ kind: "move", post, initialTime, readings });
       else notifyRejection(error, rejection, t);
     }
   }
   return { open, showDialog, actions, move };
 }
 
-/** Nine o'clock of a day, or the start of an hour; when that has passed, the next full hour. */
-function freeTimeOn(slot: string, now: string, zone: string): DueTime {
+/** Returns nine o'clock of a day, or the start of an hour. If that has passed, returns the next full hour. */
+function suggestedTime(slot: string, now: string, zone: string): DueTime {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;
   if (local > now) return { local, zone, reading: null };
   return dueTimeOf(new Date(Math.ceil((Date.now() + LEAD_MS) / HOUR_MS) * HOUR_MS), zone);

@@ -33,7 +33,7 @@ test("a move to a day keeps the time of day, and a move to an hour keeps the min
   expect(moveToSlot("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
 });
 
-test("a month is whole weeks, a week seven days, and a step keeps the day where it can", () => {
+test("a month has whole weeks, a week has seven days, and a step keeps the day if possible", () => {
   const month = daysOf("month", "2026-11-23", 1);
   expect([month[0], month.at(-1), month.length]).toEqual(["2026-10-26", "2026-12-06", 42]);
   expect(daysOf("month", "2027-02-10", 1)).toHaveLength(28);

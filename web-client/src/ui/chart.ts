@@ -1,11 +1,11 @@
 /** Shared by the charts: element width, axis ticks, and times for a time axis. */
 import { type RefObject, useEffect, useState } from "react";
 
-const WIDTH_AT_FIRST_PX = 640;
+const INITIAL_WIDTH_PX = 640;
 
-/** Returns the width of an element in pixels, and follows changes. */
+/** Returns the width of an element in pixels, and updates it on every change. */
 export function useWidth(element: RefObject<HTMLElement | null>): number {
-  const [width_px, setWidth] = useState(WIDTH_AT_FIRST_PX);
+  const [width_px, setWidth] = useState(INITIAL_WIDTH_PX);
   useEffect(() => {
     if (!element.current) return;
     const observer = new ResizeObserver(
@@ -29,7 +29,7 @@ export function valueTicks(most: number, count = 4): number[] {
 const SECOND_MS = 1000;
 const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
-/** Returns round times between two, at most `count`. */
+/** Returns at most `count` round times within an interval. */
 export function timeTicks(from_ms: number, to_ms: number, count: number): number[] {
   const least_s = (to_ms - from_ms) / SECOND_MS / count;
   const step_ms = (STEPS_S.find((step) => step >= least_s) ?? Math.ceil(least_s / 86400) * 86400) * SECOND_MS;

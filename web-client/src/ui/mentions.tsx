@@ -28,7 +28,7 @@ interface Props extends Omit<ComponentProps<"textarea">, "value" | "onChange" | 
   value: string;
   onText: (text: string) => void;
   communityId?: string | undefined;
-  /** Enter without Shift, unless it chooses a suggestion that is not typed in full. */
+  /** Called for Enter without Shift, unless Enter chooses a suggestion whose handle is not typed completely. */
   onEnter?: () => void;
   ref?: Ref<HTMLTextAreaElement>;
 }
@@ -52,7 +52,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
     const timer = setTimeout(() => {
       ask(direct, People, { query, communityId: communityId ?? null }).then(
         ({ users }) => isCurrent && setPeople(users),
-        () => {}, // Without an answer there are no suggestions; the handle can still be typed.
+        () => {}, // A failed request only means that there are no suggestions.
       );
     }, PAUSE_MS);
     return () => {
@@ -61,7 +61,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
     };
   }, [query, communityId, direct]);
 
-  function take(person: Person) {
+  function insertMention(person: Person) {
     const mention = mentionAt(value, caret);
     if (!mention) return;
     const before = `${value.slice(0, mention.start)}@${person.handle} `;
@@ -76,10 +76,10 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
   function handleKey(event: KeyboardEvent<HTMLTextAreaElement>) {
     if (event.nativeEvent.isComposing) return;
     const person = people[chosen];
-    // A handle that is already typed in full is not chosen once more.
-    const typed = person !== undefined && person.handle.toLowerCase() === query?.toLowerCase();
-    if (onEnter && typed && event.key === "Enter" && !event.shiftKey) onEnter();
-    else if (person && (event.key === "Enter" || event.key === "Tab")) take(person);
+    // Enter sends the text when the suggested handle is already typed completely.
+    const isCompletelyTyped = person !== undefined && person.handle.toLowerCase() === query?.toLowerCase();
+    if (onEnter && isCompletelyTyped && event.key === "Enter" && !event.shiftKey) onEnter();
+    else if (person && (event.key === "Enter" || event.key === "Tab")) insertMention(person);
     else if (person && event.key === "ArrowDown") setChosen((chosen + 1) % people.length);
     else if (person && event.key === "ArrowUp") setChosen((chosen + people.length - 1) % people.length);
     else if (person && event.key === "Escape") setPeople([]);
@@ -110,7 +110,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
               tabIndex={-1}
               aria-selected={place === chosen}
               onMouseDown={(event) => event.preventDefault()}
-              onClick={() => take(person)}
+              onClick={() => insertMention(person)}
               className={`flex cursor-pointer items-center gap-2 rounded-lg px-2 py-1.5 ${place === chosen ? "bg-hover" : ""}`}
             >
               <Avatar user={person} size="small" />

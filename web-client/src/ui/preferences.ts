@@ -35,7 +35,7 @@ export function chooseTheme(chosen: Theme): void {
   theme.set(chosen);
 }
 
-/** Applies both to the page, now and on every change. */
+/** Applies the language and the theme to the page, now and after each change. */
 export function showPreferences(): void {
   language.watch(showLanguage);
   theme.watch(showTheme);
