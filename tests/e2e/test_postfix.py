@@ -76,7 +76,7 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
 
 async def _assert_bounce_messages_match(stores: Stores, messages: list[bytes]) -> None:
     """Asserts that the bounce messages of Postfix, read as delivery reports, have the same outcomes."""
-    outcomes = {}
+    outcomes: dict[str, str] = {}
     for message in messages:
         try:
             events = delivery_events(message, await stores.mongo.now())
