@@ -117,7 +117,7 @@ async def _probe(api: Client, latencies_s: list[float]) -> None:
 
 
 @asynccontextmanager
-async def web_process() -> AsyncIterator[tuple[Client, int]]:
+async def operator_client() -> AsyncIterator[tuple[Client, int]]:
     """Runs a web process on embedded servers. Yields an operator's client, and the web process's id."""
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         async with embedded_servers(Path(folder) / "data") as servers:
@@ -136,7 +136,7 @@ async def measure_lists(rows: int) -> Table:
     table = Table(title=f"{rows:,} rows")
     for column in ("list", "MB", "variant", "seconds", "peak growth, MiB", "longest other request, ms"):
         table.add_column(column, justify="left" if column in ("list", "variant") else "right")
-    async with web_process() as (api, pid):
+    async with operator_client() as (api, pid):
         for name, row in {"all good": good_row, "all bad": bad_row}.items():
             text = "phone_number,name,note\n" + "".join(row(number) for number in range(rows))
             costs = {
