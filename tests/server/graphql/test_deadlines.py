@@ -9,7 +9,7 @@ from server.embedded import Mongod
 from server.graphql.deadlines import deadline
 from storage.errors import Unavailable
 from tests.client import Client, GraphQLFailed, client
-from tests.serving import Web, serving
+from tests.serving import WebProcess, web_process
 from tests.storage.faults import failpoint
 
 DEADLINE_S = 1.0
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, own_mongod: Mongod, redis_url: str) -> Iterator[Web]:
+def web(tmp_path_factory: pytest.TempPathFactory, own_mongod: Mongod, redis_url: str) -> Iterator[WebProcess]:
     folder = tmp_path_factory.mktemp("web")
-    with serving(folder, own_mongod.uri, redis_url, NOROSHI_EXECUTION_TIMEOUT_S=str(DEADLINE_S)) as web:
+    with web_process(folder, own_mongod.uri, redis_url, NOROSHI_EXECUTION_TIMEOUT_S=str(DEADLINE_S)) as web:
         yield web
 
 
@@ -36,7 +36,7 @@ async def stopped_over_http(ann: Client, query: str) -> None:
 
 
 @pytest.mark.parametrize("query", [COMMUNITIES, JOIN], ids=["query", "mutation"])
-async def test_operation_is_stopped_at_its_deadline(web: Web, own_mongod: Mongod, query: str) -> None:
+async def test_operation_is_stopped_at_its_deadline(web: WebProcess, own_mongod: Mongod, query: str) -> None:
     async with client(web.url, web.token()) as ann:
         await ann.post(query)
         async with failpoint(own_mongod.uri, "find", blockConnection=True, blockTimeMS=BLOCKED_MS):
@@ -44,7 +44,7 @@ async def test_operation_is_stopped_at_its_deadline(web: Web, own_mongod: Mongod
         assert "errors" not in await ann.post(COMMUNITIES)
 
 
-async def test_operation_over_websocket_is_stopped_at_its_deadline(web: Web, own_mongod: Mongod) -> None:
+async def test_operation_over_websocket_is_stopped_at_its_deadline(web: WebProcess, own_mongod: Mongod) -> None:
     async with client(web.url, web.token()) as ann, ann.socket() as socket:
         async with failpoint(own_mongod.uri, "find", blockConnection=True, blockTimeMS=BLOCKED_MS):
             await socket.start(COMMUNITIES)
