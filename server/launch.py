@@ -1,10 +1,12 @@
-"""Replaces itself with a program that ends when its parent ends. Runs as a script, so it imports no package of Noroshi.
+"""Replaces itself with a program that ends when its parent ends, and that may open as many files as the user may.
 
+Runs as a script, so it imports no package of Noroshi.
 Linux only: other systems have no parent-death signal, and the next start ends stale servers.
 """
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 
@@ -19,10 +21,20 @@ def end_with_parent(parent_pid: int) -> None:
         sys.exit(1)
 
 
+def allow_open_files() -> None:
+    """Raises the limit of open files to the user's maximum.
+
+    The usual 1,024 are too few for MongoDB, which aborts, and for a thousand sockets.
+    """
+    maximum = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
+
+
 def main() -> None:
     """Runs `launch.py PARENT_PID PROGRAM ARGUMENT...`."""
     command = sys.argv[2:]
     end_with_parent(int(sys.argv[1]))
+    allow_open_files()
     try:
         os.execv(command[0], command)  # noqa: S606 - no shell is the point
     except OSError as error:

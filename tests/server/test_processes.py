@@ -1,5 +1,6 @@
 """Child processes end on request, on a deadline, and with their parent."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.processes import ChildProcess
+from server.processes import ON_LINUX, ChildProcess
 from tests.product import eventually, processes
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +27,19 @@ async def test_wait_returns_exit_code_and_output_is_kept(tmp_path: Path) -> None
     child = ChildProcess(python_command("print('hello'); raise SystemExit(7)"), output=tmp_path / "out")
     assert await child.wait() == 7
     assert (tmp_path / "out").read_text() == "hello\n"
+
+
+@pytest.mark.skipif(not ON_LINUX, reason="Only Linux starts children by the launcher.")
+async def test_child_may_open_as_many_files_as_the_user(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    shown = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        child = ChildProcess(python_command(shown), output=tmp_path / "out")
+        assert await child.wait() == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert int((tmp_path / "out").read_text()) == hard
 
 
 async def test_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
