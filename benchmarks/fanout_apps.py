@@ -28,7 +28,7 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 import server.app
 import server.graphql.broadcasts
 import server.web
-from resolvers.access import joined_topic, member
+from resolvers.access import joined_topic, require_member
 from resolvers.chat.events import EventRecord, MessageEvent
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
@@ -61,7 +61,7 @@ async def ready(_request: Request) -> Response:
 
 async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRecord, None]:
     """Yields the events of a topic for one viewer."""
-    viewer, stores = member(info), info.context.stores
+    viewer, stores = require_member(info), info.context.stores
     topic = await joined_topic(info, topic_id)
     stream = Stream("topic", topic.id)
     async with stores.redis.pubsub() as pubsub:

@@ -40,7 +40,7 @@ class UngroupedSequencer(Sequencer):
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        await self._settle(stream, [_Member(change, result)])
+        await self._commit_batch(stream, [_Member(change, result)])
         return await result
 
 

@@ -1,1 +1,1 @@
-"""Use cases as a client sees them: validate, authorize, call storage, return records."""
+"""Use cases as a client sees them. A resolver validates, authorizes, calls storage and returns records."""

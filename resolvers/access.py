@@ -1,4 +1,4 @@
-"""Access rules (docs/semantics.md, 8): sign-in, roles and membership. Resolvers check here before they act."""
+"""Access rules (docs/semantics.md, 8): sign-in, roles and membership. Resolvers call these checks before they act."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -10,12 +10,12 @@ from storage.identity.records import User
 from storage.identity.roles import Role, with_included
 
 
-def granted(context: Context) -> frozenset[Role]:
-    """Returns the viewer's roles and those that they include."""
+def granted_roles(context: Context) -> frozenset[Role]:
+    """Returns the viewer's roles and the roles that those include."""
     return with_included(context.roles)
 
 
-def signed_in(info: Info) -> User:
+def require_signed_in(info: Info) -> User:
     """Returns the viewer, with any role. Raises: Unauthenticated."""
     viewer = info.context.viewer
     if viewer is None:
@@ -23,15 +23,15 @@ def signed_in(info: Info) -> User:
     return viewer
 
 
-def member(info: Info) -> User:
+def require_member(info: Info) -> User:
     """Returns the viewer, who must have the role MEMBER. Raises: Unauthenticated, Forbidden."""
-    return require(info, Role.MEMBER)
+    return require_role(info, Role.MEMBER)
 
 
-def require(info: Info, *roles: Role) -> User:
+def require_role(info: Info, *roles: Role) -> User:
     """Returns the viewer, who must have one of the roles. Raises: Unauthenticated, Forbidden."""
-    viewer = signed_in(info)
-    if granted(info.context).isdisjoint(roles):
+    viewer = require_signed_in(info)
+    if granted_roles(info.context).isdisjoint(roles):
         raise Forbidden(f"This needs the role {' or '.join(role.value for role in roles)}.")
     return viewer
 
@@ -47,7 +47,7 @@ async def joined_topic(info: Info, topic_id: str) -> Topic:
 
 
 async def restrict_to_members(info: Info, community_id: str) -> None:
-    """Excludes viewers who are not members of the community. Raises: Forbidden when none is."""
+    """Excludes viewers who are not members of the community. Raises: Forbidden when no viewer is a member."""
     audience = info.context.audience
     members = await info.context.stores.communities.members_among(community_id, audience.viewer_ids)
     _require_any(members)

@@ -40,7 +40,7 @@ Since = Annotated[
 
 
 def page_range(oldest: object, latest: object, limit: int, inclusive: bool) -> Range:
-    """Returns the range that the four timeline arguments mean. Raises: BadUserInput."""
+    """Returns the range that the four timeline arguments describe. Raises: BadUserInput."""
     return timeline_range(_given(oldest), _given(latest), limit, inclusive)
 
 
@@ -49,19 +49,19 @@ def _given(bound: object) -> int | None:
 
 
 def checked_timestamp(field: str, timestamp: int) -> Timestamp:
-    """Returns a timestamp that may not be "now". Raises: BadUserInput."""
+    """Returns the timestamp unless it is "now". Raises: BadUserInput."""
     if timestamp == NOW:
         raise BadUserInput(field, 'a timestamp; "now" is for latest only')
     return Timestamp(timestamp)
 
 
 def given(value: str | None) -> str | None:
-    """Returns an optional argument; None if it was omitted or null."""
+    """Returns an optional text argument, or None if it was omitted or null."""
     return value if isinstance(value, str) else None
 
 
 def checked_limit(limit: int, field: str = "limit") -> int:
-    """Returns the limit of a list without a timeline, 1 to 999. Raises: BadUserInput."""
+    """Returns the limit of a list that is not a timeline, if it is 1 to 999. Raises: BadUserInput."""
     if not 1 <= limit <= MAX_LIST:
         raise BadUserInput(field, f"a number from 1 to {MAX_LIST}, not {limit}")
     return limit
@@ -84,8 +84,8 @@ def _zones() -> frozenset[str]:
 
 
 def checked_time_zone(name: str) -> str:
-    """Returns the name of an IANA time zone. Raises: BadUserInput."""
-    # ZoneInfo also accepts "posix/..." and "right/...", which are folders of an installation and no names of zones.
+    """Returns the name if it is an IANA time zone's. Raises: BadUserInput."""
+    # ZoneInfo also accepts "posix/..." and "right/...", which are folders of some installations, not zone names.
     if name not in _zones():
         raise BadUserInput("timeZone", "the name of an IANA time zone, such as Asia/Tokyo")
     return name
@@ -103,7 +103,7 @@ _EMOJI = re.compile(
 
 
 def checked_emoji(value: str) -> str:
-    """Returns an emoji of exactly one grapheme. Raises: BadUserInput."""
+    """Returns the value if it is one emoji, a single grapheme. Raises: BadUserInput."""
     if not _EMOJI.fullmatch(value):
         raise BadUserInput("emoji", "exactly one emoji")
     return value

@@ -1,7 +1,7 @@
 """The viewers that one execution answers.
 
-Use cases serve an audience; a single viewer is an audience of one. A viewer whom the common answer does not suit is
-excluded, and is then answered by an execution of their own.
+Use cases serve an audience. A single viewer is an audience of one. A viewer for whom the shared answer would be wrong
+is excluded, and the query is executed again for that viewer alone.
 """
 
 from collections.abc import Set as AbstractSet
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class Audience:
     """Viewers of one organization with the same roles, who get one answer unless they are excluded.
 
-    An audience of one excludes nobody: what does not suit its viewer is refused.
+    In an audience of one nobody is excluded. If its viewer may not see something, the use case raises an error.
     """
 
     organization_id: str

@@ -30,10 +30,10 @@ class Context:
     connection_params: dict[str, Any] | None = None
     legacy_book: LegacyBook | None = None
     coalesced: Audience | None = None
-    """The audience of a coalesced query. Use cases read `audience`."""
+    """The audience of a coalesced query; None for a single viewer. Use cases read `audience` instead."""
 
     is_query: bool = False
-    """Whether the context serves a single query, in which a value that was read once need not be read again."""
+    """Whether the context serves one query. Within it, values are read once and then reused."""
 
     _visibility: Visibility | None = None
 

@@ -33,24 +33,24 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class StreamReady(Event):
-    """The position from which a subscription continues. `resumed`: no event before it was missed."""
+    """The position from which a subscription continues. `resumed` means that no event before it was missed."""
 
     resumed: bool
 
 
 class ViewerEventSource(ABC):
-    """A subscription of one viewer. Iteration yields the events of this viewer only."""
+    """A subscription whose events are for one viewer only."""
 
     viewer: User
 
     @abstractmethod
     def __aiter__(self) -> AsyncGenerator[Event, None]:
-        """Yields events. Each class annotates its types, which the schema's tests check."""
+        """Yields events. Subclasses narrow the annotated types; the schema's tests check them."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobEventView:
-    """How viewers see one kind of job event; resolvers/job_events.py lists all kinds.
+    """Access rule, filter and record of one kind of job event. resolvers/job_events.py lists all kinds.
 
     `record` is called with the cursor, the instant, the kind and the subject. `may_see` decides from the viewer, the
     viewer's roles including implied ones, and the subject. `job_ids` returns the values of `jobId` that match.
@@ -91,7 +91,7 @@ class SharedEventSource(ABC):
         return StreamReady(format_cursor(self.stream, start.position), start.at, start.resumed)
 
     @abstractmethod
-    async def settle(self, position: Position) -> None:
+    async def wait_until_readable(self, position: Position) -> None:
         """Returns when every page read afterwards contains everything up to the position."""
 
     @abstractmethod
@@ -104,7 +104,7 @@ class SharedEventSource(ABC):
 
     @abstractmethod
     async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
-        """Returns those of the users who may listen now."""
+        """Returns the users who may listen now."""
 
     @abstractmethod
     def forbidden(self) -> DomainError:
@@ -119,7 +119,7 @@ ToRecord = Callable[[Cursor, HydratedEvent], Record | None]
 async def viewer_events(
     hub: Hub, stream: Stream, since: Position | None, to_record: ToRecord[Record]
 ) -> AsyncGenerator[StreamReady | Record, None]:
-    """Yields one viewer's events of one stream. After a failure it continues from its position."""
+    """Yields one viewer's events of one stream. After a failure it continues after the last event."""
     position = since
     while True:
         try:

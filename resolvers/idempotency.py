@@ -1,4 +1,4 @@
-"""Idempotency keys of mutations. The digest covers every field of the input, so that none can be forgotten."""
+"""Idempotency keys of mutations. The digest covers every field of the input, also fields that are added later."""
 
 from dataclasses import fields, is_dataclass
 from datetime import datetime

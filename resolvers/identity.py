@@ -1,11 +1,11 @@
-"""Users: the viewer, lookups and search, blocks."""
+"""Users: the viewer, users by id, search, and blocks."""
 
 from typing import Annotated
 
 import strawberry
 from strawberry import ID, Parent
 
-from resolvers.access import member, signed_in
+from resolvers.access import require_member, require_signed_in
 from resolvers.arguments import ListLimit, checked_limit, given
 from resolvers.context import Info
 from storage.errors import BadUserInput
@@ -15,14 +15,14 @@ MAX_QUERY = 100
 
 
 async def viewer(info: Info) -> User | None:
-    """Returns the signed-in user as stored now. The context's copy may be a minute old, or as old as the socket."""
+    """Returns the signed-in user as stored now. The context's copy may be as old as a minute or the socket."""
     viewer = info.context.viewer
     return None if viewer is None else await info.context.stores.users.get(viewer.organization_id, viewer.id)
 
 
 async def user(info: Info, id: Annotated[ID, strawberry.argument(description="Id of the user.")]) -> User:
     """Returns a user of the viewer's organization."""
-    return await info.context.stores.users.get(signed_in(info).organization_id, id)
+    return await info.context.stores.users.get(require_signed_in(info).organization_id, id)
 
 
 async def users(
@@ -39,7 +39,7 @@ async def users(
     limit: ListLimit = 10,
 ) -> list[User]:
     """Searches users by prefixes of their handle or name."""
-    viewer = member(info)
+    viewer = require_member(info)
     stores = info.context.stores
     wanted = query.strip().removeprefix("@")
     if not 1 <= len(wanted) <= MAX_QUERY:
@@ -52,7 +52,7 @@ async def users(
 
 async def blocked_users(info: Info) -> list[User]:
     """Lists the users whom the viewer blocked, by handle."""
-    viewer = signed_in(info)
+    viewer = require_signed_in(info)
     visibility = await info.context.visibility()
     found = await info.context.stores.users.find_many(viewer.organization_id, visibility.blocked)
     return sorted(found, key=lambda user: user.handle)
@@ -62,7 +62,7 @@ async def block_user(
     info: Info, user_id: Annotated[ID, strawberry.argument(description="Id of the user to block.")]
 ) -> User:
     """Blocks a user."""
-    viewer = member(info)
+    viewer = require_member(info)
     if user_id == viewer.id:
         raise BadUserInput("userId", "the id of another user; you cannot block yourself")
     stores = info.context.stores
@@ -75,7 +75,7 @@ async def unblock_user(
     info: Info, user_id: Annotated[ID, strawberry.argument(description="Id of the user to unblock.")]
 ) -> User:
     """Ends a block."""
-    viewer = member(info)
+    viewer = require_member(info)
     stores = info.context.stores
     found = await stores.users.get(viewer.organization_id, user_id)
     await stores.relations.unblock(viewer.organization_id, viewer.id, user_id)
@@ -84,7 +84,7 @@ async def unblock_user(
 
 async def following(root: Parent[User], info: Info) -> bool:
     """Returns whether the viewer follows the user."""
-    viewer = signed_in(info)
+    viewer = require_signed_in(info)
     return await info.context.stores.relations.follows(viewer.organization_id, viewer.id, root.id)
 
 

@@ -1,4 +1,4 @@
-"""Subscription to an organization's publications, call jobs and fan-outs. Each viewer receives what they may see."""
+"""Subscription to an organization's publications, call jobs and fan-outs, limited to those that the viewer may see."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from strawberry import ID, UNSET
 import resolvers.calls.events
 import resolvers.feed.fan_outs
 import resolvers.publishing.publications
-from resolvers.access import granted, member
+from resolvers.access import granted_roles, require_member
 from resolvers.arguments import Since, given
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
@@ -27,7 +27,7 @@ VIEWS: Mapping[str, JobEventView] = {
     **resolvers.publishing.publications.JOB_EVENTS,
     **resolvers.feed.fan_outs.JOB_EVENTS,
 }
-"""By the kind of the event, as storage/event_kinds.py lists them."""
+"""Views by the kind of the event. storage/event_kinds.py lists the kinds."""
 
 JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
     resolvers.calls.events.is_job,
@@ -61,14 +61,14 @@ class JobEventSource(ViewerEventSource):
     def _show(self, cursor: Cursor, event: HydratedEvent) -> Any:
         view, subject = VIEWS[event.event.kind], event.subject
         is_wanted = self.job_id is None or self.job_id in view.job_ids(subject)
-        if not (is_wanted and view.may_see(self.viewer, granted(self.context), subject)):
+        if not (is_wanted and view.may_see(self.viewer, granted_roles(self.context), subject)):
             return None
         return view.record(cursor, event.event.at, event.event.kind, subject)
 
 
 async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) -> JobEventSource:
     """Subscribes to changes of the jobs that the viewer may see."""
-    viewer, wanted, text = member(info), given(job_id), given(since)
+    viewer, wanted, text = require_member(info), given(job_id), given(since)
     if wanted is not None:
         await _check(info.context, viewer, wanted)
     position = None if text is None else parse_cursor(jobs_stream(viewer.organization_id), text)

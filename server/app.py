@@ -42,10 +42,10 @@ def create_app(settings: Settings) -> Starlette:
         egress = Egress(settings.egress_allow)
         async with (
             open_stores_for(settings) as stores,
-            legacy_book(settings.legacy_book_url, settings.legacy_share) as older,
+            legacy_book(settings.legacy_book_url, settings.legacy_share) as legacy,
         ):
             app.state.stores = stores
-            await _add_routes_of_stores(app, settings, stores, egress, older)
+            await _add_routes_of_stores(app, settings, stores, egress, legacy)
             yield
         await egress.aclose()
 
@@ -54,7 +54,7 @@ def create_app(settings: Settings) -> Starlette:
 
 
 async def _add_routes_of_stores(
-    app: Starlette, settings: Settings, stores: Stores, egress: Egress, older: LegacyBook | None
+    app: Starlette, settings: Settings, stores: Stores, egress: Egress, legacy: LegacyBook | None
 ) -> None:
     """Adds the routes that need open stores, in front of the others."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
@@ -65,7 +65,7 @@ async def _add_routes_of_stores(
         schema,
         documents,
         viewers,
-        partial(Context, stores, image_urls.sign, legacy_book=older),
+        partial(Context, stores, image_urls.sign, legacy_book=legacy),
         allowed_origins=settings.allowed_origins,
         may_send_large_bodies=_is_operator,
         execution_s=settings.execution_timeout_s,

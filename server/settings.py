@@ -239,14 +239,14 @@ class Settings(BaseSettings):
     legacy_book_url: HttpAddress | None = _setting(
         None,
         expected="an http or https address",
-        description="An older bounce book that answers a share of the lookups, and that all others are compared with.",
+        description="The legacy book: the bounce book to migrate from. It answers a share of the lookups.",
     )
     legacy_share: int = _setting(
         0,
         ge=0,
         le=100,
         expected="a number from 0 to 100",
-        description="The percentage of addresses for which the older book answers.",
+        description="The percentage of addresses for which the legacy book answers.",
     )
     bounce_alarm_percent: float = _setting(
         2.0,

@@ -75,7 +75,7 @@ class RateLimited(DomainError):
 
 
 class Unavailable(DomainError):
-    """A required service does not answer. The work may have been done: repeat it with the same idempotency key."""
+    """A required service does not answer. The work may be done; repeat it with the same idempotency key."""
 
     code = "UNAVAILABLE"
 

@@ -1,7 +1,7 @@
-"""Registry of what events refer to and of how outbox rows become events.
+"""Registry of event kinds: how to read the objects that events refer to, and how outbox rows become events.
 
-A kind of job event is one line in JOB_EVENTS, another kind of outbox row one line in OUTBOX_RELAYS, and a kind of
-stream one line in SUBJECT_READERS.
+To add a kind of job event, add a line to JOB_EVENTS. Other kinds of outbox rows are in OUTBOX_RELAYS, and kinds of
+streams in SUBJECT_READERS.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,8 +24,8 @@ from storage.streams.outbox import EventRelay, OutboxRelay, OutboxRelays
 
 
 @dataclass(frozen=True, slots=True)
-class EventSubjects:
-    """Reads the current state of the objects that events refer to, by event number. Deleted objects are left out."""
+class EventSubjectReader:
+    """Reads the current state of the objects that events refer to. Deleted objects are left out."""
 
     topics: TopicStore
     messages: MessageStore
@@ -36,7 +36,7 @@ class EventSubjects:
     scheduled_posts: ScheduledPostStore
 
     async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-        """Reads the subjects of events of one stream."""
+        """Returns the subjects of events of one stream, by event number."""
         return await SUBJECT_READERS[stream.kind](self, stream, events)
 
 
@@ -49,11 +49,11 @@ class JobEventKind:
     """A kind of event in an organization's stream of jobs.
 
     `name` is also the name of its GraphQL type and of its outbox rows. Kinds without a relay have no outbox rows.
-    `resolvers/job_events.py` says who may see it.
+    `resolvers/job_events.py` has its access rule.
     """
 
     name: str
-    reader: Callable[[EventSubjects], ReadByRef]
+    reader: Callable[[EventSubjectReader], ReadByRef]
     relay: type[OutboxRelay] | None = None
 
 
@@ -75,26 +75,26 @@ OUTBOX_RELAYS: OutboxRelays = {
 }
 
 
-async def _read_topics(stores: EventSubjects, _stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+async def _read_topics(stores: EventSubjectReader, _stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     return _by_number(events, await stores.topics.by_id([event.ref for event in events]))
 
 
-async def _read_messages(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+async def _read_messages(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     return _by_number(events, await stores.messages.of_events(stream.id, events))
 
 
-async def _read_notifications(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+async def _read_notifications(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     return _by_number(events, await stores.notifications.of_events(stream, [event.ref for event in events]))
 
 
-async def _read_posts(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+async def _read_posts(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     changes = [(event.kind, event.ref) for event in events]
     found = await stores.posts.changes_of_events(stream_owner(stream)[0], changes)
     return {event.n: found[event.kind, event.ref] for event in events if (event.kind, event.ref) in found}
 
 
-async def _read_jobs(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-    """One read for each kind. Events of a kind that this version does not have are left out."""
+async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    """Reads the subjects with one query for each kind. Events of a kind unknown to this version are left out."""
     subjects: dict[int, Any] = {}
     for kind in JOB_EVENTS:
         of_kind = [event for event in events if event.kind == kind.name]
@@ -108,7 +108,7 @@ def _by_number(events: Sequence[Event], found: Mapping[Any, Any]) -> dict[int, A
     return {event.n: found[event.ref] for event in events if event.ref in found}
 
 
-SUBJECT_READERS: Mapping[str, Callable[[EventSubjects, Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]] = {
+SUBJECT_READERS: Mapping[str, Callable[[EventSubjectReader, Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]] = {
     "community": _read_topics,
     "topic": _read_messages,
     "user": _read_notifications,
@@ -116,4 +116,4 @@ SUBJECT_READERS: Mapping[str, Callable[[EventSubjects, Stream, Sequence[Event]],
     "home": _read_posts,
     "jobs": _read_jobs,
 }
-"""By the kind of the stream."""
+"""Readers of subjects, by the kind of the stream."""

@@ -1,4 +1,4 @@
-"""Heartbeats of unattended processes: what each of them does, for operators. Kept for an hour after the last one."""
+"""Heartbeats of background processes, for operators. A process's state is kept for an hour after its last heartbeat."""
 
 import asyncio
 import os

@@ -16,7 +16,7 @@ from storage.mongo import Document, Mongo, Session
 KEPT_S = 24 * 3600
 MAX_LENGTH = 200
 DIGEST_PREFIX = "input:"
-"""Marks digests of the whole input. Digests without it come from earlier versions, which chose the arguments."""
+"""Prefix of digests of the whole input. Digests without it come from earlier versions and cover some arguments only."""
 
 
 class KeyId(TypedDict):
@@ -57,7 +57,7 @@ class IdempotencyKey:
 
     @property
     def id(self) -> KeyId:
-        """The _id of its document."""
+        """The `_id` of the key's document."""
         return {"org": self.organization_id, "user": self.user_id, "mutation": self.mutation, "key": self.key}
 
     def row(self, result: str, at: datetime) -> KeyDocument:
@@ -66,13 +66,13 @@ class IdempotencyKey:
 
     @property
     def use(self) -> tuple[str, ...]:
-        """Identifies the key regardless of the input."""
+        """The organization, user, mutation and key, without the input."""
         return self.organization_id, self.user_id, self.mutation, self.key
 
     def check(self, row: KeyDocument) -> None:
         """Always raises: AlreadyDone, or Conflict if the earlier use had another input.
 
-        The input cannot be compared with a digest from an earlier version, so it is taken to be the same.
+        The input cannot be compared with a digest from an earlier version, and is then assumed to be the same.
         """
         if row["digest"].startswith(DIGEST_PREFIX) and row["digest"] != self.digest:
             raise Conflict("This idempotencyKey was used with other arguments. Use a new key.")
@@ -108,7 +108,7 @@ async def used_keys(
 
 
 async def claim(mongo: Mongo, key: IdempotencyKey | None, result: str, session: Session) -> None:
-    """Stores in a transaction that the key produces `result`. Raises: AlreadyDone, Conflict."""
+    """Stores the key with the id of its result, within a transaction. Raises: AlreadyDone, Conflict."""
     if key is None:
         return
     for row in (await used_keys(mongo, [key], session)).values():

@@ -1,4 +1,4 @@
-"""Every index, created at start if missing. Most timelines need none: their _id is their order."""
+"""Every index, created at start if missing. Most timelines need none, because their `_id` has their order."""
 
 import asyncio
 
@@ -97,7 +97,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     "publications": [
         IndexModel([("post", UP), ("place", UP)]),
         IndexModel([("org", UP), ("state", UP), ("ts", UP), ("author", UP)]),
-        # Partial, so that a sweep reads only the publications with work, not all that wait.
+        # Partial, so that a sweep reads only publications with work, and not all that are scheduled.
         *(
             IndexModel([(moment, UP)], partialFilterExpression={moment: {"$exists": True}})
             for moment in ("wake_at", "upload_at", "mail_at")
@@ -133,7 +133,7 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("waiting", UP), ("recorded_at", UP)], partialFilterExpression={"waiting": {"$exists": True}}),
         IndexModel([("folded_at", UP)], expireAfterSeconds=LEDGER_KEPT_S),
     ],
-    # The indexes named `told` cover a lookup, which therefore reads no document.
+    # The indexes named `told` cover lookups, which therefore read no documents.
     "mail_addresses": [
         IndexModel([("_id", UP), ("told", UP)], name="told"),
         IndexModel([("org", UP)]),

@@ -1,4 +1,4 @@
-"""Every Redis key and channel name, with type, lifetime and owner. Redis holds hints only: all keys may be lost."""
+"""Every Redis key and channel name, with type, lifetime and owning module. Redis holds hints only: all may be lost."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """Locks between processes, with leases by the database's clock and fences that only grow.
 
-A lock only saves work. Safety comes from the fence: each guarded write carries its holder's fence, so a holder whose
-lease has ended changes nothing. Lock documents are never deleted.
+A lock only avoids duplicate work. Safety comes from the fence: each guarded write carries its holder's fence, so a
+holder whose lease has ended changes nothing. Lock documents are never deleted.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class LockLost(Exception):
-    """Another process holds the lock, or may hold it by now."""
+    """The lease ended or could not be renewed, so another process may hold the lock."""
 
 
 class LockDocument(TypedDict):
@@ -38,7 +38,7 @@ class LockDocument(TypedDict):
     """Random key of the current holding; None while the lock is free."""
 
     fence: NotRequired[int]
-    """Number of holdings so far. Absent before the first one."""
+    """Number of holdings so far; absent before the first one."""
 
     expires_at: NotRequired[datetime]
     """End of the lease, by the database's clock; the epoch after a release."""
@@ -145,7 +145,7 @@ class Locks:
         return {lock["_id"]: float(lock["left_ms"]) / 1000 for lock in locks}
 
     async def guard(self, lock: Lock, session: Session) -> None:
-        """Lets a transaction commit only if no later holding of the lock has guarded one.
+        """Lets a transaction commit only if no later holding of the lock has guarded a transaction.
 
         Must be the transaction's first operation. Raises: LockLost.
         """
@@ -165,7 +165,7 @@ class Locks:
         return {"$add": ["$$NOW", int(self._ttl_s * 1000)]}
 
     async def _renew_until_lost(self, lock: Lock, deadline: asyncio.Timeout) -> None:
-        """Renews the lease and postpones the deadline. Without an answer, the deadline stays as it is."""
+        """Renews the lease and postpones the deadline. If MongoDB does not answer, the deadline is not postponed."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._ttl_s / 3)

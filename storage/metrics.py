@@ -18,7 +18,9 @@ COMMIT_RETRIES = Counter(
     "noroshi_commit_retries", "Group commits that were repeated after a conflict, by kind of stream.", ["kind"]
 )
 HOT_PAGE_READS = Counter(
-    "noroshi_pool_reads", "Reads of hot topics, by whether the pages in Redis could answer (hit or miss).", ["outcome"]
+    "noroshi_pool_reads",
+    "Reads of hot topics, by whether the hot page in Redis contained the range (hit or miss).",
+    ["outcome"],
 )
 EVENTS_RECEIVED = Counter("noroshi_hub_events", "Events that the hub delivered, by source.", ["source"])
 SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Stream subscriptions in this process.")

@@ -1,7 +1,7 @@
 """Notifications: one timeline for each user, with a read mark, filled through the user's stream.
 
 Other areas add an outbox row in their own transaction: with `notify`, or with `notification_ref` and `outbox.add_rows`
-without a batch. Rows with equal content become one notification.
+without a batch. Rows with equal content become a single notification.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ NOTIFICATIONS = "notifications"
 
 
 class NotificationKind(Enum):
-    """The subject of a notification."""
+    """Kind of a notification, by its subject."""
 
     MENTION = "MENTION"
     REACTION = "REACTION"
@@ -47,7 +47,7 @@ class Notification:
 
     @property
     def id(self) -> str:
-        """Identifier, unique for the owner."""
+        """The id, unique among the owner's notifications."""
         return f"{self.owner_id}-{self.timestamp}"
 
 
@@ -151,7 +151,7 @@ class NotificationStore:
         self._marks: AsyncCollection[NotificationMarkDocument] = mongo["notification_marks"]
 
     async def page(
-        self, organization_id: str, user_id: str, asked: Range, blocked: frozenset[str]
+        self, organization_id: str, user_id: str, range_: Range, blocked: frozenset[str]
     ) -> Page[Notification]:
         """Returns the user's notifications by time."""
 
@@ -160,7 +160,7 @@ class NotificationStore:
             cursor = self._notifications.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
             return [_notification(document) for document in await cursor.to_list(limit)]
 
-        return await read_page(asked, fetch, lambda notification: notification.timestamp)
+        return await read_page(range_, fetch, lambda notification: notification.timestamp)
 
     async def unread_count(self, organization_id: str, user_id: str, blocked: frozenset[str]) -> int:
         """Returns the number of notifications after the read mark."""

@@ -1,4 +1,4 @@
-"""Wakes workers through arq, by job name and ids. A hint only: sweepers find the jobs that it loses.
+"""Wakes workers through arq, by job name and ids. A hint only: sweepers find the work of lost jobs.
 
 Jobs are serialized as JSON. With pickle, arq's default, anyone with write access to Redis could run code.
 """

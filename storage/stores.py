@@ -16,7 +16,7 @@ from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.chat.reactions import ReactionStore
 from storage.chat.topics import TopicStore
-from storage.event_kinds import OUTBOX_RELAYS, EventSubjects
+from storage.event_kinds import OUTBOX_RELAYS, EventSubjectReader
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.feeds import FeedStore
 from storage.feed.follows import FollowStore
@@ -144,7 +144,7 @@ async def _running(
     call_wake_ups = WakeUpChannel(redis, keys)
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
-    subjects = EventSubjects(topics, messages, posts, notifications, fan_outs, call_jobs, scheduled_posts)
+    subjects = EventSubjectReader(topics, messages, posts, notifications, fan_outs, call_jobs, scheduled_posts)
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, subjects)
     locks = Locks(mongo)

@@ -59,11 +59,11 @@ class Range:
     high: int
     ascending: bool
     limit: int
-    asked_low: int | None
-    """`oldest` as given."""
+    given_oldest: int | None
+    """The client's `oldest`, before `inclusive` was applied."""
 
-    asked_high: int | None
-    """`latest` as given; None also for "now"."""
+    given_latest: int | None
+    """The client's `latest`, before `inclusive` was applied; None also for "now"."""
 
     @property
     def is_empty(self) -> bool:
@@ -73,13 +73,13 @@ class Range:
     @property
     def reaches_now(self) -> bool:
         """Whether the range has no upper bound."""
-        return self.asked_high is None
+        return self.given_latest is None
 
 
 def timeline_range(
     oldest: int | None = None, latest: int | None = None, limit: int = 50, inclusive: bool = True
 ) -> Range:
-    """Returns the range that a client's arguments mean.
+    """Returns the range that a client's arguments describe.
 
     Raises: BadUserInput without any bound, for `oldest: "now"`, and for a limit outside 1 to 999.
     """
@@ -95,8 +95,8 @@ def timeline_range(
         high=END if high is None else high - step,
         ascending=oldest is not None,
         limit=limit,
-        asked_low=oldest,
-        asked_high=high,
+        given_oldest=oldest,
+        given_latest=high,
     )
 
 
@@ -125,27 +125,27 @@ Fetch = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
 
 
 async def read_page(
-    asked: Range, fetch: Fetch[Item], timestamp: Callable[[Item], int], last: int | None = None
+    range_: Range, fetch: Fetch[Item], timestamp: Callable[[Item], int], last: int | None = None
 ) -> Page[Item]:
     """Reads the page of a range through `fetch`.
 
-    hasOlder and hasNewer are exact. One item beyond the limit decides the far side. The near side costs one more fetch.
-    Towards newer items, `last` saves that fetch: the timestamp of the newest visible item, read shortly before.
+    hasOlder and hasNewer are exact. An item beyond the limit shows whether the range continues. The other direction
+    costs one more fetch. Towards newer items, `last` saves it: the timestamp of the newest visible item, just read.
     """
-    if asked.is_empty:
+    if range_.is_empty:
         items: list[Item] = []
     else:
-        items = list(await fetch(asked.low, asked.high, asked.ascending, asked.limit + 1))
+        items = list(await fetch(range_.low, range_.high, range_.ascending, range_.limit + 1))
     if not items:
-        return await _empty_page(asked, fetch)
-    more = len(items) > asked.limit
-    del items[asked.limit :]
+        return await _empty_page(range_, fetch)
+    more = len(items) > range_.limit
+    del items[range_.limit :]
     ends = timestamp(items[0]), timestamp(items[-1])
     lowest, highest = min(ends), max(ends)
-    if asked.ascending:
-        older, newer = await _older(fetch, lowest), more or await _newer(asked, fetch, highest, last)
+    if range_.ascending:
+        older, newer = await _older(fetch, lowest), more or await _newer(range_, fetch, highest, last)
     else:
-        older, newer = more, await _newer(asked, fetch, highest, last)
+        older, newer = more, await _newer(range_, fetch, highest, last)
     return Page(items, older, newer, Timestamp(lowest), Timestamp(highest))
 
 
@@ -154,9 +154,9 @@ async def _older(fetch: Fetch[Item], lowest: int) -> bool:
     return lowest > 0 and bool(await fetch(0, lowest - 1, False, 1))
 
 
-async def _newer(asked: Range, fetch: Fetch[Item], highest: int, last: int | None) -> bool:
+async def _newer(range_: Range, fetch: Fetch[Item], highest: int, last: int | None) -> bool:
     # Without an upper bound, nothing was newer when the page was read. Later items arrive as events.
-    if asked.reaches_now:
+    if range_.reaches_now:
         return False
     return last > highest if last is not None else await _exists(fetch, highest + 1, END)
 
@@ -165,9 +165,9 @@ async def _exists(fetch: Fetch[Item], low: int, high: int) -> bool:
     return low <= high and bool(await fetch(low, high, True, 1))
 
 
-async def _empty_page(asked: Range, fetch: Fetch[Item]) -> Page[Item]:
-    """Returns a page without items. Its flags compare with the bounds; if oldest > latest, both with oldest."""
-    low, high = asked.asked_low, asked.asked_high
+async def _empty_page(range_: Range, fetch: Fetch[Item]) -> Page[Item]:
+    """Returns a page without items. Its flags are relative to the bounds, or both to oldest if oldest > latest."""
+    low, high = range_.given_oldest, range_.given_latest
     older = low is not None and await _exists(fetch, 0, low)
     newer = high is not None and await _exists(fetch, max(low or 0, high), END)
     return Page([], older, newer, None, None)

@@ -49,7 +49,7 @@ class Broker:
         self._woken.set()
 
     async def run(self, fence: int) -> None:
-        """Works until nothing is left or `stop` is called. Raises: Superseded when another broker took over."""
+        """Works until nothing is left or `stop` is called. Raises: BrokerSuperseded when another broker took over."""
         try:
             await self._calls.take_over(self._organization_id, fence)
             while not self._stopping:
@@ -67,14 +67,14 @@ class Broker:
             plan = await self._calls.plan_work(self._organization_id)
             if not plan.has_work:
                 return None
-            for job_id in plan.moved_job_ids:
+            for job_id in plan.outdated_job_ids:
                 await self._calls.refresh_job_state(self._organization_id, job_id)
             if plan.calls:
                 return await self._start_calls(plan, fence)
         except Unavailable as error:
             log.warning("broker_delayed", organization=self._organization_id, error=repr(error))
             return RETRY_S
-        if plan.moved_job_ids:
+        if plan.outdated_job_ids:
             return 0.0
         return _wait_s(plan)
 

@@ -11,7 +11,7 @@ import structlog
 
 from jobs.calls.broker import Broker
 from jobs.context import JobContext
-from storage.calls.limiter import Superseded
+from storage.calls.limiter import BrokerSuperseded
 from storage.heartbeats import process_name
 from storage.locks import LockLost
 from storage.metrics import ACTIVE_BROKERS
@@ -110,7 +110,7 @@ class BrokerPool:
                     return
                 was_held = True
                 await self._run(organization_id, lock.fence)
-        except (LockLost, Superseded):
+        except (LockLost, BrokerSuperseded):
             log.warning("broker_superseded", organization=organization_id)
         except Exception as error:
             log.warning("broker_failed", organization=organization_id, error=repr(error))

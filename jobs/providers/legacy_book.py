@@ -1,4 +1,4 @@
-"""Client of a legacy bounce book over HTTP, which answers some lookups during a migration (docs/interfaces.md)."""
+"""HTTP client of the legacy book, which answers a share of the lookups during a migration (docs/interfaces.md)."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ TIMEOUT_S = 2.0
 
 @asynccontextmanager
 async def legacy_book(url: str | None, share: int) -> AsyncIterator[LegacyBook | None]:
-    """Opens the book at a URL; yields None without one. Each POST uses a connection of its own."""
+    """Opens the legacy book at a URL, or yields None without a URL."""
     if url is None:
         yield None
         return

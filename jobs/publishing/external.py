@@ -27,7 +27,7 @@ from jobs.providers.social.registry import Networks
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.roles import Role, with_included
-from storage.publishing.networks import BEHAVIOURS, Behaviour, Certainty
+from storage.publishing.networks import BEHAVIOURS, Certainty, NetworkBehaviour
 from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
 from storage.publishing.transitions import (
     CALL_LEASE_S,
@@ -75,7 +75,7 @@ class Call:
     post: OutgoingPost
     account: Account
     network: SocialNetwork
-    behaviour: Behaviour
+    behaviour: NetworkBehaviour
     key: str
     since_s: float = 0.0
     """When the last change was requested, by the loop's clock. The lease began then or later."""

@@ -8,7 +8,7 @@ from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
 from storage.calls.job_changes import NewCallJob
 from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
-from storage.calls.list_parser import parse_phone_number
+from storage.calls.list_parser import EXPECTED_PHONE_NUMBER, parse_phone_number
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput
 from storage.identity.records import User
@@ -24,7 +24,7 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def new_call_job(viewer: User, input: LaunchCallJobInput) -> NewCallJob:
-    """Returns the validated input, without its list. Raises: BadUserInput."""
+    """Returns the validated job, without its list of numbers. Raises: BadUserInput."""
     return NewCallJob(
         organization_id=viewer.organization_id,
         creator_id=viewer.id,
@@ -50,14 +50,14 @@ def _window(input: CallingWindowInput) -> CallingWindow:
 
 
 def checked_number(field: str, value: int, least: int, most: int) -> int:
-    """Returns the number if it is in these bounds. Raises: BadUserInput."""
+    """Returns the number if it is from `least` to `most`. Raises: BadUserInput."""
     if not least <= value <= most:
         raise BadUserInput(field, f"a number from {least} to {most}, not {value}")
     return value
 
 
 def checked_limits(input: CallLimitsInput) -> tuple[int, float]:
-    """Returns the validated concurrent calls and calls a second. Raises: BadUserInput."""
+    """Returns the validated limits: concurrent calls, and calls per second. Raises: BadUserInput."""
     concurrent = checked_number("concurrentCalls", input.concurrent_calls, 0, MAX_CONCURRENT)
     rate = input.calls_per_second
     if not MIN_PER_SECOND <= rate <= MAX_PER_SECOND:
@@ -72,6 +72,4 @@ def checked_phone_numbers(values: Sequence[str]) -> list[str]:
     try:
         return [parse_phone_number(value) for value in values]
     except ValueError as error:
-        raise BadUserInput(
-            "phoneNumbers", "numbers with their country code, such as +819012345678", str(error)
-        ) from None
+        raise BadUserInput("phoneNumbers", EXPECTED_PHONE_NUMBER, str(error)) from None

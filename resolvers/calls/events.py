@@ -1,8 +1,8 @@
-"""Events of calls in jobEvents. Only operators see them."""
+"""Call events in jobEvents, which only operators see."""
 
 from dataclasses import dataclass
 
-from resolvers.access import granted
+from resolvers.access import granted_roles
 from resolvers.context import Context
 from resolvers.events import Event, JobEventView
 from storage.calls.records import CallJob, CallLimits, CallTask
@@ -48,8 +48,8 @@ JOB_EVENTS = {
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Whether the id is the id of a call job. Raises: Forbidden when it is and the viewer is not an operator."""
+    """Returns whether the id belongs to a call job. Raises: Forbidden for a call job if the viewer is no operator."""
     job = await context.stores.call_jobs.find(viewer.organization_id, job_id)
-    if job is not None and Role.OPERATOR not in granted(context):
+    if job is not None and Role.OPERATOR not in granted_roles(context):
         raise Forbidden("Call jobs are visible to operators only.")
     return job is not None

@@ -8,7 +8,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import require
+from resolvers.access import require_role
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_limit, page_range
 from resolvers.calls.arguments import checked_number, new_call_job
 from resolvers.calls.inputs import LaunchCallJobInput
@@ -36,7 +36,7 @@ MAX_AHEAD = timedelta(days=3660)
 CallJobId = Annotated[ID, strawberry.argument(description="Id of the call job.")]
 AfterRow = Annotated[int, strawberry.argument(description="Only rows after this line are returned.")]
 RowLimit = Annotated[int, strawberry.argument(description="Maximum number of entries, 1 to 999.")]
-List = Annotated[LaunchCallJobInput, strawberry.argument(description="The list, and how to call it.")]
+CallListArgument = Annotated[LaunchCallJobInput, strawberry.argument(description="The list, and how to call it.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class CallListCheck:
 
 def require_operator(info: Info) -> User:
     """Returns the viewer, who must be an operator. Raises: Unauthenticated, Forbidden."""
-    return require(info, Role.OPERATOR)
+    return require_role(info, Role.OPERATOR)
 
 
 async def call_job(info: Info, id: CallJobId) -> CallJob:
@@ -75,27 +75,27 @@ async def call_jobs(
 ) -> Page[CallJob]:
     """Returns a page of the organization's jobs by creation."""
     viewer = require_operator(info)
-    asked = page_range(oldest, latest, limit, inclusive)
-    return await info.context.stores.call_jobs.page(viewer.organization_id, states or None, asked)
+    range_ = page_range(oldest, latest, limit, inclusive)
+    return await info.context.stores.call_jobs.page(viewer.organization_id, states or None, range_)
 
 
-async def check_call_list(info: Info, input: List) -> CallListCheck:
+async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
     """Checks a list without storing it."""
     new = await _validated(info, input)
     checked = await info.context.stores.call_jobs.check(input.csv)
-    end_at = None if checked.errors else await _end_of_new(info.context, new, checked.tasks)
+    end_at = None if checked.errors else await _estimated_end_of_new(info.context, new, checked.tasks)
     return CallListCheck(checked.rows, checked.errors, end_at)
 
 
-async def launch_call_job(info: Info, input: List) -> CallJob:
-    """Stores a list and begins to call its numbers."""
+async def launch_call_job(info: Info, input: CallListArgument) -> CallJob:
+    """Stores a list as a job, which calls its numbers from its start time on."""
     new = await _validated(info, input)
     key = input_key(require_operator(info), "launchCallJob", input)
     return await info.context.stores.call_jobs.launch(new, input.csv, key)
 
 
 async def _validated(info: Info, input: LaunchCallJobInput) -> NewCallJob:
-    """Returns the validated input, without its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
+    """Returns the validated job, without its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
     new = new_call_job(require_operator(info), input)
     if new.start_at is not None and new.start_at > await info.context.stores.call_jobs.now() + MAX_AHEAD:
         raise BadUserInput("startAt", f"a time at most {MAX_AHEAD.days} days ahead")
@@ -103,7 +103,7 @@ async def _validated(info: Info, input: LaunchCallJobInput) -> NewCallJob:
 
 
 async def pause_call_job(info: Info, id: CallJobId) -> CallJob:
-    """Pauses the job: none of its numbers is called until it is resumed."""
+    """Pauses the job. Its numbers are not called until it is resumed."""
     return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.PAUSE)
 
 
@@ -113,7 +113,7 @@ async def resume_call_job(info: Info, id: CallJobId) -> CallJob:
 
 
 async def cancel_call_job(info: Info, id: CallJobId) -> CallJob:
-    """Cancels the job: none of its queued numbers is called."""
+    """Cancels the job. Its queued numbers are not called."""
     return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.CANCEL)
 
 
@@ -127,7 +127,7 @@ async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None
     return _earliest_end(remaining, limits, root, now)
 
 
-async def _end_of_new(context: Context, new: NewCallJob, tasks: int) -> datetime | None:
+async def _estimated_end_of_new(context: Context, new: NewCallJob, tasks: int) -> datetime | None:
     limits = await context.stores.call_jobs.limits(new.organization_id)
     return _earliest_end(tasks, limits, new, await context.stores.call_jobs.now())
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import strawberry
 
-from resolvers.access import require
+from resolvers.access import require_role
 from resolvers.calls.arguments import checked_limits, checked_number, checked_phone_numbers
 from resolvers.calls.inputs import CallLimitsInput, CallReportInput
 from resolvers.calls.jobs import require_operator
@@ -27,8 +27,8 @@ async def call_limits(info: Info) -> CallLimits:
 async def set_call_limits(
     info: Info, input: Annotated[CallLimitsInput, strawberry.argument(description="The new limits.")]
 ) -> CallLimits:
-    """Sets the organization's limits, at once."""
-    viewer = require(info, Role.ADMIN)
+    """Sets the organization's limits, which take effect at once."""
+    viewer = require_role(info, Role.ADMIN)
     concurrent, per_second = checked_limits(input)
     return await info.context.stores.call_jobs.set_limits(viewer.organization_id, concurrent, per_second)
 
@@ -59,7 +59,7 @@ async def report_call(
     info: Info, input: Annotated[CallReportInput, strawberry.argument(description="The report.")]
 ) -> CallTask:
     """Applies a report of the telephony service."""
-    viewer = require(info, Role.SERVICE)
+    viewer = require_role(info, Role.SERVICE)
     sequence = checked_number("sequence", input.sequence, 0, MAX_SEQUENCE)
     outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None
     at = input.at if isinstance(input.at, datetime) else None

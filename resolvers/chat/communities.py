@@ -5,7 +5,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import joined_community, member
+from resolvers.access import joined_community, require_member
 from resolvers.arguments import (
     After,
     Inclusive,
@@ -45,7 +45,7 @@ async def communities(
     limit: ListLimit = 50,
 ) -> list[Community]:
     """Lists the organization's communities by name."""
-    viewer = member(info)
+    viewer = require_member(info)
     wanted = joined if isinstance(joined, bool) else None
     return await info.context.stores.communities.list_by_name(
         viewer.organization_id, viewer.id, wanted, given(after), checked_limit(limit)
@@ -54,12 +54,12 @@ async def communities(
 
 async def community(info: Info, id: CommunityId) -> Community:
     """Returns a community of the viewer's organization."""
-    return await info.context.stores.communities.get(member(info).organization_id, id)
+    return await info.context.stores.communities.get(require_member(info).organization_id, id)
 
 
 async def joined(root: Parent[Community], info: Info) -> bool:
     """Returns whether the viewer is a member."""
-    return await info.context.stores.communities.is_member(root.id, member(info).id)
+    return await info.context.stores.communities.is_member(root.id, require_member(info).id)
 
 
 async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
@@ -82,7 +82,7 @@ async def create_community(
     input: Annotated[CreateCommunityInput, strawberry.argument(description="Name and description of the community.")],
 ) -> Community:
     """Creates a community with the viewer as its first member."""
-    viewer = member(info)
+    viewer = require_member(info)
     new = NewCommunity(
         viewer.organization_id,
         checked_text("name", input.name, 1, MAX_NAME),
@@ -94,14 +94,14 @@ async def create_community(
 
 async def join_community(info: Info, community_id: CommunityId) -> Community:
     """Joins a community."""
-    viewer = member(info)
+    viewer = require_member(info)
     found = await info.context.stores.communities.get(viewer.organization_id, community_id)
     return await info.context.stores.communities.join(found, viewer)
 
 
 async def leave_community(info: Info, community_id: CommunityId) -> Community:
     """Leaves a community."""
-    viewer = member(info)
+    viewer = require_member(info)
     found = await info.context.stores.communities.get(viewer.organization_id, community_id)
     return await info.context.stores.communities.leave(found, viewer.id)
 
@@ -110,7 +110,7 @@ async def create_topic(
     info: Info, input: Annotated[CreateTopicInput, strawberry.argument(description="Community and title of the topic.")]
 ) -> Topic:
     """Creates a topic."""
-    viewer = member(info)
+    viewer = require_member(info)
     title = checked_text("title", input.title, 1, MAX_TITLE)
     found = await joined_community(info, input.community_id)
     key = input_key(viewer, "createTopic", input)
@@ -126,11 +126,11 @@ async def community_topics(
     inclusive: Inclusive = True,
 ) -> Page[Topic]:
     """Returns a page of a community's topics by last activity."""
-    asked = page_range(oldest, latest, limit, inclusive)
-    found = await info.context.stores.communities.get(member(info).organization_id, community_id)
-    return await info.context.stores.topics.page(found.id, asked)
+    range_ = page_range(oldest, latest, limit, inclusive)
+    found = await info.context.stores.communities.get(require_member(info).organization_id, community_id)
+    return await info.context.stores.topics.page(found.id, range_)
 
 
 async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
     """Lists the organization's topics by posting rate."""
-    return await info.context.stores.topics.trending(member(info).organization_id, checked_limit(limit))
+    return await info.context.stores.topics.trending(require_member(info).organization_id, checked_limit(limit))

@@ -1,4 +1,4 @@
-"""Subscriptions to topics and communities: access, and the records of their events."""
+"""Subscriptions to topics and communities: access checks, and the records of their events."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from strawberry import UNSET
 
-from resolvers.access import joined_topic, member
+from resolvers.access import joined_topic, require_member
 from resolvers.arguments import Since, given
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
@@ -69,14 +69,14 @@ class ChatEventSource(SharedEventSource):
             return MessageEvent(cursor, event.event.at, event.event.kind, event.subject)
         return TopicEvent(cursor, event.event.at, event.event.kind, event.subject)
 
-    async def settle(self, position: Position) -> None:
+    async def wait_until_readable(self, position: Position) -> None:
         """Returns when every page read afterwards contains everything up to the position.
 
-        A subscription that starts there delivers no earlier events, and a post that has not returned yet may be missing
-        in the hot page.
+        A subscription that starts at the position delivers no earlier events. Without this wait, a message whose
+        posting has not returned yet could be missing both in the subscription and in the hot page.
         """
         if self.stream.kind == "topic":
-            await self.context.stores.messages.settle(self.stream.id, position.n)
+            await self.context.stores.messages.wait_until_readable(self.stream.id, position.n)
 
     async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
         """Returns for each event the ids of the users who must not see it, since they blocked its author."""
@@ -101,18 +101,18 @@ class ChatEventSource(SharedEventSource):
     async def __aiter__(self) -> AsyncIterator[EventRecord]:
         """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer left the community."""
         checked_at = time.monotonic()
-        async with aclosing(follow_events(self.hub, self.stream, self.since)) as steps:
-            async for step in steps:
+        async with aclosing(follow_events(self.hub, self.stream, self.since)) as items:
+            async for item in items:
                 if time.monotonic() - checked_at >= RECHECK_S:
                     if not await self.may_listen([self.viewer.id]):
                         raise self.forbidden()
                     checked_at = time.monotonic()
-                if isinstance(step, SubscriptionStart):
-                    if not step.resumed:
-                        await self.settle(step.position)
-                    yield self.ready(step)
-                elif isinstance(step, StreamEvent) and not await self._is_hidden(step.event):
-                    yield self.record(step.position.epoch, step.event)
+                if isinstance(item, SubscriptionStart):
+                    if not item.resumed:
+                        await self.wait_until_readable(item.position)
+                    yield self.ready(item)
+                elif isinstance(item, StreamEvent) and not await self._is_hidden(item.event):
+                    yield self.record(item.position.epoch, item.event)
 
     async def _is_hidden(self, event: HydratedEvent) -> bool:
         (hidden_from,) = await self.hidden_from([event])
@@ -125,14 +125,14 @@ class ChatEventSource(SharedEventSource):
 
 async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> ChatEventSource:
     """Subscribes to a topic's messages, without those of users whom the viewer blocked."""
-    viewer = member(info)
+    viewer = require_member(info)
     topic = await joined_topic(info, topic_id)
     return _source(info, viewer, Stream("topic", topic.id), given(since), topic.community_id)
 
 
 async def community_events(info: Info, community_id: CommunityId, since: Since = UNSET) -> ChatEventSource:
     """Subscribes to a community's new topics and to the activity of its topics."""
-    viewer = member(info)
+    viewer = require_member(info)
     community = await info.context.stores.communities.get(viewer.organization_id, community_id)
     return _source(info, viewer, Stream("community", community.id), given(since), None)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import exclude_reacting, granted, joined_topic, member
+from resolvers.access import exclude_reacting, granted_roles, joined_topic, require_member
 from resolvers.arguments import (
     Inclusive,
     Latest,
@@ -43,8 +43,8 @@ Emoji = Annotated[str, strawberry.argument(description="One emoji: a single grap
 
 async def message(info: Info, id: MessageId) -> Message:
     """Returns a message that the viewer may see."""
-    viewer = member(info)
-    key = await _readable(info, viewer, id)
+    viewer = require_member(info)
+    key = await _require_readable(info, viewer, id)
     found = await info.context.stores.messages.get(key)
     if found.author_id in (await info.context.visibility()).blocked:
         raise NotFound("message", id)
@@ -55,7 +55,7 @@ async def post_message(
     info: Info, input: Annotated[PostMessageInput, strawberry.argument(description="Topic and content of the message.")]
 ) -> Message:
     """Posts a message to a topic."""
-    viewer = member(info)
+    viewer = require_member(info)
     stamp_id = _checked_stamp(given(input.stamp_id))
     body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
     topic = await joined_topic(info, input.topic_id)
@@ -76,9 +76,9 @@ async def edit_message(
     ],
 ) -> Message:
     """Replaces the text of the viewer's own message."""
-    viewer = member(info)
+    viewer = require_member(info)
     body = checked_text("text", text, 0, MAX_TEXT)
-    key = await _readable(info, viewer, id)
+    key = await _require_readable(info, viewer, id)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
     await _enqueue_preview(info, edited)
@@ -87,26 +87,26 @@ async def edit_message(
 
 async def delete_message(info: Info, id: MessageId) -> Message:
     """Replaces a message by a tombstone: the viewer's own, or any for an ADMIN."""
-    viewer = member(info)
-    is_admin = Role.ADMIN in granted(info.context)
+    viewer = require_member(info)
+    is_admin = Role.ADMIN in granted_roles(info.context)
     # An ADMIN need not be a member.
-    key = (await _located(info, viewer, id))[0] if is_admin else await _readable(info, viewer, id)
+    key = (await _locate(info, viewer, id))[0] if is_admin else await _require_readable(info, viewer, id)
     return await info.context.stores.messages.delete(key, viewer.id, is_admin)
 
 
 async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
     """Adds a reaction of the viewer."""
-    viewer = member(info)
+    viewer = require_member(info)
     checked = checked_emoji(emoji)
-    key = await _visible(info, viewer, message_id)
+    key = await _require_visible(info, viewer, message_id)
     return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, checked)
 
 
 async def remove_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
     """Removes a reaction of the viewer."""
-    viewer = member(info)
+    viewer = require_member(info)
     checked = checked_emoji(emoji)
-    key = await _visible(info, viewer, message_id)
+    key = await _require_visible(info, viewer, message_id)
     return await info.context.stores.messages.remove_reaction(viewer.organization_id, key, viewer.id, checked)
 
 
@@ -118,32 +118,32 @@ async def reactions_received(
     inclusive: Inclusive = True,
 ) -> Page[ReceivedReaction]:
     """Returns a page of the reactions to the viewer's messages."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
     visibility = await info.context.visibility()
-    return await info.context.stores.reactions.received(viewer.organization_id, viewer.id, asked, visibility.blocked)
+    return await info.context.stores.reactions.received(viewer.organization_id, viewer.id, range_, visibility.blocked)
 
 
 async def author(root: Parent[Message], info: Info) -> User:
     """Returns the author of a message."""
-    return await info.context.stores.users.get(member(info).organization_id, root.author_id)
+    return await info.context.stores.users.get(require_member(info).organization_id, root.author_id)
 
 
 async def authors(messages: Sequence[Message], info: Info) -> list[User]:
     """Returns the author of each message."""
     ids = [message.author_id for message in messages]
-    return await info.context.stores.users.get_all(member(info).organization_id, ids)
+    return await info.context.stores.users.get_all(require_member(info).organization_id, ids)
 
 
 async def mentions(root: Parent[Message], info: Info) -> list[User]:
     """Returns the users that a text mentions."""
-    return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
+    return await info.context.stores.users.find_many(require_member(info).organization_id, root.mention_ids)
 
 
 async def mentions_of_many(messages: Sequence[Message], info: Info) -> list[list[User]]:
     """Returns the users that each text mentions."""
     ids = [message.mention_ids for message in messages]
-    return await info.context.stores.users.find_each(member(info).organization_id, ids)
+    return await info.context.stores.users.find_each(require_member(info).organization_id, ids)
 
 
 async def stamp(root: Parent[Message]) -> Stamp | None:
@@ -163,7 +163,7 @@ async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
 
 async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[list[Reaction]]:
     """Returns the reactions to each message as the audience sees them."""
-    member(info)
+    require_member(info)
     if not any(message.reaction_counts for message in messages):
         return [[] for _ in messages]
     await exclude_reacting(info, messages)
@@ -172,16 +172,16 @@ async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[lis
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
     """Returns the link preview of a message, or None."""
-    return shown_preview(root.link_preview, info)
+    return proxied_preview(root.link_preview, info)
 
 
 async def link_previews(messages: Sequence[Message], info: Info) -> list[LinkPreview | None]:
     """Returns the link preview of each message, or None."""
-    return [shown_preview(message.link_preview, info) for message in messages]
+    return [proxied_preview(message.link_preview, info) for message in messages]
 
 
-def shown_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:
-    """Returns a preview whose image address leads to this server's proxy."""
+def proxied_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:
+    """Returns the preview with its image address replaced by that of this server's image proxy."""
     if preview is None or preview.image_url is None:
         return preview
     return replace(preview, image_url=info.context.sign_image(preview.image_url))
@@ -189,7 +189,7 @@ def shown_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None
 
 async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 10) -> list[User]:
     """Lists the users who reacted with the emoji, earliest first."""
-    viewer = member(info)
+    viewer = require_member(info)
     visibility = await info.context.visibility()
     ids = await info.context.stores.reactions.users(root.message, root.emoji, checked_limit(limit), visibility.blocked)
     return await info.context.stores.users.find_many(viewer.organization_id, ids)
@@ -197,7 +197,7 @@ async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 
 
 async def received_from(root: Parent[ReceivedReaction], info: Info) -> User:
     """Returns the user who reacted."""
-    return await info.context.stores.users.get(member(info).organization_id, root.user_id)
+    return await info.context.stores.users.get(require_member(info).organization_id, root.user_id)
 
 
 async def received_on(root: Parent[ReceivedReaction], info: Info) -> Message:
@@ -205,8 +205,8 @@ async def received_on(root: Parent[ReceivedReaction], info: Info) -> Message:
     return await info.context.stores.messages.get(root.message)
 
 
-async def _located(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic]:
-    """Returns the key and the topic of a message of the viewer's organization, existing or not. Raises: NotFound."""
+async def _locate(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic]:
+    """Returns the message's key and its topic in the viewer's organization. Raises: NotFound for an unknown topic."""
     key = message_key(id_)
     topic = await info.context.stores.topics.find(viewer.organization_id, key.topic_id)
     if topic is None:
@@ -214,16 +214,16 @@ async def _located(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topi
     return key, topic
 
 
-async def _readable(info: Info, viewer: User, id_: str) -> MessageKey:
+async def _require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message in a community that the viewer has joined. Raises: NotFound, Forbidden."""
-    key, topic = await _located(info, viewer, id_)
+    key, topic = await _locate(info, viewer, id_)
     await joined_topic(info, topic.id)
     return key
 
 
-async def _visible(info: Info, viewer: User, id_: str) -> MessageKey:
+async def _require_visible(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message that exists and whose author is not blocked. Raises: NotFound, Forbidden."""
-    key = await _readable(info, viewer, id_)
+    key = await _require_readable(info, viewer, id_)
     found = await info.context.stores.messages.get(key)
     if found.author_id in (await info.context.visibility()).blocked:
         raise NotFound("message", id_)

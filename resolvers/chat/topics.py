@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import joined_topic, member, restrict_to_members
+from resolvers.access import joined_topic, require_member, restrict_to_members
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.hot_pages import is_hot
@@ -19,7 +19,7 @@ TopicId = Annotated[ID, strawberry.argument(description="Id of the topic.")]
 
 async def topic(info: Info, id: TopicId) -> Topic:
     """Returns a topic of the viewer's organization."""
-    return await info.context.stores.topics.get(member(info).organization_id, id)
+    return await info.context.stores.topics.get(require_member(info).organization_id, id)
 
 
 async def community(root: Parent[Topic], info: Info) -> Community:
@@ -34,7 +34,7 @@ async def last_message(root: Parent[Topic], info: Info) -> Message | None:
 
 async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
     """Returns the newest message of each topic that the viewer may see, or None."""
-    joined = await _joined(topics, info)
+    joined = await _joined_community_ids(topics, info)
     visibility = await info.context.visibility()
     last = iter(await info.context.stores.messages.last_of_each(_heads(topics, joined), visibility.blocked))
     return [next(last) if topic.community_id in joined else None for topic in topics]
@@ -47,7 +47,7 @@ async def unread_count(root: Parent[Topic], info: Info) -> int:
 
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
     """Returns the number of messages after the viewer's read mark in each topic."""
-    viewer, joined = member(info), await _joined(topics, info)
+    viewer, joined = require_member(info), await _joined_community_ids(topics, info)
     visibility = await info.context.visibility()
     heads = _heads(topics, joined)
     counts = iter(await info.context.stores.topics.unread_counts(heads, viewer.id, visibility.blocked))
@@ -61,9 +61,9 @@ async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:
 
 async def read_marks(topics: Sequence[Topic], info: Info) -> list[Timestamp | None]:
     """Returns the viewer's read mark in each topic, or None."""
-    joined = await _joined(topics, info)
+    joined = await _joined_community_ids(topics, info)
     ids = [topic.id for topic in topics if topic.community_id in joined]
-    marks = iter(await info.context.stores.topics.read_marks(ids, member(info).id))
+    marks = iter(await info.context.stores.topics.read_marks(ids, require_member(info).id))
     return [next(marks) if topic.community_id in joined else None for topic in topics]
 
 
@@ -76,11 +76,11 @@ async def messages_of(
     inclusive: Inclusive = True,
 ) -> Page[Message] | None:
     """Returns a page of the topic's timeline; None if the viewer has not joined the community."""
-    asked = page_range(oldest, latest, limit, inclusive)
+    range_ = page_range(oldest, latest, limit, inclusive)
     if not await _is_joined(root, info):
         return None
     visibility = await info.context.visibility()
-    return await _page(info, root, asked, visibility.blocked)
+    return await _page(info, root, range_, visibility.blocked)
 
 
 async def messages(
@@ -92,13 +92,13 @@ async def messages(
     inclusive: Inclusive = True,
 ) -> Page[Message]:
     """Returns a page of a topic's timeline."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
     topics = info.context.stores.topics
     topic, visibility = await asyncio.gather(topics.get(viewer.organization_id, topic_id), info.context.visibility())
-    # The page is returned only after it is known who may read it.
+    # The page is read during the membership check, and returned only if the check succeeds.
     _, page = await asyncio.gather(
-        restrict_to_members(info, topic.community_id), _page(info, topic, asked, visibility.blocked)
+        restrict_to_members(info, topic.community_id), _page(info, topic, range_, visibility.blocked)
     )
     return page
 
@@ -113,7 +113,7 @@ async def messages_around(
     limit: PageLimit = 50,
 ) -> Page[Message]:
     """Returns the messages around a timestamp."""
-    member(info)
+    require_member(info)
     centre = checked_timestamp("timestamp", timestamp)
     checked = page_range(centre, UNSET, limit, True).limit
     found = await joined_topic(info, topic_id)
@@ -129,7 +129,7 @@ async def mark_read(
     ],
 ) -> Topic:
     """Moves the viewer's read mark forward, up to the newest message."""
-    viewer = member(info)
+    viewer = require_member(info)
     read = checked_timestamp("timestamp", timestamp)
     found = await joined_topic(info, topic_id)
     await info.context.stores.topics.mark_read(found.id, viewer.id, read, found.last_activity)
@@ -137,19 +137,19 @@ async def mark_read(
 
 
 async def _is_joined(topic: Topic, info: Info) -> bool:
-    return await info.context.stores.communities.is_member(topic.community_id, member(info).id)
+    return await info.context.stores.communities.is_member(topic.community_id, require_member(info).id)
 
 
-async def _joined(topics: Sequence[Topic], info: Info) -> set[str]:
-    """Returns the ids of those of the topics' communities that the viewer has joined."""
+async def _joined_community_ids(topics: Sequence[Topic], info: Info) -> set[str]:
+    """Returns the ids of the topics' communities that the viewer has joined."""
     ids = {topic.community_id for topic in topics}
-    return await info.context.stores.communities.joined_among(ids, member(info).id)
+    return await info.context.stores.communities.joined_among(ids, require_member(info).id)
 
 
 def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
     return [(topic.id, topic.last_activity) for topic in topics if topic.community_id in joined]
 
 
-async def _page(info: Info, topic: Topic, asked: Range, blocked: frozenset[str]) -> Page[Message]:
+async def _page(info: Info, topic: Topic, range_: Range, blocked: frozenset[str]) -> Page[Message]:
     store = info.context.stores.messages
-    return await store.page(topic.id, asked, blocked, hot=is_hot(topic), last=topic.last_activity)
+    return await store.page(topic.id, range_, blocked, hot=is_hot(topic), last=topic.last_activity)

@@ -1,4 +1,4 @@
-"""The subscriptions `homeFeedEvents` and `notificationEvents`, which execute for each viewer alone."""
+"""The subscriptions `homeFeedEvents` and `notificationEvents`, which are executed for each viewer separately."""
 
 import asyncio
 import math
@@ -10,7 +10,7 @@ from functools import partial
 import structlog
 from strawberry import UNSET
 
-from resolvers.access import member
+from resolvers.access import require_member
 from resolvers.arguments import Since, given
 from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, StreamReady, ViewerEventSource, viewer_events
@@ -55,7 +55,7 @@ HomeEventRecord = StreamReady | PostArrived | PostRemoved
 
 @dataclass(frozen=True, slots=True)
 class HomeSource(ViewerEventSource):
-    """The events of a reader's home stream, merged with the streams of the merged authors they follow."""
+    """A subscription to a reader's home stream, merged with the streams of the merged authors they follow."""
 
     context: Context
     viewer: User
@@ -64,14 +64,14 @@ class HomeSource(ViewerEventSource):
     async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
         """Yields events; after a failure it continues from the last position."""
         main, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
-        others = partial(self._merged_authors, _Presence(self.context.stores.home, self.viewer))
+        others = partial(self._merged_authors, _PresenceRecorder(self.context.stores.home, self.viewer))
         while True:
             try:
                 steps = follow_merged(self.context.stores.hub, main, others, positions)
                 async with aclosing(steps):
                     async for step in steps:
                         positions = parse_positions(main, step.cursor)
-                        event = await self._shown(step)
+                        event = await self._to_record(step)
                         if event is not None:
                             yield event
             except DomainError:
@@ -80,24 +80,24 @@ class HomeSource(ViewerEventSource):
                 log.warning("home_subscription_restarted", stream=main.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
-    async def _merged_authors(self, presence: "_Presence") -> Mapping[Stream, Position]:
-        """Returns the streams of merged authors. Called at the start and every ten seconds, which records presence."""
+    async def _merged_authors(self, presence: "_PresenceRecorder") -> Mapping[Stream, Position]:
+        """Returns the streams of merged authors, and records presence. Called at the start and every ten seconds."""
         await presence.renew()
         organization_id, reader_id = self.viewer.organization_id, self.viewer.id
         blocked = (await self.context.visibility()).blocked
         reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
         return {author_stream(organization_id, author): begin for author, begin in reader.merged.items()}
 
-    async def _shown(self, step: MergedStart | MergedEvent) -> HomeEventRecord | None:
+    async def _to_record(self, step: MergedStart | MergedEvent) -> HomeEventRecord | None:
         if isinstance(step, MergedStart):
             return StreamReady(step.cursor, step.at, step.resumed)
         subject, is_own = step.event.subject, step.stream.kind == "home"
-        # Pushed posts arrive by the reader's own stream, merged ones by their author's.
+        # Pushed posts arrive on the reader's own stream, merged posts on their author's stream.
         if subject.merged is is_own and subject.author_id != self.viewer.id:
             return None
         if not await self._may_see(subject.author_id):
             return None
-        return _record(step.cursor, step.event)
+        return _home_record(step.cursor, step.event)
 
     async def _may_see(self, author_id: str) -> bool:
         if author_id == self.viewer.id:
@@ -108,7 +108,7 @@ class HomeSource(ViewerEventSource):
         return await relations.follows(organization_id, self.viewer.id, author_id)
 
 
-def _record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
+def _home_record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
     at, subject = event.event.at, event.subject
     if isinstance(subject, RemovedPost):
         return PostRemoved(cursor, at, "PostRemoved", subject.post_id)
@@ -116,15 +116,15 @@ def _record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
 
 
 @dataclass(slots=True)
-class _Presence:
-    """Records each hour that the reader is present: a subscribed reader never counts as absent."""
+class _PresenceRecorder:
+    """Records a visit once an hour while the reader is subscribed, so that the reader does not count as absent."""
 
     home: HomeStore
     viewer: User
     renew_at: float = -math.inf
 
     async def renew(self) -> None:
-        """Records the visit, if the last one is an hour old."""
+        """Records a visit, unless one was recorded within the last hour."""
         now = asyncio.get_running_loop().time()
         if now >= self.renew_at:
             await self.home.record_visit(self.viewer.organization_id, self.viewer.id)
@@ -133,7 +133,7 @@ class _Presence:
 
 @dataclass(frozen=True, slots=True)
 class NotificationSource(ViewerEventSource):
-    """The events of the viewer's notifications."""
+    """A subscription to the viewer's notifications."""
 
     context: Context
     viewer: User
@@ -142,7 +142,7 @@ class NotificationSource(ViewerEventSource):
     async def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
         """Yields notifications, without those caused by blocked users."""
         stream = user_stream(self.viewer.organization_id, self.viewer.id)
-        async with aclosing(viewer_events(self.context.stores.hub, stream, self.since, _notification)) as events:
+        async with aclosing(viewer_events(self.context.stores.hub, stream, self.since, _notification_record)) as events:
             async for event in events:
                 if isinstance(event, StreamReady) or not await self._is_hidden(event.notification):
                     yield event
@@ -151,19 +151,19 @@ class NotificationSource(ViewerEventSource):
         return notification.actor_id in (await self.context.visibility()).blocked
 
 
-def _notification(cursor: Cursor, event: HydratedEvent) -> NotificationArrived:
+def _notification_record(cursor: Cursor, event: HydratedEvent) -> NotificationArrived:
     return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
 
 
 async def home_feed_events(info: Info, since: Since = UNSET) -> HomeSource:
     """Subscribes to posts that arrive in the viewer's home feed and leave it."""
-    viewer, text = member(info), given(since)
+    viewer, text = require_member(info), given(since)
     main = home_stream(viewer.organization_id, viewer.id)
     return HomeSource(info.context, viewer, None if text is None else parse_positions(main, text))
 
 
 async def notification_events(info: Info, since: Since = UNSET) -> NotificationSource:
     """Subscribes to the viewer's new notifications."""
-    viewer, text = member(info), given(since)
+    viewer, text = require_member(info), given(since)
     stream = user_stream(viewer.organization_id, viewer.id)
     return NotificationSource(info.context, viewer, None if text is None else parse_cursor(stream, text))

@@ -1,10 +1,10 @@
-"""Progress of fan-outs, which only the post's author may see."""
+"""Fan-outs and their events. Only the post's author may see them."""
 
 from dataclasses import dataclass
 
 from strawberry import Parent
 
-from resolvers.access import member
+from resolvers.access import require_member
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventView
 from storage.errors import Forbidden, NotFound
@@ -43,5 +43,5 @@ async def is_job(context: Context, viewer: User, job_id: str) -> bool:
 
 async def fan_out(root: Parent[Post], info: Info) -> FanOut | None:
     """Returns the post's fan-out, or None when the viewer is not its author."""
-    viewer = member(info)
+    viewer = require_member(info)
     return await info.context.stores.fan_outs.find(root.key) if root.author_id == viewer.id else None

@@ -5,7 +5,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID
 
-from resolvers.access import member
+from resolvers.access import require_member
 from resolvers.context import Info
 from storage.errors import BadUserInput
 from storage.feed.follows import FollowPair
@@ -29,7 +29,7 @@ async def unfollow(info: Info, user_id: UserId) -> User:
 
 
 async def _pair(info: Info, user_id: str) -> FollowPair:
-    viewer = member(info)
+    viewer = require_member(info)
     if user_id == viewer.id:
         raise BadUserInput("userId", "the id of another user; your own posts are always in your home feed")
     await info.context.stores.users.get(viewer.organization_id, user_id)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from strawberry import UNSET
 
-from resolvers.access import member
+from resolvers.access import require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
 from resolvers.context import Info
 from storage.feed.home import HomeFeedState
@@ -30,11 +30,11 @@ async def home_feed(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
 ) -> HomeFeedPage:
     """Returns a page of the viewer's home feed."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
     home, blocked = info.context.stores.home, (await info.context.visibility()).blocked
     state = await home.record_visit(viewer.organization_id, viewer.id)
     if state is HomeFeedState.REBUILDING:
         await info.context.stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)
-    page = await home.page(await home.reader(viewer.organization_id, viewer.id, blocked), asked)
+    page = await home.page(await home.reader(viewer.organization_id, viewer.id, blocked), range_)
     return HomeFeedPage(page.items, page.has_older, page.has_newer, page.oldest, page.newest, state)

@@ -5,7 +5,7 @@ from typing import Annotated
 import strawberry
 from strawberry import UNSET, Parent
 
-from resolvers.access import member
+from resolvers.access import require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.records import Message
@@ -20,15 +20,15 @@ async def notifications(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
 ) -> Page[Notification]:
     """Returns a page of the viewer's notifications, by time."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
     blocked = (await info.context.visibility()).blocked
-    return await info.context.stores.notifications.page(viewer.organization_id, viewer.id, asked, blocked)
+    return await info.context.stores.notifications.page(viewer.organization_id, viewer.id, range_, blocked)
 
 
 async def unread_notification_count(info: Info) -> int:
     """Returns the number of notifications after the read mark."""
-    viewer = member(info)
+    viewer = require_member(info)
     blocked = (await info.context.visibility()).blocked
     return await info.context.stores.notifications.unread_count(viewer.organization_id, viewer.id, blocked)
 
@@ -40,23 +40,23 @@ async def mark_notifications_read(
     ],
 ) -> int:
     """Moves the read mark forward, up to the newest notification. Returns the number that is still unread."""
-    viewer = member(info)
+    viewer = require_member(info)
     read = checked_timestamp("timestamp", timestamp)
     await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read)
     return await unread_notification_count(info)
 
 
 async def actor(root: Parent[Notification], info: Info) -> User | None:
-    """Returns the user who caused it, or None."""
-    viewer = member(info)
+    """Returns the user who caused the notification, or None."""
+    viewer = require_member(info)
     return (
         None if root.actor_id is None else await info.context.stores.users.find(viewer.organization_id, root.actor_id)
     )
 
 
 async def message(root: Parent[Notification], info: Info) -> Message | None:
-    """Returns the message, or None when the viewer may not read it any more."""
-    viewer, stores = member(info), info.context.stores
+    """Returns the message, or None if there is none or the viewer may no longer read it."""
+    viewer, stores = require_member(info), info.context.stores
     if root.message is None:
         return None
     topic = await stores.topics.find(viewer.organization_id, root.message.topic_id)
@@ -66,15 +66,15 @@ async def message(root: Parent[Notification], info: Info) -> Message | None:
 
 
 async def post(root: Parent[Notification], info: Info) -> Post | None:
-    """Returns the post, or None when it was deleted."""
+    """Returns the post, or None if there is none or it was deleted."""
     return None if root.post is None else await info.context.stores.posts.find(root.post)
 
 
 async def publication(root: Parent[Notification], info: Info) -> Publication | None:
-    """Returns the publication, or None when it is gone."""
+    """Returns the publication, or None if there is none or it was removed."""
     if root.publication_id is None:
         return None
-    organization_id = member(info).organization_id
+    organization_id = require_member(info).organization_id
     return (await info.context.stores.scheduled_posts.of_events(organization_id, [root.publication_id])).get(
         root.publication_id
     )

@@ -7,9 +7,9 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import granted, member
+from resolvers.access import granted_roles, require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_text, page_range
-from resolvers.chat.messages import shown_preview
+from resolvers.chat.messages import proxied_preview
 from resolvers.context import Info
 from resolvers.idempotency import input_key
 from resolvers.inputs import CreatePostInput
@@ -35,7 +35,7 @@ async def create_post(
     info: Info, input: Annotated[CreatePostInput, strawberry.argument(description="The new post.")]
 ) -> Post:
     """Creates a post."""
-    viewer = member(info)
+    viewer = require_member(info)
     media = [_checked_media(url) for url in input.media_urls]
     if len(media) > MAX_MEDIA:
         raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses; there are {len(media)}")
@@ -60,16 +60,16 @@ async def _enqueue_jobs(info: Info, posted: Post) -> None:
 
 async def delete_post(info: Info, id: PostId) -> Post:
     """Deletes a post, which removes it from every feed."""
-    viewer = member(info)
+    viewer = require_member(info)
     key = post_key(viewer.organization_id, id)
-    deleted = await info.context.stores.posts.delete(key, viewer.id, Role.ADMIN in granted(info.context))
+    deleted = await info.context.stores.posts.delete(key, viewer.id, Role.ADMIN in granted_roles(info.context))
     await info.context.stores.queue.enqueue(FAN_OUT, "feed.fan_out", key.organization_id, key.timestamp)
     return deleted
 
 
 async def post(info: Info, id: PostId) -> Post:
     """Returns a post that the viewer may see. Raises: NotFound."""
-    viewer = member(info)
+    viewer = require_member(info)
     found = await info.context.stores.posts.get(post_key(viewer.organization_id, id))
     if found.author_id in (await info.context.visibility()).blocked:
         raise NotFound("post", id)
@@ -80,10 +80,10 @@ async def local_feed(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
 ) -> Page[Post]:
     """Returns a page of the organization's posts, without those of blocked authors."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
     blocked = (await info.context.visibility()).blocked
-    return await info.context.stores.posts.all_posts(viewer.organization_id, asked, blocked)
+    return await info.context.stores.posts.all_posts(viewer.organization_id, range_, blocked)
 
 
 async def posts(
@@ -94,14 +94,14 @@ async def posts(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[Post]:
-    """Returns a page of one author's posts; an empty one when the viewer blocked the author."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
+    """Returns a page of one author's posts, which is empty if the viewer blocked the author."""
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
     stores = info.context.stores
     author = await stores.users.get(viewer.organization_id, author_id)
     if author.id in (await info.context.visibility()).blocked:
         return Page([], False, False, None, None)
-    return await stores.posts.posts_of_author(viewer.organization_id, author.id, asked)
+    return await stores.posts.posts_of_author(viewer.organization_id, author.id, range_)
 
 
 async def hashtag_posts(
@@ -113,52 +113,54 @@ async def hashtag_posts(
     inclusive: Inclusive = True,
 ) -> Page[Post]:
     """Returns a page of posts with a hashtag."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
     wanted = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
     blocked = (await info.context.visibility()).blocked
-    return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, wanted, asked, blocked)
+    return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, wanted, range_, blocked)
 
 
 async def author(root: Parent[Post], info: Info) -> User:
     """Returns the author."""
-    return await info.context.stores.users.get(member(info).organization_id, root.author_id)
+    return await info.context.stores.users.get(require_member(info).organization_id, root.author_id)
 
 
 async def authors(posts: Sequence[Post], info: Info) -> list[User]:
     """Returns the author of each post."""
-    return await info.context.stores.users.get_all(member(info).organization_id, [post.author_id for post in posts])
+    return await info.context.stores.users.get_all(
+        require_member(info).organization_id, [post.author_id for post in posts]
+    )
 
 
 async def mentions(root: Parent[Post], info: Info) -> list[User]:
     """Returns the mentioned users."""
-    return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
+    return await info.context.stores.users.find_many(require_member(info).organization_id, root.mention_ids)
 
 
 async def mentions_of_many(posts: Sequence[Post], info: Info) -> list[list[User]]:
     """Returns the mentioned users of each post."""
     ids = [post.mention_ids for post in posts]
-    return await info.context.stores.users.find_each(member(info).organization_id, ids)
+    return await info.context.stores.users.find_each(require_member(info).organization_id, ids)
 
 
 async def media_urls(root: Parent[Post], info: Info) -> list[str]:
-    """Returns addresses of the pictures on this server."""
+    """Returns the addresses of the pictures on this server's image proxy."""
     return [info.context.sign_image(url) for url in root.media]
 
 
 async def media_urls_of_many(posts: Sequence[Post], info: Info) -> list[list[str]]:
-    """Returns the addresses of each post."""
+    """Returns the addresses of the pictures of each post."""
     return [[info.context.sign_image(url) for url in post.media] for post in posts]
 
 
 async def link_preview(root: Parent[Post], info: Info) -> LinkPreview | None:
-    """Returns the link preview, its image with an address on this server."""
-    return shown_preview(root.link_preview, info)
+    """Returns the link preview, with its image on this server's image proxy."""
+    return proxied_preview(root.link_preview, info)
 
 
 async def link_previews(posts: Sequence[Post], info: Info) -> list[LinkPreview | None]:
     """Returns the link preview of each post."""
-    return [shown_preview(post.link_preview, info) for post in posts]
+    return [proxied_preview(post.link_preview, info) for post in posts]
 
 
 def _checked_media(url: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import strawberry
 
-from resolvers.access import require
+from resolvers.access import require_role
 from resolvers.arguments import checked_text, given
 from resolvers.context import Context, Info
 from resolvers.mail.lookup import look_up
@@ -17,7 +17,7 @@ from storage.mail.addresses import normalize, normalize_domain
 from storage.mail.rates import day_of
 from storage.mail.records import AddressStanding, BounceRate, DomainStanding
 
-MAX_ASKED = 1000
+MAX_ITEMS = 1000
 MAX_DAYS = 400
 MAX_REASON = 500
 
@@ -36,20 +36,20 @@ async def address_book(
     info: Info,
     addresses: Annotated[list[str], strawberry.argument(description="At most 1,000.")],
 ) -> list[AddressStanding]:
-    """Returns a standing per address, in their order."""
-    asker = require(info, Role.OPERATOR, Role.SERVICE)
+    """Returns the standing of each address, in the order of the addresses."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     at_most_1000("addresses", addresses)
-    return await look_up(info.context, asker.organization_id, addresses)
+    return await look_up(info.context, viewer.organization_id, addresses)
 
 
 async def domain_standings(
     info: Info,
     domains: Annotated[list[str], strawberry.argument(description="At most 1,000.")],
 ) -> list[DomainStanding]:
-    """Returns a standing per domain, in their order."""
-    asker = require(info, Role.OPERATOR, Role.SERVICE)
+    """Returns the standing of each domain, in the order of the domains."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     at_most_1000("domains", domains)
-    return await info.context.stores.address_book.domain_standings(asker.organization_id, domains)
+    return await info.context.stores.address_book.domain_standings(viewer.organization_id, domains)
 
 
 async def bounce_rates(
@@ -60,26 +60,26 @@ async def bounce_rates(
         str | None, strawberry.argument(description="Domain; all domains together when it is left out.")
     ] = strawberry.UNSET,
 ) -> list[BounceRate]:
-    """Returns a rate per UTC day of the range."""
-    asker = require(info, Role.OPERATOR, Role.SERVICE)
+    """Returns the bounce rate of each UTC day of the range."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     first, last = day_of(from_), day_of(to)
     if not 0 <= last - first < MAX_DAYS:
         raise BadUserInput("to", f"a day at or after `from`, at most {MAX_DAYS} days in all")
-    one = given(domain)
-    name = None if one is None else _domain(one)
-    return await info.context.stores.bounce_rates.between(asker.organization_id, name, first, last)
+    wanted = given(domain)
+    name = None if wanted is None else _domain(wanted)
+    return await info.context.stores.bounce_rates.between(viewer.organization_id, name, first, last)
 
 
 async def unblock_address(
     info: Info, address: Annotated[str, strawberry.argument(description="Mail address.")], reason: Reason
 ) -> AddressStanding:
     """Resets an address's counters."""
-    asker = require(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR)
     found = normalize(address)
     if found is None:
         raise BadUserInput("address", "a mail address such as ann@example.org")
-    why = checked_text("reason", reason, 1, MAX_REASON)
-    return await info.context.stores.address_book.unblock(asker.organization_id, found, asker.id, why)
+    checked_reason = checked_text("reason", reason, 1, MAX_REASON)
+    return await info.context.stores.address_book.unblock(viewer.organization_id, found, viewer.id, checked_reason)
 
 
 async def set_domain_blocked(
@@ -91,21 +91,22 @@ async def set_domain_blocked(
         strawberry.argument(description="Whether to block the domain. When null or left out, the rule decides again."),
     ] = strawberry.UNSET,
 ) -> DomainStanding:
-    """Blocks or allows a domain, which overrides the rule."""
-    asker = require(info, Role.OPERATOR)
-    name, why = _domain(domain), checked_text("reason", reason, 1, MAX_REASON)
-    hand = blocked if isinstance(blocked, bool) else None
-    return await info.context.stores.address_book.set_domain_blocked(asker.organization_id, name, hand, asker.id, why)
+    """Blocks or allows a domain, whatever the rule says; with null, the rule decides again."""
+    viewer = require_role(info, Role.OPERATOR)
+    name, checked_reason = _domain(domain), checked_text("reason", reason, 1, MAX_REASON)
+    override = blocked if isinstance(blocked, bool) else None
+    book = info.context.stores.address_book
+    return await book.set_domain_blocked(viewer.organization_id, name, override, viewer.id, checked_reason)
 
 
 def at_most_1000(field: str, items: Sequence[object]) -> None:
-    """Raises: BadUserInput for more than 1000."""
-    if len(items) > MAX_ASKED:
-        raise BadUserInput(field, f"at most {MAX_ASKED}, not {len(items)}")
+    """Checks the length of a list. Raises: BadUserInput for more than 1000 items."""
+    if len(items) > MAX_ITEMS:
+        raise BadUserInput(field, f"at most {MAX_ITEMS}, not {len(items)}")
 
 
-def _domain(written: str) -> str:
-    name = normalize_domain(written)
+def _domain(text: str) -> str:
+    name = normalize_domain(text)
     if name is None:
         raise BadUserInput("domain", "a domain such as example.org")
     return name

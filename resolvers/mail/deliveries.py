@@ -4,7 +4,7 @@ from typing import Annotated
 
 import strawberry
 
-from resolvers.access import require
+from resolvers.access import require_role
 from resolvers.context import Info
 from resolvers.mail.book import at_most_1000
 from resolvers.mail.inputs import DeliveryEventInput
@@ -18,7 +18,7 @@ Events = Annotated[
 
 async def record_deliveries(info: Info, events: Events) -> RecordDeliveriesResult:
     """Records delivery events. Accepted events are durable on return."""
-    asker = require(info, Role.SERVICE)
+    viewer = require_role(info, Role.SERVICE)
     at_most_1000("events", events)
     ledger = info.context.stores.ledger
-    return await ledger.record(asker.organization_id, asker.id, [each.event() for each in events])
+    return await ledger.record(viewer.organization_id, viewer.id, [each.event() for each in events])

@@ -1,6 +1,6 @@
-"""Lookups, of which an older book answers a share during a migration.
+"""Lookups in the address book, of which the legacy book answers a share during a migration.
 
-When one book fails, the other answers. Where both answered, differences are stored.
+If one book fails, the other answers. If both answer and differ, the difference is stored.
 """
 
 import asyncio
@@ -15,58 +15,59 @@ from storage.errors import Unavailable
 from storage.mail.addresses import normalize
 from storage.mail.legacy_book import LegacyBook, LegacyBookError, is_answered_by_legacy
 from storage.mail.records import AddressStanding, Verdict, VerdictRule
-from storage.mail.standings import invalid
+from storage.mail.standings import invalid_address_standing
 
-BLOCKED = Verdict(VerdictRule.HARD_BOUNCED, "The older book blocks this address.")
-ALLOWED = Verdict(VerdictRule.DELIVERABLE, "The older book allows this address.")
+BLOCKED = Verdict(VerdictRule.HARD_BOUNCED, "The legacy book blocks this address.")
+ALLOWED = Verdict(VerdictRule.DELIVERABLE, "The legacy book allows this address.")
 
 log = structlog.get_logger(__name__)
 
 
 async def look_up(context: Context, organization_id: str, addresses: Sequence[str]) -> list[AddressStanding]:
-    """Returns a standing per address, in their order. The older book answers for its share."""
-    book, older = context.stores.address_book, context.legacy_book
-    shared = [] if older is None else [each for each in addresses if is_answered_by_legacy(each, older.share)]
-    if older is None or not shared:
-        return await _own_or_older(context, organization_id, addresses)
-    ours, theirs = await asyncio.gather(
-        _own_or_older(context, organization_id, addresses), _ask_older(older, list(dict.fromkeys(shared)))
+    """Returns the standing of each address, in the order of the addresses. The legacy book answers for its share."""
+    book, legacy = context.stores.address_book, context.legacy_book
+    shared = [] if legacy is None else [each for each in addresses if is_answered_by_legacy(each, legacy.share)]
+    if legacy is None or not shared:
+        return await _own_standings(context, organization_id, addresses)
+    standings, blocked_by_legacy = await asyncio.gather(
+        _own_standings(context, organization_id, addresses), _ask_legacy_book(legacy, list(dict.fromkeys(shared)))
     )
-    await book.note_differences(organization_id, ours, theirs)
-    return [_with_older_answer(standing, theirs) for standing in ours]
+    await book.record_differences(organization_id, standings, blocked_by_legacy)
+    return [_with_legacy_answer(standing, blocked_by_legacy) for standing in standings]
 
 
-async def _own_or_older(context: Context, org: str, addresses: Sequence[str]) -> list[AddressStanding]:
+async def _own_standings(context: Context, org: str, addresses: Sequence[str]) -> list[AddressStanding]:
+    """Returns standings from this product's book or, if it fails, from the legacy book."""
     try:
         return await context.stores.address_book.look_up(org, addresses)
     except (PyMongoError, Unavailable):
-        older = context.legacy_book
-        theirs = await _ask_older(older, list(dict.fromkeys(addresses))) if older is not None else {}
-        if not theirs:
+        legacy = context.legacy_book
+        blocked_by_legacy = {} if legacy is None else await _ask_legacy_book(legacy, list(dict.fromkeys(addresses)))
+        if not blocked_by_legacy:
             raise
         log.warning("address_book_failed", addresses=len(addresses))
-        return [_older_standing(each, theirs) for each in addresses]
+        return [_legacy_standing(each, blocked_by_legacy) for each in addresses]
 
 
-async def _ask_older(older: LegacyBook, addresses: Sequence[str]) -> Mapping[str, bool]:
-    """Returns the answer of the older book; empty when it fails."""
+async def _ask_legacy_book(legacy: LegacyBook, addresses: Sequence[str]) -> Mapping[str, bool]:
+    """Returns whether the legacy book blocks each address; empty if the book fails."""
     try:
-        return await older.ask(addresses)
+        return await legacy.ask(addresses)
     except LegacyBookError as error:
         log.warning("legacy_book_failed", error=str(error))
         return {}
 
 
-def _with_older_answer(standing: AddressStanding, theirs: Mapping[str, bool]) -> AddressStanding:
-    blocked = theirs.get(standing.address)
+def _with_legacy_answer(standing: AddressStanding, blocked_by_legacy: Mapping[str, bool]) -> AddressStanding:
+    blocked = blocked_by_legacy.get(standing.address)
     if blocked is None or blocked == standing.blocked or standing.normalized is None:
         return standing
     return replace(standing, blocked=blocked, verdict=BLOCKED if blocked else ALLOWED)
 
 
-def _older_standing(asked: str, theirs: Mapping[str, bool]) -> AddressStanding:
-    address = normalize(asked)
-    if address is None or asked not in theirs:
-        return invalid(asked)
-    verdict = BLOCKED if theirs[asked] else ALLOWED
-    return AddressStanding(asked, address.text, theirs[asked], verdict, 0, 0, 0, None, None)
+def _legacy_standing(written: str, blocked_by_legacy: Mapping[str, bool]) -> AddressStanding:
+    address, blocked = normalize(written), blocked_by_legacy.get(written)
+    if address is None or blocked is None:
+        return invalid_address_standing(written)
+    verdict = BLOCKED if blocked else ALLOWED
+    return AddressStanding(written, address.text, blocked, verdict, 0, 0, 0, None, None)

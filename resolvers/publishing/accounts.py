@@ -1,4 +1,4 @@
-"""Connected accounts. Credentials are checked and encrypted, and never returned or logged."""
+"""Connected accounts. Credentials are validated and encrypted, and never returned or logged."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID
 
-from resolvers.access import require
+from resolvers.access import require_role
 from resolvers.arguments import checked_text, given
 from resolvers.context import Info
 from resolvers.idempotency import input_key
@@ -21,12 +21,12 @@ from storage.secrets.webhook_keys import webhook_key
 
 MAX_NAME = 100
 MAX_CREDENTIALS = 4096
-SANDBOX_MOODS = ("ok", "fail", "lose", "slow")
+SANDBOX_CREDENTIALS = ("ok", "fail", "lose", "slow")
 
 
 async def connected_accounts(info: Info) -> list[ConnectedAccount]:
     """Resolves the organization's connected accounts."""
-    viewer = require(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR)
     return await info.context.stores.accounts.list_connected(viewer.organization_id)
 
 
@@ -34,7 +34,7 @@ async def connect_account(
     info: Info, input: Annotated[ConnectAccountInput, strawberry.argument(description="The account to connect.")]
 ) -> ConnectedAccount:
     """Connects an account."""
-    viewer, accounts = require(info, Role.OPERATOR), info.context.stores.accounts
+    viewer, accounts = require_role(info, Role.OPERATOR), info.context.stores.accounts
     name = checked_text("name", input.name, 1, MAX_NAME)
     base_url = _base_url(input.network, given(input.base_url))
     credentials = _credentials(input.network, input.credentials)
@@ -46,7 +46,7 @@ async def disconnect_account(
     info: Info, id: Annotated[ID, strawberry.argument(description="Id of the account.")]
 ) -> ConnectedAccount:
     """Deletes the account's credentials and fails the publications that wait for it."""
-    viewer, stores = require(info, Role.OPERATOR), info.context.stores
+    viewer, stores = require_role(info, Role.OPERATOR), info.context.stores
     account = await stores.accounts.get(viewer.organization_id, id)
     account = await stores.accounts.disconnect(account)
     await stores.scheduled_posts.fail_waiting(account)
@@ -68,9 +68,9 @@ def _base_url(network: Network, url: str | None) -> str | None:
 
 
 def _credentials(network: Network, value: str) -> str:
-    """Returns the credentials. Raises: BadUserInput, whose message does not repeat them."""
-    fits, expected = _SHAPES.get(network, (_is_token, "an access token"))
-    if not 1 <= len(value) <= MAX_CREDENTIALS or not fits(value):
+    """Returns the credentials if they have the network's format. Raises: BadUserInput, without them in its message."""
+    is_valid, expected = _CREDENTIAL_FORMATS.get(network, (_is_token, "an access token"))
+    if not 1 <= len(value) <= MAX_CREDENTIALS or not is_valid(value):
         raise BadUserInput("credentials", expected)
     return value
 
@@ -91,9 +91,9 @@ def _is_webhook_secret(value: str) -> bool:
         return False
 
 
-_SHAPES: dict[Network, tuple[Callable[[str], bool], str]] = {
+_CREDENTIAL_FORMATS: dict[Network, tuple[Callable[[str], bool], str]] = {
     Network.WEBHOOK: (_is_webhook_secret, "a secret; the part after whsec_ must be base64"),
     Network.BLUESKY: (_is_pair, "the form handle:app-password"),
     Network.INSTAGRAM: (_is_pair, "the form user-id:token"),
-    Network.SANDBOX: (lambda value: value in SANDBOX_MOODS, " or ".join(SANDBOX_MOODS)),
+    Network.SANDBOX: (lambda value: value in SANDBOX_CREDENTIALS, " or ".join(SANDBOX_CREDENTIALS)),
 }

@@ -1,4 +1,4 @@
-"""Web addresses from clients. Only the form is checked here; the egress guard checks where an address leads."""
+"""Web addresses from clients. Only their form is checked here. The egress guard checks the host before a request."""
 
 from urllib.parse import urlsplit
 
@@ -8,13 +8,13 @@ MAX_CHARS = 2048
 
 
 def web_address(field: str, url: str) -> str:
-    """Returns the address if it is an http or https one. Raises: BadUserInput."""
+    """Returns the address if it is a valid http or https address. Raises: BadUserInput."""
     try:
         parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.username and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.username and parts.port != 0
     except ValueError:
-        fits = False
-    if not fits or len(url) > MAX_CHARS or not url.isprintable() or " " in url:
+        is_valid = False
+    if not is_valid or len(url) > MAX_CHARS or not url.isprintable() or " " in url:
         raise BadUserInput(
             field, f"an http or https address of at most {MAX_CHARS} characters, without user name or spaces"
         )

@@ -1,9 +1,9 @@
-"""Checks of what clients send about scheduled posts: each field, the targets, and the post against every target."""
+"""Validates scheduled posts from clients: each field, the targets, and the post against the limits of every target."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from resolvers.access import joined_topic, require
+from resolvers.access import joined_topic, require_role
 from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.context import Info
 from resolvers.publishing.addresses import web_address
@@ -54,7 +54,7 @@ async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput)
 async def scheduled_post_edit(
     info: Info, viewer: User, post: ScheduledPost, input: UpdateScheduledPostInput
 ) -> ScheduledPostEdit:
-    """Returns the validated edit. The edited post as a whole must fit its targets. Raises: as new_scheduled_post."""
+    """Returns the validated edit. The edited post as a whole must fit its targets. Raises like new_scheduled_post."""
     zone = checked_time_zone(input.time_zone) if isinstance(input.time_zone, str) else None
     media = _media(input.media) if isinstance(input.media, list) else None
     new_text = input.text if isinstance(input.text, str) else None
@@ -99,7 +99,7 @@ async def _accounts(info: Info, ids: Iterable[str]) -> list[Target]:
     wanted = _distinct("toAccountIds", ids)
     if not wanted:
         return []
-    viewer = require(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR)
     accounts = [await info.context.stores.accounts.get(viewer.organization_id, id_) for id_ in wanted]
     for account in accounts:
         if account.disconnected_at is not None:
@@ -128,14 +128,14 @@ def _media(media: Sequence[ScheduledMediaInput]) -> list[ScheduledMedia]:
 
 
 def max_lateness(seconds: int) -> int:
-    """Returns the number of seconds. Raises: BadUserInput."""
+    """Returns the number of seconds if it is within the limits. Raises: BadUserInput."""
     if not 1 <= seconds <= MAX_LATENESS_S:
         raise BadUserInput("maxLatenessS", f"a number of seconds from 1 to {MAX_LATENESS_S}, not {seconds}")
     return seconds
 
 
 def check_targets(targets: Sequence[Target], text: str, media: Sequence[ScheduledMedia]) -> None:
-    """Checks that there is a target, and that the post is within the limits of each. Raises: BadUserInput."""
+    """Checks that there is a target, and that the post is within the limits of each target. Raises: BadUserInput."""
     if not targets:
         raise BadUserInput("toHomeFeed", "at least one target in toHomeFeed, toTopicIds or toAccountIds")
     kinds = [each.kind for each in media]

@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import granted, member
+from resolvers.access import granted_roles, require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
 from resolvers.context import Info
 from resolvers.idempotency import input_key
@@ -33,7 +33,7 @@ PostId = Annotated[ID, strawberry.argument(description="Id of the scheduled post
 
 async def scheduled_post(info: Info, id: PostId) -> ScheduledPost:
     """Resolves one scheduled post."""
-    return await _visible_post(info, member(info), id)
+    return await _visible_post(info, require_member(info), id)
 
 
 async def scheduled_posts(
@@ -48,18 +48,18 @@ async def scheduled_posts(
     inclusive: Inclusive = True,
 ) -> Page[ScheduledPost]:
     """Resolves a page by due time: of the viewer's posts, or of the organization's for an OPERATOR."""
-    viewer = member(info)
-    asked = page_range(oldest, latest, limit, inclusive)
-    author_id = None if Role.OPERATOR in granted(info.context) else viewer.id
+    viewer = require_member(info)
+    range_ = page_range(oldest, latest, limit, inclusive)
+    author_id = None if Role.OPERATOR in granted_roles(info.context) else viewer.id
     wanted = states if isinstance(states, list) else None
-    return await info.context.stores.scheduled_posts.page(viewer.organization_id, author_id, asked, wanted)
+    return await info.context.stores.scheduled_posts.page(viewer.organization_id, author_id, range_, wanted)
 
 
 async def schedule_post(
     info: Info, input: Annotated[SchedulePostInput, strawberry.argument(description="The post to schedule.")]
 ) -> ScheduledPost:
     """Schedules a post."""
-    viewer = member(info)
+    viewer = require_member(info)
     new = await new_scheduled_post(info, viewer, input)
     key = input_key(viewer, "schedulePost", input)
     return await _wake_worker(info, await info.context.stores.scheduled_posts.schedule(new, key))
@@ -70,8 +70,8 @@ async def update_scheduled_post(
     id: PostId,
     input: Annotated[UpdateScheduledPostInput, strawberry.argument(description="The fields to change.")],
 ) -> ScheduledPost:
-    """Changes a post of the viewer's of which nothing has started."""
-    viewer = member(info)
+    """Changes the viewer's own post while none of its publications has started."""
+    viewer = require_member(info)
     for attempts_left in reversed(range(UPDATE_ATTEMPTS)):
         post = await _visible_post(info, viewer, id)
         if post.author_id != viewer.id:
@@ -82,7 +82,7 @@ async def update_scheduled_post(
         try:
             updated = await info.context.stores.scheduled_posts.update(viewer.organization_id, id, edit)
         except Conflict:
-            # Another change came between, so the edit is checked anew; or publishing has started.
+            # If the revision has changed, the edit is validated again. Otherwise publishing has started.
             if not attempts_left or (await _visible_post(info, viewer, id)).revision == post.revision:
                 raise
         else:
@@ -92,7 +92,7 @@ async def update_scheduled_post(
 
 async def cancel_scheduled_post(info: Info, id: PostId) -> ScheduledPost:
     """Cancels the publications that have not started."""
-    viewer = member(info)
+    viewer = require_member(info)
     await _visible_post(info, viewer, id)
     return await info.context.stores.scheduled_posts.cancel(viewer.organization_id, id)
 
@@ -114,7 +114,7 @@ async def state(root: Parent[ScheduledPost], info: Info) -> ScheduledPostState:
 
 
 async def editable(root: Parent[ScheduledPost], info: Info) -> bool:
-    """Resolves whether any publication has not started."""
+    """Resolves whether at least one publication has not started."""
     found = await info.context.stores.scheduled_posts.publications_of(root.id)
     return any(each.state is PublicationState.SCHEDULED for each in found)
 
@@ -127,13 +127,13 @@ def may_see(viewer: User, roles: frozenset[Role], author_id: str) -> bool:
 async def _visible_post(info: Info, viewer: User, id_: str) -> ScheduledPost:
     """Returns a scheduled post that the viewer may see. Raises: NotFound, Forbidden."""
     post = await info.context.stores.scheduled_posts.get(viewer.organization_id, id_)
-    if not may_see(viewer, granted(info.context), post.author_id):
+    if not may_see(viewer, granted_roles(info.context), post.author_id):
         raise Forbidden("A scheduled post is visible only to its author and to an OPERATOR.")
     return post
 
 
 async def _wake_worker(info: Info, post: ScheduledPost) -> ScheduledPost:
-    """Enqueues a job that wakes a worker if the post is due soon. Without it a sweeper finds the post."""
+    """Enqueues a job that wakes a worker if the post is due soon. If the job is lost, a sweeper finds the post."""
     if post.due_at - datetime.now(UTC) < timedelta(seconds=WAKE_WITHIN_S):
         await info.context.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, post.revision)
     return post

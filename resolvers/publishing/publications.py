@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import granted, member
+from resolvers.access import granted_roles, require_member
 from resolvers.arguments import checked_text, given
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventView
@@ -39,7 +39,7 @@ JOB_EVENTS = {
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
     """Returns whether the id is a scheduled post's. Raises: Forbidden if the viewer may not see the post."""
     post = await context.stores.scheduled_posts.find(viewer.organization_id, job_id)
-    if post is not None and not may_see(viewer, granted(context), post.author_id):
+    if post is not None and not may_see(viewer, granted_roles(context), post.author_id):
         raise Forbidden("A scheduled post is visible only to its author and to an OPERATOR.")
     return post is not None
 
@@ -54,9 +54,9 @@ async def resolve_publication(
     ] = UNSET,
 ) -> Publication:
     """Stores the outcome of an UNKNOWN publication."""
-    viewer, store = member(info), info.context.stores.scheduled_posts
+    viewer, store = require_member(info), info.context.stores.scheduled_posts
     found = await store.publication(viewer.organization_id, id)
-    if not may_see(viewer, granted(info.context), found.author_id):
+    if not may_see(viewer, granted_roles(info.context), found.author_id):
         raise Forbidden("A publication is visible only to its author and to an OPERATOR.")
     named = given(external_id)
     checked = None if named is None else checked_text("externalId", named, 1, MAX_EXTERNAL_ID)
@@ -65,14 +65,14 @@ async def resolve_publication(
 
 async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:
     """Resolves the author whose followers receive the post."""
-    return await info.context.stores.users.get(member(info).organization_id, root.author_id)
+    return await info.context.stores.users.get(require_member(info).organization_id, root.author_id)
 
 
 async def topic(root: Parent[TopicTarget], info: Info) -> Topic | None:
     """Resolves the topic; None if it no longer exists."""
-    return await info.context.stores.topics.find(member(info).organization_id, root.topic_id)
+    return await info.context.stores.topics.find(require_member(info).organization_id, root.topic_id)
 
 
 async def account(root: Parent[AccountTarget], info: Info) -> ConnectedAccount:
     """Resolves the account, connected or not."""
-    return await info.context.stores.accounts.get(member(info).organization_id, root.account_id)
+    return await info.context.stores.accounts.get(require_member(info).organization_id, root.account_id)

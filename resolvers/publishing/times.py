@@ -12,8 +12,9 @@ LATEST = datetime.fromtimestamp(END // 1_000_000, UTC)
 def due_moment(written: datetime, zone_name: str) -> datetime:
     """Returns the instant in UTC, rounded up to a millisecond.
 
-    An offset that the zone has around that time makes `written` the author's local time. A local time that the zone
-    skips or repeats is rejected with both readings. In UTC, or with a foreign offset, `written` is just an instant.
+    With an offset that the zone has around that time, `written` is the author's local time. A local time that the zone
+    skips or repeats is rejected; the error names both possible instants. In UTC, or with an offset that the zone does
+    not have then, `written` is just an instant.
     Raises: BadUserInput.
     """
     moment = written.astimezone(UTC)

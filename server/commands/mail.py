@@ -16,7 +16,7 @@ from server.processes import StartupError
 if TYPE_CHECKING:
     from server.settings import Settings
     from storage.mail.book import AddressBook
-    from storage.mail.imports import Imports, LegacyStanding
+    from storage.mail.imports import BookImporter, LegacyBookRow
     from storage.mail.ledger import Ledger
     from storage.mongo import Mongo
 
@@ -42,7 +42,7 @@ class MailStores:
     mongo: "Mongo"
     ledger: "Ledger"
     book: "AddressBook"
-    imports: "Imports"
+    imports: "BookImporter"
 
 
 @mail_app.command()
@@ -118,14 +118,14 @@ def import_(
     source: Annotated[str, typer.Option(help="A name for these rows, by which they can be taken out again.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Import the rows of an older book; they replace an earlier import's counts for the same addresses."""
+    """Import the rows of a legacy book; they replace an earlier import's counts for the same addresses."""
     if not 1 <= len(source) <= MAX_SOURCE:
         raise typer.BadParameter(f"1 to {MAX_SOURCE} characters", param_hint="--source")
     rows = _rows(file)
     _run(lambda stores: _import(stores, org, source, rows), data_dir)
 
 
-async def _import(stores: MailStores, org: str, source: str, rows: "Sequence[LegacyStanding]") -> None:
+async def _import(stores: MailStores, org: str, source: str, rows: "Sequence[LegacyBookRow]") -> None:
     with _progress("Import", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
             await stores.imports.add(org, source, rows[start : start + CHUNK])
@@ -140,7 +140,7 @@ def verify(file: Csv, org: Org, data_dir: DataDir = None) -> None:
     _run(lambda stores: _verify(stores, org, rows), data_dir)
 
 
-async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyStanding]") -> None:
+async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyBookRow]") -> None:
     differences = shadows = 0
     with _progress("Verify", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
@@ -154,7 +154,7 @@ async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyStanding]"
                     _print_difference(row.address, old, book)
             for address, ours in (await stores.book.differences(org, [row.address for row in part])).items():
                 shadows += 1
-                typer.echo(f"{address}: in lookups, {'only this' if ours else 'only the older'} book blocked it")
+                typer.echo(f"{address}: in lookups, {'only this' if ours else 'only the legacy'} book blocked it")
             done(min(start + CHUNK, len(rows)))
     typer.echo(f"{len(rows)} addresses, {differences} differ; {shadows} differed in lookups of the last 30 days.")
     if differences:
@@ -195,12 +195,12 @@ def _content(file: Path) -> bytes:
         raise StartupError(f"{file} can't be read: {error.strerror}.") from error
 
 
-def _rows(file: Path) -> "list[LegacyStanding]":
+def _rows(file: Path) -> "list[LegacyBookRow]":
     """Returns the last row of each address. Raises: StartupError that names the line."""
     from storage.mail.addresses import normalize
-    from storage.mail.imports import LegacyStanding
+    from storage.mail.imports import LegacyBookRow
 
-    rows: dict[str, LegacyStanding] = {}
+    rows: dict[str, LegacyBookRow] = {}
     for line, row in _read_csv(file):
         address = normalize((row.get("address") or "").strip())
         if address is None:
@@ -211,7 +211,7 @@ def _rows(file: Path) -> "list[LegacyStanding]":
             raise StartupError(f"{file}, line {line}: expected whole numbers.") from None
         if min(counts) < 0:
             raise StartupError(f"{file}, line {line}: expected numbers from 0 on.")
-        rows[address.text] = LegacyStanding(address.text, *counts)
+        rows[address.text] = LegacyBookRow(address.text, *counts)
     return list(rows.values())
 
 
@@ -265,14 +265,14 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
 async def _open_mail_stores(uri: str, settings: "Settings") -> AsyncIterator[MailStores]:
     from storage.indexes import ensure_indexes
     from storage.mail.book import AddressBook
-    from storage.mail.imports import Imports
+    from storage.mail.imports import BookImporter
     from storage.mail.ledger import Ledger
     from storage.mongo import connect
 
     mongo, keys = connect(uri, settings.database, settings.mongo_driver), settings.keys_of_addresses
     try:
         await ensure_indexes(mongo)
-        yield MailStores(mongo, Ledger(mongo, keys), AddressBook(mongo, keys), Imports(mongo, keys))
+        yield MailStores(mongo, Ledger(mongo, keys), AddressBook(mongo, keys), BookImporter(mongo, keys))
     finally:
         await mongo.close()
 

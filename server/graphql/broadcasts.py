@@ -213,7 +213,7 @@ class Broadcast:
 
     async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
         if not resumed:
-            await self.source.settle(position)
+            await self.source.wait_until_readable(position)
         record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
         frames = Frames([Payload(await self.execution.run(record), frozenset())])
         for listener in listeners:

@@ -1,6 +1,6 @@
 """Changes of one call and its task, committed to the organization's stream of jobs.
 
-Task, job and limiter change in one transaction. A call therefore has a slot from its intent to its end.
+Task, job and limiter change in one transaction. A call therefore holds a slot from its intent to its end.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ from storage.calls.job_changes import (
 from storage.calls.limiter import JITTER_S, Limiter
 from storage.calls.records import (
     ACTIVE_STATES,
-    STATE_AFTER,
-    TRIED_AGAIN,
+    RETRIED_OUTCOMES,
+    STATE_BY_OUTCOME,
     CallJobState,
     CallKey,
     CallOutcome,
@@ -44,23 +44,23 @@ from storage.errors import BadUserInput, NotFound
 from storage.streams.changes import Batch, Change, DocumentKey
 
 START_LOOKAHEAD = timedelta(milliseconds=60)
-"""How long before its start time a call may be committed. The broker then waits for that time."""
+"""How long before its start time a call may be committed. After the commit the broker waits for the start time."""
 
 POLL_AFTER = timedelta(seconds=30)
 POLL_INTERVAL = timedelta(seconds=60)
 NOT_FOUND_TRUSTED_AFTER = timedelta(seconds=5)
-"""How long after notAfter the telephony service's "no such call" is trusted. Earlier, the request may be on its way."""
+"""How long after notAfter a "no such call" of the telephony service is trusted. Until then the request may arrive."""
 
 UNREPORTED = -1
-"""The sequence of a call without a report. Services count from 0 or from 1."""
+"""The sequence of a call without a report. It is -1, because services count from 0 or from 1."""
 
 UNTRIED = 0
-"""The queue position of numbers that were never tried. Others have the microsecond from which they may be tried."""
+"""The queue position of numbers that were never tried. Retries have the microsecond from which they are due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call, as it is handed to the telephony service. The service must not begin it after `not_after`."""
+    """One call for the telephony service, which must not begin it after `not_after`."""
 
     key: CallKey
     organization_id: str
@@ -69,7 +69,7 @@ class Call:
     variables: Sequence[tuple[str, str]]
     start_at: datetime
     reference: str | None = None
-    """The service's own name of the call, once it is known."""
+    """The service's own identifier of the call; None until it is known."""
 
     @property
     def id(self) -> str:
@@ -78,13 +78,13 @@ class Call:
 
     @property
     def not_after(self) -> datetime:
-        """The latest time at which the call may start without breaking a rolling second."""
+        """The latest start that keeps the limit of calls in any rolling second."""
         return self.start_at + timedelta(seconds=JITTER_S)
 
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """A committed start. The call begins `delay_s` after the commit, and the next one at least `gap_s` later."""
+    """A committed start. The call begins `delay_s` after the commit, and the next call at least `gap_s` after that."""
 
     call: Call
     delay_s: float
@@ -102,13 +102,13 @@ class StartRefusal(Enum):
 
 @dataclass(slots=True)
 class _TaskChange:
-    """Base of changes of one task. They plan on copies of task, job and limiter."""
+    """Base of changes of one task. They work on copies of the task, its job and the limiter."""
 
     organization_id: str
     task: TaskKey
 
     def needs(self) -> Sequence[DocumentKey]:
-        """The task, its job and the limiter."""
+        """Returns the task, its job and the limiter."""
         return [(TASKS, self.task.document_id), (JOBS, self.task.job_id), (LIMITS, self.organization_id)]
 
     def copy_task(self, batch: Batch) -> CallTaskDocument:
@@ -122,7 +122,7 @@ class _TaskChange:
         return task
 
     def set_state(self, batch: Batch, job: CallJobDocument, task: CallTaskDocument, state: CallTaskState) -> None:
-        """Sets the task's state and counts it in the job, which may complete it. Puts both and emits their events."""
+        """Sets the task's state and updates the job's counts, which may complete the job. Puts and emits both."""
         before = task["state"]
         if state is CallTaskState.QUEUED and job["state"] == CallJobState.CANCELLED.value:
             state = CallTaskState.CANCELLED
@@ -139,7 +139,7 @@ class _TaskChange:
         emit_job_changed(batch, job, at_once=finished)
 
     def free_slot(self, batch: Batch, call: LatestCall) -> None:
-        """Ends the slot of the task's latest call."""
+        """Frees the slot of the task's latest call."""
         limiter = Limiter.from_batch(batch, self.organization_id)
         if limiter.free_slot(CallKey(self.task, call["n"]).id):
             limiter.put(batch)
@@ -147,16 +147,16 @@ class _TaskChange:
 
 @dataclass(slots=True)
 class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
-    """Stores the intent of one call, with its slot, start time and attempt. Or returns why it may not start."""
+    """Stores the intent of one call, with its slot, start time and attempt. The result says why if it may not start."""
 
     events = 2
     fence: int
     phone_number: str
     lead: timedelta = timedelta()
-    """The least time between this commit and the call's start."""
+    """The minimum time between this commit and the call's start."""
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Task, job, limiter and the number's do-not-call entry."""
+        """Returns the task, its job, the limiter and the number's do-not-call entry."""
         return [*_TaskChange.needs(self), (DO_NOT_CALL, self._phone_number_id)]
 
     @property
@@ -164,7 +164,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
         return {"org": self.organization_id, "phone": self.phone_number}
 
     def plan(self, batch: Batch) -> CallStart | StartRefusal:
-        """Raises: Superseded when another broker has taken over."""
+        """Starts the call if all conditions hold. Raises: BrokerSuperseded when another broker has taken over."""
         limiter = Limiter.from_batch(batch, self.organization_id)
         limiter.check_fence(self.fence)
         job, task = copy_job(batch, self.organization_id, self.task.job_id), self.copy_task(batch)
@@ -217,7 +217,7 @@ def _is_callable(job: CallJobDocument, task: CallTaskDocument, now: datetime, st
 
 
 def latest_call(key: CallKey, job: CallJobDocument, task: CallTaskDocument, latest: LatestCall) -> Call:
-    """Returns the task's latest call as the telephony service knows it."""
+    """Returns the task's latest call, in the form that the telephony service receives."""
     variables = [(name, value) for name, value in task["variables"]]
     return Call(key, job["org"], task["phone"], job["scenario"], variables, latest["start_at"], latest.get("reference"))
 
@@ -232,15 +232,15 @@ class ReportCall(_TaskChange, Change[CallTask]):
     event: CallReportEvent
     outcome: CallOutcome | None
     at: datetime | None = None
-    """When the event happened by the reporter's clock. None when that is not known."""
+    """When the event happened by the reporter's clock; None if unknown."""
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Task and job, and for an end the limiter, since an end frees a slot."""
+        """Returns the task, its job and, for an end, the limiter whose slot it frees."""
         needs = _TaskChange.needs(self)
         return needs if self.event is CallReportEvent.ENDED else [need for need in needs if need[0] != LIMITS]
 
     def plan(self, batch: Batch) -> CallTask:
-        """A sequence that is not higher than the last one changes nothing, and neither does a report after the end.
+        """Applies the report unless its sequence is not higher than the last one, or the call is over.
 
         Raises: NotFound for a call that was never made, BadUserInput for an end without an outcome.
         """
@@ -259,7 +259,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
         if self.outcome is not None and self.event is CallReportEvent.ENDED:
             self._end(batch, job, task, call, self.outcome)
         elif task["state"] == CallTaskState.UNKNOWN.value:
-            # The job may be completed and the slot taken by another call. Only the end settles an unknown call.
+            # The job may be completed, and another call may hold the slot. Only a report of the end settles the call.
             batch.put(TASKS, task)
         else:
             task["ask_at"] = batch.at + POLL_INTERVAL
@@ -272,29 +272,29 @@ class ReportCall(_TaskChange, Change[CallTask]):
         task |= {"outcome": outcome.value, "ended_at": self._ended_at(batch, call), "error": None}
         count_outcome(job, outcome)
         self.free_slot(batch, call)
-        if outcome in TRIED_AGAIN and task["attempts"] < job["max_attempts"] and "open" in job:
+        if outcome in RETRIED_OUTCOMES and task["attempts"] < job["max_attempts"] and "open" in job:
             due = batch.at + timedelta(seconds=job["retry_delay_s"])
             task["queue"] = int(due.timestamp() * 1_000_000)
             self.set_state(batch, job, task, CallTaskState.QUEUED)
         else:
-            self.set_state(batch, job, task, STATE_AFTER[outcome])
+            self.set_state(batch, job, task, STATE_BY_OUTCOME[outcome])
 
     def _ended_at(self, batch: Batch, call: LatestCall) -> datetime:
-        """Returns the reported time, limited to the span from the call's start to now. It is shown, never compared."""
+        """Returns the reported time, limited to the span from the call's start to now. It is only displayed."""
         return batch.at if self.at is None else min(max(self.at, call["start_at"]), batch.at)
 
 
 @dataclass(slots=True)
 class RequeueCall(_TaskChange, Change[bool]):
-    """Returns a call that provably never happened to its place in the queue. The attempt is not counted."""
+    """Queues the number of a call that provably never happened again. The attempt is not counted."""
 
     events = 2
     number: int
     hold_off_s: float = 0.0
-    """How long the organization starts no call, as the telephony service requested."""
+    """For how many seconds the organization starts no call, as the telephony service requested."""
 
     def plan(self, batch: Batch) -> bool:
-        """Returns False and changes nothing when the call was reported on, since it did happen then."""
+        """Returns False and changes nothing if the call has a report, which proves that it happened."""
         task = self.copy_task(batch)
         if not is_unreported(task, self.number):
             return False
@@ -317,7 +317,7 @@ class RequeueCall(_TaskChange, Change[bool]):
 
 
 def is_unreported(task: CallTaskDocument, number: int) -> bool:
-    """Whether this is the task's latest call, is not over, and has no report."""
+    """Returns whether call `number` is the task's latest, is not over, and has no report."""
     call = task.get("call")
     if call is None or call["n"] != number or call["over"] or call["seq"] != UNREPORTED:
         return False
@@ -326,14 +326,14 @@ def is_unreported(task: CallTaskDocument, number: int) -> bool:
 
 @dataclass(slots=True)
 class FailCall(_TaskChange, Change[bool]):
-    """Fails a call that the telephony service refused for good."""
+    """Fails a call that the telephony service refused permanently."""
 
     events = 2
     number: int
     error: str
 
     def plan(self, batch: Batch) -> bool:
-        """Returns False and changes nothing when the call was reported on."""
+        """Returns False and changes nothing if the call has a report."""
         task = self.copy_task(batch)
         if not is_unreported(task, self.number):
             return False
@@ -347,7 +347,7 @@ class FailCall(_TaskChange, Change[bool]):
 
 @dataclass(slots=True)
 class MarkCallUnknown(_TaskChange, Change[bool]):
-    """Marks a call without a known outcome. It keeps its slot when the telephony service did not answer."""
+    """Marks a call whose outcome is unknown. With `keeps_slot` the call may still be active, so its slot stays."""
 
     events = 2
     number: int

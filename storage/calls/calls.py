@@ -60,7 +60,7 @@ MAX_STARTS_AT_ONCE = 8
 MAX_CONCURRENT_READS = 16
 MAX_CACHED_JOBS = 10_000
 CANDIDATES_PER_CLAIM = 4
-"""A process reads so many overdue calls for each one that it claims, since other processes read the same ones."""
+"""How many overdue calls a process reads for each call that it claims. Other processes read the same calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class NextCall:
 
 @dataclass(frozen=True, slots=True)
 class TimedStart:
-    """A committed call and when to hand it over. Before `plan_at` no other start can be committed.
+    """A committed call and when to send it to the telephony service. Before `plan_at` no other start can be committed.
 
     Both times are seconds of this process's monotonic clock.
     """
@@ -85,14 +85,14 @@ class TimedStart:
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """A broker's next work: calls to start, jobs whose state the clock changed, and when to plan again.
+    """A broker's next work: calls to start, jobs whose stored state is outdated, and when to plan again.
 
-    `wait_s` is None when only a wake-up can change the plan. Without work the broker may end.
+    `wait_s` is None if only a wake-up can change the plan. Without work the broker may stop.
     """
 
     has_work: bool
     calls: Sequence[NextCall] = ()
-    moved_job_ids: Sequence[str] = ()
+    outdated_job_ids: Sequence[str] = ()
     wait_s: float | None = None
 
 
@@ -138,11 +138,11 @@ class CallStore:
 
     @property
     def _planning_lead(self) -> timedelta:
-        """How long before the next start to plan for it. Slightly later than it may be committed."""
+        """How long before the next start to plan it: a little less than its commit may precede the start."""
         return START_LOOKAHEAD * 5 / 6 + self._timer.lead
 
     async def organizations_with_work(self) -> list[str]:
-        """Returns organizations that need a broker: a job runs, waits for its window, or starts within 90 s."""
+        """Returns organizations that need a broker: of jobs that run, wait for their window, or start within 90 s."""
         soon = {"$lt": ["$start_at", {"$add": ["$$NOW", int(SOON_S * 1000)]}]}
         working = [CallJobState.RUNNING.value, CallJobState.WAITING_FOR_WINDOW.value]
         needed = [{"state": {"$in": working}}, {"state": CallJobState.SCHEDULED.value, "$expr": soon}]
@@ -150,7 +150,7 @@ class CallStore:
         return [group["_id"] for group in await self._mongo.aggregate(JOBS, pipeline)]
 
     async def take_over(self, organization_id: str, fence: int) -> None:
-        """Makes the holder of this fence the only broker. Active calls are polled soon. Raises: Superseded."""
+        """Makes the broker with this fence the only one. Active calls are polled soon. Raises: BrokerSuperseded."""
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
         stored: CallLimitsDocument | None = await self._mongo[LIMITS].find_one({"_id": organization_id})
         limits = stored or default_limits(organization_id)
@@ -170,8 +170,8 @@ class CallStore:
         jobs = [job for job in limits["jobs"] if job["state"] != CallJobState.PAUSED.value and _is_soon(job, now)]
         if not jobs:
             return WorkPlan(has_work=False)
-        moved = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
-        running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in moved]
+        outdated = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
+        running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in outdated]
         times = [change for job in jobs if (change := _next_state_change(job, now)) is not None]
         calls: list[NextCall] = []
         if len(limits["slots"]) < limits["concurrent"] and running:
@@ -181,7 +181,7 @@ class CallStore:
             else:
                 times.append(limits["next_at"] - self._planning_lead)
         wait_s = min((max((at - now).total_seconds(), 0.0) for at in times), default=None)
-        return WorkPlan(True, calls, moved, wait_s)
+        return WorkPlan(True, calls, outdated, wait_s)
 
     async def _limits_and_jobs(self, organization_id: str) -> _LimitsAndJobs:
         """Returns the limiter with the open jobs, oldest first, in one round trip. `take_over` stored the limiter."""
@@ -209,7 +209,7 @@ class CallStore:
         return found
 
     async def _next_retries(self, running: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
-        """Returns for each job with retries when the first one is due."""
+        """Returns the due times of the first retry of each job that has retries."""
         times = []
         for job in running:
             if job["max_attempts"] > 1 and job["counts"]["QUEUED"]:
@@ -220,13 +220,13 @@ class CallStore:
         return times
 
     async def refresh_job_state(self, organization_id: str, job_id: str) -> None:
-        """Applies the clock to a job's state."""
+        """Updates a job's stored state to the current time."""
         await self._sequencer.commit(jobs_stream(organization_id), RefreshJobState(organization_id, job_id))
 
     async def start(self, organization_id: str, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
         """Commits the intent of one call, with its slot and its start time.
 
-        Raises: Superseded, NotFound.
+        Raises: BrokerSuperseded, NotFound.
         """
         requested = time.monotonic()
         change = StartCall(organization_id, next_call.task, fence, next_call.phone_number, self._timer.lead)
@@ -237,7 +237,7 @@ class CallStore:
         return TimedStart(start.call, due, due + start.gap_s - self._planning_lead.total_seconds())
 
     async def may_still_start(self, call: Call) -> bool:
-        """Whether a committed call may be handed over: its job runs, and its number is not on the do-not-call list."""
+        """Returns whether a committed call may be sent: its job runs, and its number is not on the do-not-call list."""
         entry: PhoneNumberId = {"org": call.organization_id, "phone": call.phone_number}
         pipeline: list[Document] = [
             {"$match": {"_id": call.key.task.job_id, "state": CallJobState.RUNNING.value}},
@@ -282,16 +282,16 @@ class CallStore:
         return self._organizations[job_id]
 
     async def requeue(self, call: Call, hold_off_s: float = 0.0) -> bool:
-        """Queues the number of a call that provably never happened. Returns False when the call was reported on."""
+        """Queues the number of a call that provably never happened. Returns False if the call has a report."""
         change = RequeueCall(call.organization_id, call.key.task, call.key.number, hold_off_s)
         return await self._settle(call, change)
 
     async def fail(self, call: Call, error: str) -> bool:
-        """Fails a call that was refused for good. Returns False when the call was reported on."""
+        """Fails a call that was refused permanently. Returns False if the call has a report."""
         return await self._settle(call, FailCall(call.organization_id, call.key.task, call.key.number, error))
 
     async def mark_unknown(self, call: Call, error: str, keeps_slot: bool) -> bool:
-        """Marks a call without a known outcome. Returns whether this changed anything."""
+        """Marks a call whose outcome is unknown. Returns whether this changed anything."""
         change = MarkCallUnknown(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
         return await self._settle(call, change)
 
@@ -301,12 +301,12 @@ class CallStore:
         return has_changed
 
     async def poll_early(self, call: Call) -> None:
-        """Polls a call that may not have begun as soon as the answer can be trusted."""
+        """Schedules the poll of a call that may not have begun for when "no such call" can be trusted."""
         wanted = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
         await self._tasks.update_one(wanted, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
     async def store_reference(self, call_id: str, reference: str) -> None:
-        """Stores the telephony service's own name of a call, by which it is polled. The first one stays.
+        """Stores the telephony service's own identifier of a call, by which it is polled. The first identifier stays.
 
         Raises: NotFound for text that cannot be a callId.
         """
@@ -315,9 +315,9 @@ class CallStore:
         await self._tasks.update_one(wanted, {"$set": {"call.reference": reference}})
 
     async def take_overdue_calls(self, limit: int) -> list[OverdueCall]:
-        """Claims calls that are due for polling, at most `limit`. One process claims each, once a minute.
+        """Claims calls that are due for polling, at most `limit`. Each is claimed by one process, once a minute.
 
-        Returns an empty list only when none is due. Calls that other processes claimed meanwhile are passed over.
+        Returns an empty list only if none is due. Calls that other processes claimed meanwhile are skipped.
         """
         while due := await self._due_tasks(limit * CANDIDATES_PER_CLAIM):
             # Random, because other processes read the same candidates at the same time.
@@ -331,7 +331,7 @@ class CallStore:
         return []
 
     async def _due_tasks(self, limit: int) -> list[_DueTask]:
-        """Returns the tasks that have been due longest."""
+        """Returns the tasks that are due for polling, longest due first."""
         due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
         pipeline: list[Document] = [
             {"$match": due},
@@ -369,7 +369,7 @@ def _next_state_change(job: CallJobDocument, now: datetime) -> datetime | None:
 
 
 def _room(limits: CallLimitsDocument, now: datetime, lead: timedelta) -> int:
-    """Returns how many calls may be committed now: those whose start time is near, at most the free slots."""
+    """Returns how many calls may be committed now: as many as can start soon, at most the free slots."""
     ahead_s = (max(limits["next_at"], now) - now).total_seconds()
     left_s = (START_LOOKAHEAD + lead).total_seconds() - ahead_s
     if left_s < 0:

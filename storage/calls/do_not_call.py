@@ -1,4 +1,4 @@
-"""Numbers that an organization must not call. Each dial checks them in its transaction, so an entry holds at once."""
+"""Numbers that an organization must not call. Each start checks them in its transaction, so an entry acts at once."""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,7 +27,7 @@ class DoNotCallStore:
         return removed.deleted_count
 
     async def among(self, organization_id: str, phone_numbers: Sequence[str]) -> frozenset[str]:
-        """Returns those of the numbers that must not be called."""
+        """Returns the given numbers that must not be called."""
         cursor = self._entries.find({"_id": {"$in": _ids(organization_id, phone_numbers)}})
         return frozenset([entry["_id"]["phone"] async for entry in cursor])
 

@@ -29,7 +29,7 @@ class WindowDocument(TypedDict):
 
 
 class CallJobDocument(TypedDict):
-    """A launched list (`call_jobs`). Kept for good."""
+    """A launched list (`call_jobs`). Never deleted."""
 
     _id: str
     org: str
@@ -51,7 +51,7 @@ class CallJobDocument(TypedDict):
     expected_call_s: int
     """Expected length of a call in seconds, for estimates."""
     row_errors: int
-    """How many rows of the list are bad. A list with any bad row is REJECTED."""
+    """Number of bad rows of the list. A list with a bad row is REJECTED."""
     counts: dict[str, int]
     """Tasks by CallTaskState. All states are present."""
     outcomes: dict[str, int]
@@ -59,7 +59,7 @@ class CallJobDocument(TypedDict):
     state: str
     """A CallJobState."""
     open: NotRequired[bool]
-    """True while the job can still change. Absent from then on, so that a partial index holds open jobs only."""
+    """True while the job can still change, then absent. A partial index therefore holds open jobs only."""
     told_at: NotRequired[datetime]
     """When the last CallJobChanged was emitted."""
     untold: NotRequired[bool]
@@ -76,7 +76,7 @@ class RowId(TypedDict):
     j: str
     """The job's id."""
     r: int
-    """The line that the row begins on. The header is line 1."""
+    """The line on which the row begins. The header is line 1."""
 
 
 class LatestCall(TypedDict):
@@ -85,12 +85,12 @@ class LatestCall(TypedDict):
     n: int
     """The call's number within its task, from 1. Last part of the callId."""
     seq: int
-    """Sequence of the last report that was taken. -1 before the first one."""
+    """Sequence of the last report that was applied; -1 before the first one."""
     over: bool
     """Whether the call ended, failed or never happened."""
     start_at: datetime
     reference: NotRequired[str]
-    """The telephony service's own name of the call, where it has one."""
+    """The telephony service's own identifier of the call, if it has one."""
 
 
 class CallTaskDocument(TypedDict):
@@ -108,9 +108,9 @@ class CallTaskDocument(TypedDict):
     queue: NotRequired[int]
     """0 for a number that was never tried, else the microsecond from which it may be tried again. Only while QUEUED."""
     attempts: int
-    """Calls so far, without those that provably never happened."""
+    """Number of calls, without those that provably never happened."""
     dials: int
-    """Calls so far, with those that provably never happened. Numbers the next call."""
+    """Number of calls, including those that provably never happened. The next call has the next number."""
     call: NotRequired[LatestCall]
     outcome: NotRequired[str | None]
     """A CallOutcome of the latest call."""
@@ -136,7 +136,7 @@ class CallDraftDocument(TypedDict):
     org: str
     """The organization's id."""
     discarded: NotRequired[bool]
-    """True once the sweeper removes the list. It can no longer become a job."""
+    """True from when the sweeper begins to remove the list, which then can no longer become a job."""
 
 
 class CallRowErrorDocument(TypedDict):
@@ -150,7 +150,7 @@ class CallRowErrorDocument(TypedDict):
 
 
 class CallLimitsDocument(TypedDict):
-    """An organization's limiter (`call_limits`). Kept for good."""
+    """An organization's limiter (`call_limits`). Never deleted."""
 
     _id: str
     """The organization's id."""
@@ -161,7 +161,7 @@ class CallLimitsDocument(TypedDict):
     slots: list[str]
     """The callIds that count as active."""
     last_start: datetime | None
-    """The latest start time that was given to a call."""
+    """The latest start time of a call."""
     next_at: datetime
     """No call may start earlier."""
     hold_until: NotRequired[datetime]

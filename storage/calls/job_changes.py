@@ -33,11 +33,11 @@ from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 
 JOB_EVENT_INTERVAL = timedelta(milliseconds=500)
-"""The least time between two CallJobChanged events that report only progress."""
+"""Minimum time between two CallJobChanged events that report only progress."""
 
 TASK_EVENT_WINDOW = timedelta(seconds=1)
 MAX_TASK_EVENTS = 10
-"""At most so many CallTaskChanged events of a job in any such window."""
+"""Maximum number of CallTaskChanged events of a job in any TASK_EVENT_WINDOW."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class NewCallJob:
 
 
 def state_at(job: CallJobDocument, now: datetime) -> CallJobState:
-    """Returns the state that start time and window give to an open job which is not paused."""
+    """Returns the state of an open, unpaused job at a time, according to its start time and window."""
     if job["start_at"] is not None and job["start_at"] > now:
         return CallJobState.SCHEDULED
     window = job["window"]
@@ -91,7 +91,7 @@ def state_at(job: CallJobDocument, now: datetime) -> CallJobState:
 
 
 def set_state(job: CallJobDocument, state: CallJobState) -> None:
-    """Sets the state, and the mark `open` by which brokers find jobs."""
+    """Sets the state, and the field `open` by which brokers find jobs."""
     job["state"] = state.value
     if state in OPEN_STATES:
         job["open"] = True
@@ -108,7 +108,7 @@ def copy_job(batch: Batch, organization_id: str, job_id: str) -> CallJobDocument
 
 
 def complete_if_done(job: CallJobDocument) -> bool:
-    """Completes an open job that has no queued or active task left. Returns whether it did."""
+    """Completes an open job without queued and active tasks. Returns whether it was completed."""
     counts = job["counts"]
     if "open" not in job or counts["QUEUED"] or any(counts[state.value] for state in ACTIVE_STATES):
         return False
@@ -119,7 +119,7 @@ def complete_if_done(job: CallJobDocument) -> bool:
 def emit_job_changed(batch: Batch, job: CallJobDocument, at_once: bool) -> None:
     """Puts the job and emits CallJobChanged.
 
-    Unless `at_once`, the event is emitted at most twice a second. A delayed event is left to the outbox.
+    Unless `at_once`, the event is emitted at most twice a second. The outbox relay emits a delayed event.
     """
     if at_once or job_event_delay(job, batch.at) is None:
         job["told_at"] = batch.at
@@ -131,7 +131,7 @@ def emit_job_changed(batch: Batch, job: CallJobDocument, at_once: bool) -> None:
 
 
 def job_event_delay(job: CallJobDocument, at: datetime) -> timedelta | None:
-    """Returns how long progress of the job must wait before it is emitted, or None for not at all."""
+    """Returns how long an event of the job's progress must wait, or None if it may be emitted now."""
     last = job.get("told_at")
     return None if last is None or not last <= at < last + JOB_EVENT_INTERVAL else last + JOB_EVENT_INTERVAL - at
 
@@ -144,18 +144,18 @@ def emit_task_changed(batch: Batch, job: CallJobDocument, task: CallTaskDocument
         return
     task["untold"] = True
     if not job.get("untold_tasks"):
-        # One row for the whole job: other rows of the stream must not queue behind thousands.
+        # One row for the whole job. Thousands of rows would delay the other rows of the stream.
         job["untold_tasks"] = True
         batch.add_outbox_row(jobs_stream(job["org"]), "CallTaskChanged", job["_id"])
 
 
 def reserve_task_event(job: CallJobDocument, at: datetime) -> timedelta | None:
-    """Takes one of the ten task events that the job may emit in any second.
+    """Reserves one of the ten task events that the job may emit in any second.
 
-    Returns None when one was free, else how long until the next one is.
+    Returns None if one was available, otherwise how long until the next one is.
     """
     emitted = job.get("task_events_at", [])
-    # Instants after `at` come from another primary's clock. Counting them would delay every event.
+    # Instants after `at` come from the clock of another primary. If they counted, they would delay every event.
     recent = [each for each in emitted if each <= at < each + TASK_EVENT_WINDOW]
     if len(recent) >= MAX_TASK_EVENTS:
         return recent[-MAX_TASK_EVENTS] + TASK_EVENT_WINDOW - at
@@ -165,7 +165,7 @@ def reserve_task_event(job: CallJobDocument, at: datetime) -> timedelta | None:
 
 @dataclass(slots=True)
 class LaunchJob(Change[CallJob]):
-    """Creates a job from tasks or row errors that are stored already."""
+    """Creates a job whose tasks or row errors are already stored."""
 
     timestamps = 1
     new: NewCallJob
@@ -174,11 +174,11 @@ class LaunchJob(Change[CallJob]):
     idempotency: IdempotencyKey | None = None
 
     def needs(self) -> Sequence[DocumentKey]:
-        """The draft, which shows that the tasks still exist."""
+        """Returns the draft, which shows that the tasks still exist."""
         return [(DRAFTS, self.new.id)]
 
     def plan(self, batch: Batch) -> CallJob:
-        """Raises: Conflict when the sweeper removed the tasks, because storing them took an hour."""
+        """Puts the job. Raises: Conflict if the sweeper removed the tasks, because storing them took over an hour."""
         draft: CallDraftDocument | None = batch.get(DRAFTS, self.new.id)
         if draft is None or draft.get("discarded"):
             raise Conflict("Storing the list took too long. Launch it again.")
@@ -206,14 +206,14 @@ _FINAL_STATES: Mapping[JobAction, CallJobState] = {JobAction.CANCEL: CallJobStat
 
 @dataclass(slots=True)
 class ActOnJob(Change[CallJob]):
-    """Pauses, resumes or cancels a job. Active calls go on. After the commit no new call starts."""
+    """Pauses, resumes or cancels a job. Active calls continue. No call starts after the commit of a pause or cancel."""
 
     organization_id: str
     job_id: str
     action: JobAction
 
     def needs(self) -> Sequence[DocumentKey]:
-        """The job."""
+        """Returns the job."""
         return [(JOBS, self.job_id)]
 
     def plan(self, batch: Batch) -> CallJob:
@@ -243,17 +243,17 @@ class ActOnJob(Change[CallJob]):
 
 @dataclass(slots=True)
 class RefreshJobState(Change[None]):
-    """Applies the clock to a job: its start time has come, or its window opened or closed."""
+    """Updates a job whose start time has come, or whose window has opened or closed."""
 
     organization_id: str
     job_id: str
 
     def needs(self) -> Sequence[DocumentKey]:
-        """The job."""
+        """Returns the job."""
         return [(JOBS, self.job_id)]
 
     def plan(self, batch: Batch) -> None:
-        """Changes nothing about a paused or final job. Raises: NotFound."""
+        """Sets the state, unless the job is paused or final. Raises: NotFound."""
         job = copy_job(batch, self.organization_id, self.job_id)
         if "open" not in job or job["state"] == CallJobState.PAUSED.value:
             return
@@ -271,11 +271,11 @@ class SetLimits(Change[CallLimits]):
     per_second: float
 
     def needs(self) -> Sequence[DocumentKey]:
-        """The limiter."""
+        """Returns the limiter."""
         return [(LIMITS, self.organization_id)]
 
     def plan(self, batch: Batch) -> CallLimits:
-        """The limits hold for every start that is committed later. Active calls are not ended."""
+        """Sets the limits, which apply to every later start. Active calls continue."""
         limiter = Limiter.from_batch(batch, self.organization_id)
         limiter.set_limits(self.concurrent, self.per_second)
         limiter.put(batch)
@@ -285,18 +285,18 @@ class SetLimits(Change[CallLimits]):
 
 @dataclass(slots=True)
 class TakeOver(Change[None]):
-    """Makes a broker the only one that may start calls: brokers with a smaller fence no longer can."""
+    """Makes one broker the only one that may start calls. Brokers with a smaller fence can start none."""
 
     events = 0
     organization_id: str
     fence: int
 
     def needs(self) -> Sequence[DocumentKey]:
-        """The limiter."""
+        """Returns the limiter."""
         return [(LIMITS, self.organization_id)]
 
     def plan(self, batch: Batch) -> None:
-        """Raises: Superseded."""
+        """Stores the fence. Raises: BrokerSuperseded if the stored fence is greater."""
         limiter = Limiter.from_batch(batch, self.organization_id)
         limiter.check_fence(self.fence)
         limiter.put(batch)

@@ -1,6 +1,6 @@
-"""Stores a checked list, then makes it a job: first the tasks in chunks, then one commit that creates the job.
+"""Checks lists and stores them as jobs: first the tasks in chunks, then one commit that creates the job.
 
-A launch that dies half-way leaves a draft. Nobody sees its tasks, and a sweeper removes them.
+A launch that is interrupted leaves a draft, whose tasks are invisible. A sweeper removes them.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ SWEEP_LIMIT = 20
 
 @dataclass(frozen=True, slots=True)
 class CheckedList:
-    """A list's rows without the header, its distinct numbers to call, and its bad rows."""
+    """A list's number of rows without the header, its number of distinct phone numbers, and its bad rows."""
 
     rows: int
     tasks: int
@@ -42,7 +42,7 @@ class CheckedList:
 
 
 class JobLauncher:
-    """Checks and stores lists. A thread checks each chunk, so that the event loop stays free."""
+    """Checks and stores lists. A thread parses each chunk, so that the event loop is not blocked."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
         self._mongo = mongo
@@ -76,7 +76,7 @@ class JobLauncher:
             return done.id
 
     async def _check_key(self, key: IdempotencyKey | None) -> None:
-        """Looks the key up before up to 100,000 rows are stored again. Raises: AlreadyDone, Conflict."""
+        """Looks up the key, to avoid storing up to 100,000 rows again. Raises: AlreadyDone, Conflict."""
         used = None if key is None else await self._mongo["idempotency"].find_one({"_id": key.id})
         if used is not None and key is not None:
             key.check(used)
@@ -99,10 +99,10 @@ class JobLauncher:
         return (0 if row_errors else tasks), row_errors
 
     async def sweep(self) -> int:
-        """Removes the lists of launches that began more than an hour ago and died. Returns how many."""
+        """Removes the lists of launches that began over an hour ago and did not finish. Returns how many."""
         drafts = await self._drafts.find(older_than("at", ABANDONED_S)).limit(SWEEP_LIMIT).to_list(None)
         for draft in drafts:
-            # After this no commit can make the draft a job.
+            # After this write no commit can turn the draft into a job.
             await self._drafts.update_one({"_id": draft["_id"]}, {"$set": {"discarded": True}})
             for collection in (TASKS, ROW_ERRORS):
                 await self._mongo[collection].delete_many({"_id.j": draft["_id"]})

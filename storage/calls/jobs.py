@@ -1,4 +1,4 @@
-"""Call jobs as clients use them: launching, reading, pausing and limits."""
+"""Operations on call jobs for clients: launching, reading, pausing and limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -66,7 +66,7 @@ class CallJobStore:
         return await self.get(new.organization_id, id_)
 
     async def sweep(self) -> int:
-        """Removes the lists of launches that died. Returns how many."""
+        """Removes the lists of launches that did not finish. Returns how many."""
         return await self._launcher.sweep()
 
     async def find(self, organization_id: str, id_: str) -> CallJob | None:
@@ -81,7 +81,7 @@ class CallJobStore:
             raise NotFound("call job", id_)
         return job
 
-    async def page(self, organization_id: str, states: Sequence[CallJobState] | None, asked: Range) -> Page[CallJob]:
+    async def page(self, organization_id: str, states: Sequence[CallJobState] | None, range_: Range) -> Page[CallJob]:
         """Returns a page of the organization's jobs by creation, filtered by `states` unless that is None."""
         in_states = {} if states is None else {"state": {"$in": [state.value for state in states]}}
 
@@ -90,10 +90,10 @@ class CallJobStore:
             cursor = self._jobs.find(wanted).sort("ts", 1 if ascending else -1).limit(limit)
             return [job_record(document) async for document in cursor]
 
-        return await read_page(asked, fetch, lambda job: job.timestamp)
+        return await read_page(range_, fetch, lambda job: job.timestamp)
 
     async def act(self, organization_id: str, id_: str, action: JobAction) -> CallJob:
-        """Pauses, resumes or cancels a job, at once. Raises: NotFound, Conflict."""
+        """Pauses, resumes or cancels a job. Raises: NotFound, Conflict."""
         await self.get(organization_id, id_)
         job = await self._sequencer.commit(jobs_stream(organization_id), ActOnJob(organization_id, id_, action))
         self._wake_ups.wake(organization_id)
@@ -115,11 +115,11 @@ class CallJobStore:
         return [task_record(document, job.state) async for document in cursor]
 
     async def limits(self, organization_id: str) -> CallLimits:
-        """Returns the organization's limits, or the defaults when none were set."""
+        """Returns the organization's limits, or the defaults if none were set."""
         return await self._limits.get(organization_id) or limits_record(default_limits(organization_id))
 
     async def set_limits(self, organization_id: str, concurrent: int, per_second: float) -> CallLimits:
-        """Sets the limits. They hold for every later start."""
+        """Sets the limits, which apply to every later start."""
         change = SetLimits(organization_id, concurrent, per_second)
         limits = await self._sequencer.commit(jobs_stream(organization_id), change)
         self._wake_ups.wake(organization_id)
@@ -160,12 +160,12 @@ class CallJobStore:
 
 
 def _rows_after(job: CallJob, after_row: int) -> Document:
-    """Returns the filter for rows of a job after one. Ids have `j` first, so a job's rows are adjacent."""
+    """Returns the filter for a job's rows after `after_row`. Ids have `j` first, so a job's rows are adjacent."""
     return {"_id": {"$gt": {"j": job.id, "r": after_row}, "$lt": {"j": job.id, "r": 10**MAX_DIGITS}}}
 
 
 def _stored_states(job: CallJob, states: Sequence[CallTaskState]) -> list[str]:
-    """Returns the stored states to filter by. Tasks that were queued when their job was cancelled still say QUEUED."""
+    """Returns the stored states to filter by. Tasks of a cancelled job may be stored as QUEUED."""
     wanted = set(states)
     if job.state is CallJobState.CANCELLED:
         wanted.discard(CallTaskState.QUEUED)

@@ -1,7 +1,7 @@
 """The limiter: one document for each organization, with a slot for each active call and the time of the next start.
 
 It changes in the transaction that starts, reports or requeues a call, together with the task. Slots and calls therefore
-always agree, also when a process dies or is cancelled in between. Two brokers at once obey it like one.
+always agree, even if a process dies or is cancelled. The limits also hold while two brokers run at once.
 """
 
 import math
@@ -16,7 +16,7 @@ from storage.streams.changes import Batch
 DEFAULT_CONCURRENT = 1
 DEFAULT_PER_SECOND = 1.0
 JITTER_S = 0.1
-"""How late a start may reach the telephony service without breaking a rolling second there."""
+"""How late a start may reach the telephony service without exceeding the limit in any rolling second there."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -24,15 +24,15 @@ MAX_CONCURRENT = 1000
 MIN_PER_SECOND, MAX_PER_SECOND = 0.1, 100.0
 
 
-class Superseded(Conflict):
+class BrokerSuperseded(Conflict):
     """Another broker of the organization holds a greater fence."""
 
 
 def spacing_s(per_second: float) -> float:
     """Returns how far apart starts must be, in seconds.
 
-    Any n + 1 consecutive starts span at least 1.1 s, so 100 ms of jitter break no rolling second. Below one start a
-    second, the same holds for rolling 1/rate seconds.
+    Any n + 1 consecutive starts span at least 1.1 s, so with 100 ms of jitter no rolling second holds more than n
+    starts. Below one start a second, the same holds for any rolling 1/rate seconds.
     """
     if per_second < 1:
         return 1 / per_second + JITTER_S
@@ -41,7 +41,7 @@ def spacing_s(per_second: float) -> float:
 
 @dataclass(slots=True)
 class Limiter:
-    """An organization's limiter while one change is planned. Call `put` after changing it."""
+    """An organization's limiter during the planning of one change. Call `put` after changing it."""
 
     document: CallLimitsDocument
 
@@ -67,13 +67,13 @@ class Limiter:
         return max(now, self.document["next_at"])
 
     def take_slot(self, call_id: str, start_at: datetime) -> None:
-        """Gives a slot to a call that starts at `start_at`."""
+        """Reserves a slot for a call that starts at `start_at`."""
         self.document["slots"].append(call_id)
         self.document["last_start"] = start_at
         self._delay_next_start(start_at, spacing_s(self.document["per_second"]))
 
     def free_slot(self, call_id: str) -> bool:
-        """Ends the call's slot. Returns False when it had none."""
+        """Frees the call's slot. Returns False if it had none."""
         if call_id not in self.document["slots"]:
             return False
         self.document["slots"].remove(call_id)
@@ -87,8 +87,8 @@ class Limiter:
     def set_limits(self, concurrent: int, per_second: float) -> None:
         """Replaces the limits.
 
-        After a new rate the next start waits a whole second from the last one. No rolling second then holds starts of
-        two rates: with a fast rate, then a slow one, then a medium one, the slow one may have made no start at all.
+        After a change of the rate, the next start comes at least a second after the last one, so that no rolling second
+        holds starts of two rates. This also covers several changes between two starts.
         """
         is_new_rate = per_second != self.document["per_second"]
         self.document |= {"concurrent": concurrent, "per_second": per_second}
@@ -102,9 +102,9 @@ class Limiter:
         return self.document.get("hold_until", _EPOCH)
 
     def check_fence(self, fence: int) -> None:
-        """Makes the holder of this fence the organization's only broker. Raises: Superseded."""
+        """Makes the holder of this fence the organization's only broker. Raises: BrokerSuperseded."""
         if self.document["fence"] > fence:
-            raise Superseded("Another broker has taken over the organization's calls.")
+            raise BrokerSuperseded("Another broker has taken over the organization's calls.")
         self.document["fence"] = fence
 
     def _delay_next_start(self, start_at: datetime, gap_s: float) -> None:

@@ -1,6 +1,6 @@
 """Parses lists of numbers row by row: CSV with a header, E.164 numbers and variables. Pure; no I/O.
 
-Memory stays flat: the text is never split as a whole, and only the numbers seen are kept, to find duplicates.
+Memory use stays low: the text is never split as a whole. Only the numbers so far are kept, to find duplicates.
 """
 
 import csv
@@ -21,16 +21,17 @@ MAX_NAME = 100
 MAX_VALUE = 2000
 MAX_NUMBER = 40
 PHONE_NUMBER = "phone_number"
+EXPECTED_PHONE_NUMBER = "E.164 form, beginning with + and the country code, such as +819012345678"
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _MISSING = "The phone number is missing."
-_NOT_INTERNATIONAL = "Write the phone number with its country code, beginning with +, such as +819012345678."
-_IMPOSSIBLE = "There can be no such phone number. Check its digits."
+_INVALID = f"Invalid phone number: expected {EXPECTED_PHONE_NUMBER}."
+_IMPOSSIBLE = f"{_INVALID} Check its digits."
 
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A valid row. `row` is the line that it begins on, the header being line 1. Duplicates are not called."""
+    """A valid row. `row` is the line on which it begins; the header is line 1. Duplicates are not called."""
 
     row: int
     phone_number: str
@@ -39,6 +40,8 @@ class ListRow:
 
 
 class _InvalidRow(Exception):
+    """A row, or the header, is invalid. `column` is the name of the bad column, or None for the whole row."""
+
     def __init__(self, message: str, column: str | None = None) -> None:
         super().__init__(message)
         self.column = column
@@ -50,7 +53,7 @@ def parse_list(text: str) -> Iterator[ListRow | CallRowError]:
     Raises: BadUserInput for more than 10 MB, or when the iteration passes 100,000 rows.
     """
     _check_size(text)
-    return _parsed(text.removeprefix("\ufeff"))
+    return _parse_rows(text.removeprefix("\ufeff"))
 
 
 def _check_size(text: str) -> None:
@@ -58,7 +61,7 @@ def _check_size(text: str) -> None:
         raise BadUserInput("csv", f"a list of at most {MAX_BYTES // 1024 // 1024} MB")
 
 
-def _parsed(text: str) -> Iterator[ListRow | CallRowError]:
+def _parse_rows(text: str) -> Iterator[ListRow | CallRowError]:
     rows = _rows(text)
     try:
         line, cells = next(rows, (1, _InvalidRow("The list is empty. Its first line must name the columns.")))
@@ -66,7 +69,7 @@ def _parsed(text: str) -> Iterator[ListRow | CallRowError]:
     except _InvalidRow as error:
         yield CallRowError(line, error.column, str(error))
         return
-    seen: set[str] = set()
+    earlier: set[str] = set()
     count = 0
     for count, (line, cells) in enumerate(rows, 1):
         if count > MAX_ROWS:
@@ -76,14 +79,14 @@ def _parsed(text: str) -> Iterator[ListRow | CallRowError]:
         except _InvalidRow as error:
             yield CallRowError(line, error.column, str(error))
             continue
-        yield replace(row, is_duplicate=True) if row.phone_number in seen else row
-        seen.add(row.phone_number)
+        yield replace(row, is_duplicate=True) if row.phone_number in earlier else row
+        earlier.add(row.phone_number)
     if not count:
         yield CallRowError(line, None, "The list has a header but no rows. Add at least one number.")
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:
-    """Yields each row that is not blank, or the CSV reader's error, with the line that it begins on."""
+    """Yields each row that is not blank, or the CSV reader's error, with the line on which it begins."""
     reader = csv.reader((match[0] for match in _LINE.finditer(text) if match[0]), strict=True)
     while True:
         line = reader.line_num + 1
@@ -149,7 +152,7 @@ def parse_phone_number(text: str) -> str:
         number = phonenumbers.parse(text)
     except NumberParseException as error:
         is_local = error.error_type == NumberParseException.INVALID_COUNTRY_CODE and text[0] not in "+＋"
-        raise ValueError(_NOT_INTERNATIONAL if is_local else _IMPOSSIBLE) from None
+        raise ValueError(_INVALID if is_local else _IMPOSSIBLE) from None
     # is_possible_number would accept numbers that can be dialled only inside their area.
     if number.extension or phonenumbers.is_possible_number_with_reason(number) != ValidationResult.IS_POSSIBLE:
         raise ValueError(_IMPOSSIBLE)

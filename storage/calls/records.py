@@ -1,4 +1,4 @@
-"""Records of the calls area, frozen as they were read. Instants are aware UTC datetimes, durations are seconds."""
+"""Records of the calls area, as read from the database. Instants are aware UTC datetimes, durations are seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from storage.timeline import Timestamp
 
 MAX_DIGITS = 9
 LAST_SEQUENCE = 2**31 - 1
-"""The sequence of an outcome that was polled. It is greater than that of any report."""
+"""The sequence of a polled outcome. It is greater than the sequence of any report."""
 
 MAX_SEQUENCE = LAST_SEQUENCE - 1
 
@@ -67,7 +67,7 @@ class CallOutcome(Enum):
     EXPIRED = "EXPIRED"
 
 
-STATE_AFTER: Mapping[CallOutcome, CallTaskState] = {
+STATE_BY_OUTCOME: Mapping[CallOutcome, CallTaskState] = {
     CallOutcome.ANSWERED: CallTaskState.COMPLETED,
     CallOutcome.VOICEMAIL: CallTaskState.COMPLETED,
     CallOutcome.NO_ANSWER: CallTaskState.FAILED,
@@ -79,7 +79,7 @@ STATE_AFTER: Mapping[CallOutcome, CallTaskState] = {
     CallOutcome.EXPIRED: CallTaskState.SKIPPED,
 }
 
-TRIED_AGAIN = frozenset({CallOutcome.NO_ANSWER, CallOutcome.BUSY, CallOutcome.VOICEMAIL})
+RETRIED_OUTCOMES = frozenset({CallOutcome.NO_ANSWER, CallOutcome.BUSY, CallOutcome.VOICEMAIL})
 
 
 class CallReportEvent(Enum):
@@ -149,7 +149,7 @@ class CallJob:
 
 @dataclass(frozen=True, slots=True)
 class CallRowError:
-    """A bad row. `row` is its line in the list, the header being line 1."""
+    """A bad row. `row` is its line in the list; the header is line 1."""
 
     row: int
     column: str | None
@@ -196,7 +196,7 @@ class CallKey:
 
     @property
     def id(self) -> str:
-        """The callId, by which the telephony service knows the call."""
+        """The callId, which identifies the call to the telephony service."""
         return f"{self.task.id}-{self.number}"
 
 
@@ -230,12 +230,12 @@ class CallTask:
 
     @property
     def id(self) -> str:
-        """Unique across jobs."""
+        """The id that clients see, unique across jobs."""
         return self.key.id
 
     @property
     def job_id(self) -> str:
-        """The job that it belongs to."""
+        """The id of the task's job."""
         return self.key.job_id
 
     @property
@@ -280,7 +280,7 @@ def _progress(document: CallJobDocument) -> CallJobProgress:
 
 
 def task_record(document: CallTaskDocument, job_state: CallJobState | None = None) -> CallTask:
-    """Returns the record of a stored task. A task that is stored as QUEUED is CANCELLED when its job is."""
+    """Returns the record of a stored task. A task stored as QUEUED is CANCELLED if its job is."""
     key = TaskKey.from_id(document["_id"])
     state, outcome = CallTaskState(document["state"]), document.get("outcome")
     if job_state is CallJobState.CANCELLED and state is CallTaskState.QUEUED:

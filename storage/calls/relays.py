@@ -1,6 +1,6 @@
-"""Outbox relays for delayed events of jobs and tasks. They emit the current state, and the last change is never lost.
+"""Outbox relays for delayed events of jobs and tasks. They emit the current state, so the last change is never lost.
 
-Each job has at most one outbox row of each kind. The row stays while any of its events is left.
+Each job has at most one outbox row of each kind. The row stays until all its events are emitted.
 """
 
 from collections import defaultdict
@@ -49,7 +49,7 @@ class CallTaskRelay(OutboxRelay):
         self._delayed: defaultdict[str, list[RowId]] = defaultdict(list)
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Loads the jobs that the rows refer to, and of each the next tasks to emit, with one more to see the rest."""
+        """Loads the jobs that the rows refer to, and for each job one task more than may be emitted at once."""
         await load_jobs(mongo, session, rows, batch)
         for job_id in {row["ref"] for row in rows}:
             wanted = {"_id.j": job_id, "untold": True}
@@ -59,7 +59,7 @@ class CallTaskRelay(OutboxRelay):
                 self._delayed[job_id].append(task["_id"])
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Emits as many tasks as are allowed now. The row stays while some are left."""
+        """Emits as many task events as are allowed now. The row stays while events are left."""
         stored: CallJobDocument | None = batch.get(JOBS, row["ref"])
         if stored is None or not stored.get("untold_tasks"):
             return 0.0
@@ -79,7 +79,7 @@ class CallTaskRelay(OutboxRelay):
 
 
 def _is_delayed(task: CallTaskDocument, job: CallJobDocument) -> bool:
-    """Whether an event of this job's task is delayed. Earlier members of the batch may have marked tasks."""
+    """Returns whether it is a task of this job with a delayed event. Earlier members of the batch may mark tasks."""
     return bool(task.get("untold")) and task["_id"]["j"] == job["_id"]
 
 

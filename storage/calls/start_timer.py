@@ -1,7 +1,7 @@
-"""Times committed starts on this process's clock, and decides how long after its commit a call should start.
+"""Converts start times to this process's clock, and chooses how long after its commit a call should start.
 
-A start that is known here more than 100 ms late is requeued. Where commits are slow, start times are therefore chosen
-later. That costs a little time but no starts.
+A start whose commit returns over 100 ms after the start time is requeued. While commits are slow, later start times are
+therefore chosen, so that no start is lost.
 """
 
 import math
@@ -20,12 +20,12 @@ MAX_LEAD_S = 1.0
 LEAD_DECAY_S = 2.0
 """The lead that a slow commit causes shrinks by the factor e in this time.
 
-That covers hundreds of starts where many organizations call, and one or two of a list whose calls last a minute.
+In this time, many organizations start hundreds of calls, and a list of minute-long calls starts one or two.
 """
 
 
 class StartTimer:
-    """One for each process."""
+    """Measures commits and times starts. One for each process."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._clock = DatabaseClock(mongo)
@@ -33,12 +33,12 @@ class StartTimer:
 
     @property
     def lead(self) -> timedelta:
-        """How long after its commit a call should start. Zero where commits take less than 50 ms."""
+        """How long after its commit a call should start. Zero while commits take less than 50 ms."""
         return timedelta(seconds=min(max(self._commit_s - JITTER_S / 2, 0.0), MAX_LEAD_S))
 
     @property
     def _commit_s(self) -> float:
-        """How long a commit may take: the slowest recent one, decayed since."""
+        """How long a commit may take: the duration of the slowest recent one, decayed since then."""
         return self._slowest_s * math.exp((self._slowest_at - time.monotonic()) / LEAD_DECAY_S)
 
     async def due_at(self, start: CallStart, requested: float) -> float:
@@ -46,13 +46,13 @@ class StartTimer:
 
         The commit was requested at `requested` and has just returned.
         """
-        answered = time.monotonic()
-        due = answered + start.delay_s
+        returned_at = time.monotonic()
+        due = returned_at + start.delay_s
         with suppress(PyMongoError):
             by_database = await self._clock.loop_time(start.call.start_at)
             # The database's clock may have been set since it was read. The commit lies between request and answer.
             due = min(max(by_database, requested + start.delay_s), due)
-        self._record(answered + start.delay_s - due, answered)
+        self._record(returned_at + start.delay_s - due, returned_at)
         return due
 
     def _record(self, commit_s: float, at: float) -> None:

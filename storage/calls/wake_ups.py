@@ -1,4 +1,4 @@
-"""Wake-ups notify brokers of changes in their organization: directly in this process, through Redis in others.
+"""Wake-ups notify brokers of changes in their organization: directly in this process, through Redis in other processes.
 
 A wake-up is only a hint. Brokers also plan again when their next start is due, and every few seconds.
 """
@@ -20,7 +20,7 @@ RECONNECT_S = (0.05, 2.0)
 POLL_S = 5.0
 
 WakeUpHandler = Callable[[str, bool], None]
-"""Takes an organization's id, and whether its broker's lock was released."""
+"""Called with an organization's id, and whether its broker's lock was released."""
 
 CHANGED, RELEASED = "=", "!"
 
@@ -33,7 +33,7 @@ class WakeUpChannel:
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
         self._channel = keys.call_wake_ups()
-        # Own messages are ignored: local handlers were called directly.
+        # A process ignores its own messages, since it has called its handlers directly.
         self._sender = secrets.token_hex(4)
         self._handlers: list[WakeUpHandler] = []
         self._pending: dict[str, None] = {}
@@ -49,9 +49,9 @@ class WakeUpChannel:
             self._sending = asyncio.create_task(self._send(), name="call wake-ups")
 
     async def listen(self, handler: WakeUpHandler, connected: Callable[[], None] | None = None) -> None:
-        """Calls `handler` for every wake-up of this and other processes, until it is cancelled.
+        """Calls `handler` for every wake-up of this and other processes, until cancelled.
 
-        Calls `connected` whenever it has subscribed, since earlier wake-ups of other processes are lost.
+        Calls `connected` after each subscription, since earlier wake-ups of other processes are lost.
         """
         self._handlers.append(handler)
         delay_s = RECONNECT_S[0]

@@ -1,7 +1,7 @@
 """Calling windows: local times of day in a time zone, and how long work takes inside them. Pure; no I/O.
 
-The local clock decides: a time that daylight saving skips or repeats is inside when the clock shows it. A window over
-midnight belongs to the weekday on which it begins. One that ends when it begins lasts a day.
+The local clock decides: a window is open whenever the clock shows a time inside it, also a repeated one. A window over
+midnight belongs to the weekday on which it begins. If start and end are equal, the window lasts a day.
 """
 
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ class CallingWindow:
         return next((each for each in candidates if self.is_open(each) != is_open), None)
 
     def _candidates(self, instant: datetime) -> Iterator[datetime]:
-        """Yields instants of the next days at which the window may change: its own times and changes of the clock."""
+        """Yields instants of the next days at which it may open or close: its own times and changes of the clock."""
         zone = ZoneInfo(self.time_zone)
         today = instant.astimezone(zone).date()
         for days in range(-1, DAYS_AHEAD):
@@ -85,7 +85,7 @@ class CallingWindow:
 
 
 def _clock_changes(zone: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
-    """Yields the first instant between the two with another UTC offset, to the minute, if there is one."""
+    """Yields the first instant between `low` and `high` with another UTC offset, to the minute, if there is one."""
     before = low.astimezone(zone).utcoffset()
     if high.astimezone(zone).utcoffset() == before:
         return
@@ -101,11 +101,11 @@ def _clock_changes(zone: ZoneInfo, low: datetime, high: datetime) -> Iterator[da
 def earliest_end(
     remaining: int, concurrent: int, per_second: float, expected_call_s: int, window: CallingWindow | None, at: datetime
 ) -> datetime | None:
-    """Returns the earliest end of `remaining` calls that begin at `at`, or None when they never end."""
+    """Returns the earliest end of `remaining` calls that begin at `at`, or None if they never end."""
     if remaining == 0:
         return at
     rate = min(concurrent / max(expected_call_s, 1), per_second)
-    # However fast calls start, the last one takes expected_call_s.
+    # The last call takes expected_call_s at any rate.
     work_s = max(remaining / rate, expected_call_s) if rate > 0 else float("inf")
     if work_s > MAX_OPENINGS * DAY.total_seconds():
         return None
@@ -118,15 +118,15 @@ def earliest_end(
 
 
 def _end_inside(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
-    """Returns when so much open time has passed.
+    """Returns when the window has been open for `left`, counted from `at`.
 
-    Weeks without a change of the clock are equal. One of them is walked, and the others are skipped.
+    Weeks without a change of the clock have equal open time. One of them is measured, and the others are skipped.
     """
     horizon = at + MAX_OPENINGS * DAY
     while at < horizon:
         if (equal_weeks := _equal_weeks(ZoneInfo(window.time_zone), at)) > 1:
             _, rest = _spend(window, at, SEVEN_DAYS, SEVEN_DAYS * 2)
-            # The week in which the time runs out is always walked, even if it runs out at its very end.
+            # The week in which the open time is used up is never skipped, even if that is its last instant.
             skipped = min(equal_weeks, -(-left // (SEVEN_DAYS * 2 - rest)) - 1)
             at, left = at + skipped * SEVEN_DAYS, left - skipped * (SEVEN_DAYS * 2 - rest)
         end, left = _spend(window, at, SEVEN_DAYS, left)
@@ -147,7 +147,7 @@ def _equal_weeks(zone: ZoneInfo, at: datetime) -> int:
 def _spend(
     window: CallingWindow, at: datetime, within: timedelta, left: timedelta
 ) -> tuple[datetime | None, timedelta]:
-    """Returns when the open time has passed, or None when `within` is too short, and the open time that is left."""
+    """Returns when the window has been open for `left`, or None if not `within` that time, and the rest of `left`."""
     until = at + within
     while at < until:
         change = min(window.next_change(at) or until, until)

@@ -23,7 +23,7 @@ REACTIONS = "reactions"
 class NewMessage:
     """The validated content of a message to post.
 
-    `source` is a unique name of what posts the message, so that a repetition cannot post it again.
+    `source` uniquely names the origin of the message, such as a publication, so that a repetition posts it only once.
     """
 
     topic_id: str
@@ -44,7 +44,7 @@ class PostMessage(Change[Message]):
     idempotency: IdempotencyKey | None = None
 
     def plan(self, batch: Batch) -> Message:
-        """Takes the next timestamp of the topic."""
+        """Puts the message at the topic's next timestamp."""
         new = self.new
         timestamp = batch.take_timestamp()
         key = MessageKey(new.topic_id, timestamp)
@@ -159,7 +159,7 @@ class _ReactionChange(_MessageChange):
     def put_count(self, batch: Batch, document: MessageDocument, step: int) -> Message:
         """Changes the emoji's count by `step`, and leaves an outbox row for the stream of another author.
 
-        The row only names the reaction, since additions and removals may be relayed in any order.
+        The row only identifies the reaction, since additions and removals may be relayed in any order.
         """
         counts = {each["emoji"]: each["count"] for each in document.get("reactions", ())}
         counts[self.emoji] = counts.get(self.emoji, 0) + step
@@ -206,7 +206,7 @@ class RemoveReaction(_ReactionChange):
 
 @dataclass(slots=True)
 class SetPreview(_MessageChange):
-    """Stores the preview that a job fetched for a link; None if the page has none."""
+    """Stores the preview that a job fetched for a link. `preview` is None if the page has none."""
 
     url: str
     preview: LinkPreview | None
@@ -235,19 +235,19 @@ def _new_document(key: MessageKey, new: NewMessage) -> MessageDocument:
 
 
 def _tombstone(document: MessageDocument, batch: Batch) -> MessageDocument:
-    left: MessageDocument = {
+    tombstone: MessageDocument = {
         "_id": document["_id"],
         "author": document["author"],
         "text": "",
         "deleted_at": batch.at,
     }
     if "source" in document:
-        left["source"] = document["source"]
-    return left
+        tombstone["source"] = document["source"]
+    return tombstone
 
 
 def _set_mentions(document: MessageDocument, user_ids: Sequence[str]) -> None:
-    # Empty lists are not stored, since every page would read them.
+    # Empty lists are not stored, to keep the documents small that every page reads.
     document.pop("mentions", None)
     if user_ids:
         document["mentions"] = list(user_ids)

@@ -55,7 +55,7 @@ class CommunityStore:
             try:
                 await claim(self._mongo, key, id_, session)
             except AlreadyDone as done:
-                # Commits the empty transaction, since a commit waits until what it read is at majority.
+                # The empty transaction is committed too: a commit waits until the data that it read is at majority.
                 return done.id
             document: CommunityDocument = {
                 "_id": id_,
@@ -118,12 +118,12 @@ class CommunityStore:
         return await self._members.get((community_id, user_id)) is not None
 
     async def joined_among(self, community_ids: Collection[str], user_id: str) -> set[str]:
-        """Returns those of the communities that the user is a member of."""
+        """Returns the given communities of which the user is a member."""
         found = await self._members.find([(each, user_id) for each in community_ids])
         return {each for each in community_ids if (each, user_id) in found}
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
-        """Returns those of the users who are members of the community, with one read per 1000 users."""
+        """Returns the given users who are members of the community, with one read per 1000 users."""
         if len(user_ids) == 1:
             # Batched with concurrent lookups.
             return {user_id for user_id in user_ids if await self.is_member(community_id, user_id)}
@@ -135,7 +135,7 @@ class CommunityStore:
         return found
 
     async def departures(self, community_id: str) -> int:
-        """Returns how many times a member has left. While it is unchanged, every earlier member is still a member."""
+        """Returns how many times a member has left. While the number is unchanged, no member has left."""
         found = await self._communities.find_one({"_id": community_id}, {"departures": 1})
         return found.get("departures", 0) if found else 0
 
@@ -155,8 +155,8 @@ class CommunityStore:
         """Ends the membership. Idempotent."""
 
         async def work(session: Session) -> None:
-            gone = await self._memberships.delete_one({"community": community.id, "user": user_id}, session=session)
-            if gone.deleted_count:
+            deleted = await self._memberships.delete_one({"community": community.id, "user": user_id}, session=session)
+            if deleted.deleted_count:
                 await self._count(community.id, {"members": -1, "departures": 1}, session)
 
         await self._mongo.transact(work)

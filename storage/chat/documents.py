@@ -140,13 +140,13 @@ class MessageDocument(TypedDict):
     """Counts in the order of first use, changed in the transaction of the reaction; at most 30."""
 
     source: NotRequired[str]
-    """Unique name of the process that created the message, such as a publication. Prevents a second message."""
+    """Unique name of the message's origin, such as a publication. Prevents a second message of the same origin."""
 
     preview: NotRequired[LinkPreviewDocument]
     """Preview of the text's first link, stored by a job after posting or editing."""
 
     preview_due: NotRequired[datetime]
-    """Since when the message waits for its preview; absent when it waits for none. Sweepers search for it."""
+    """When the message began to wait for its preview; absent if it waits for none. Sweepers search for it."""
 
     edited_at: NotRequired[datetime]
     """When the text was last edited, by the database's clock."""
@@ -204,7 +204,7 @@ ReceivedReactionDocument = TypedDict(
         "ts": int,
         # One grapheme.
         "emoji": str,
-        # Id of the user who reacted. The word is reserved in Python, so this type is no class.
+        # Id of the user who reacted. `from` is reserved in Python, so this type cannot be declared as a class.
         "from": str,
     },
 )

@@ -5,9 +5,9 @@
 --       3 pending (hash: first n -> JSON of an extension that arrived before its predecessor)
 -- ARGV  1 command, then
 --   clock                               -> Redis' time in ms
---   begin builder                       -> 1 if the caller must build the page, 0 if it exists or another one builds it
---   install builder n floor t0 size json... -> 1, or 0 if another one builds; t0 is Redis' time before MongoDB was read
---   extend first last size json...      -> 1 applied, 0 waits for its predecessor or the building, -1 no page exists
+--   begin builder                       -> 1 if the caller must build the page, 0 if it exists or another process builds it
+--   install builder n floor t0 size json... -> 1, or 0 if another process builds; t0 is Redis' time before MongoDB was read
+--   extend first last size json...      -> 1 applied, 0 waits for its predecessor or the building, -1 there is no page
 --   reach n                             -> 1: the page now answers only if it contains everything up to n
 --   renew n t0                          -> 1 if the page contains at least n; its lease now runs from t0
 --   read low high ascending limit       -> {floor, json...}, or {} if the page cannot answer

@@ -1,4 +1,4 @@
-"""Hot pages: the newest messages of hot topics in Redis, from which readers are served instead of from MongoDB.
+"""Hot pages: the newest messages of hot topics in Redis, which are served without reading MongoDB.
 
 After a change has returned, no reader gets a page without it (docs/semantics.md, 2). ADR 9 explains how.
 """
@@ -30,19 +30,19 @@ from storage.timeline import END, Timestamp
 SIZE = 500
 LEASE_S = 2.0
 REDIS_TIMEOUT_S = LEASE_S
-"""Equal to the longest wait of a poster. With a shorter one, a busy process would add load to MongoDB."""
+"""As long as a poster waits at most. With a shorter timeout, busy processes would read from MongoDB more often."""
 
 RETRY_AFTER_S = 2.0
-"""After Redis failed to answer, one reader per interval asks it again; the others read from MongoDB."""
+"""After a failure of Redis, one reader per interval tries it again. The others read from MongoDB."""
 
 RENEW_EVERY_S = 0.7
 BUILD_EVERY_S = 1.0
 
 HOT_PER_MINUTE = 10.0
-"""Leases are granted to topics with at least so many messages per minute, by the database's clock."""
+"""Minimum number of messages per minute, by the database's clock, at which a topic gets leases."""
 
 MAYBE_HOT_PER_MINUTE = HOT_PER_MINUTE / 2
-"""Posters extend the hot page from this rate on. A topic cools to it in minutes, and a lease ends in seconds."""
+"""Rate from which posters extend the hot page. A topic takes minutes to cool to it, and leases end in seconds."""
 
 _SCRIPT = Path(__file__).with_name("hot_pages.lua").read_text()
 _FAILURES = (RedisError, OSError, TimeoutError)
@@ -52,7 +52,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedRange:
-    """Messages of a range in its order, and the timestamp from which on the hot page is complete."""
+    """Messages of a range, in its order. From the timestamp `floor` on, the hot page is complete."""
 
     floor: int
     messages: list[Message]
@@ -67,7 +67,7 @@ class HotPages:
         self._keys = keys
         self._mongo = mongo
         self._size = size
-        self._away_until = 0.0
+        self._unavailable_until = 0.0
         self._maintaining: dict[str, asyncio.Task[None]] = {}
         self._renewed_at: dict[str, float] = {}
         self._built_at: dict[str, float] = {}
@@ -75,16 +75,16 @@ class HotPages:
     async def read(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> list[Message] | None:
         """Returns messages with low <= timestamp <= high as MongoDB would, or None if MongoDB must be read."""
         cached = await self._cached(topic_id, low, high, ascending, limit)
-        complete = cached is not None and _is_complete(cached, low, ascending, limit)
-        HOT_PAGE_READS.labels("hit" if complete else "miss").inc()
+        is_complete = cached is not None and _is_complete(cached, low, ascending, limit)
+        HOT_PAGE_READS.labels("hit" if is_complete else "miss").inc()
         self._maintain(topic_id, missing=cached is None)
-        return cached.messages if cached is not None and complete else None
+        return cached.messages if cached is not None and is_complete else None
 
     async def extend(self, batch: Batch) -> None:
         """Adds a committed batch to the topic's hot page. Returns when no reader can get a page without the batch.
 
-        A batch without events found a change that was committed before, perhaps by a process that died before it
-        extended the hot page. The hot page then answers only with everything that the batch read.
+        A batch without events may repeat a change of a process that died before it extended the hot page. The hot page
+        then answers only if it contains every change up to the last event that the batch read.
         """
         committed_at = time.monotonic()
         if messages_per_minute(batch.head.get("heat"), batch.at.timestamp()) < MAYBE_HOT_PER_MINUTE:
@@ -119,25 +119,25 @@ class HotPages:
         return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
 
     async def _cached(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
-        if not self._may_ask():
+        if not self._may_try_redis():
             return None
         try:
             found = await self._run(topic_id, "read", low, high, int(ascending), limit)
-            self._away_until = 0.0
+            self._unavailable_until = 0.0
             return CachedRange(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
         except _FAILURES:
-            self._away_until = time.monotonic() + RETRY_AFTER_S
+            self._unavailable_until = time.monotonic() + RETRY_AFTER_S
         except (ValueError, TypeError) as error:
             log.warning("hot_page_corrupted", topic=topic_id, error=repr(error))
-            await self._forget(topic_id)
+            await self._drop(topic_id)
         return None
 
-    def _may_ask(self) -> bool:
+    def _may_try_redis(self) -> bool:
         now = time.monotonic()
-        if now < self._away_until:
+        if now < self._unavailable_until:
             return False
-        if self._away_until:
-            self._away_until = now + RETRY_AFTER_S
+        if self._unavailable_until:
+            self._unavailable_until = now + RETRY_AFTER_S
         return True
 
     def _maintain(self, topic_id: str, missing: bool) -> None:
@@ -193,7 +193,7 @@ class HotPages:
             return 0, False
         return head["n"], messages_per_minute(head.get("heat"), head["now"].timestamp()) >= HOT_PER_MINUTE
 
-    async def _forget(self, topic_id: str) -> None:
+    async def _drop(self, topic_id: str) -> None:
         with suppress(*_FAILURES):
             await self._run(topic_id, "drop")
 
@@ -219,7 +219,7 @@ def _is_complete(cached: CachedRange, low: int, ascending: bool, limit: int) -> 
     """Returns whether MongoDB would return the same messages."""
     if low >= cached.floor:
         return True
-    # A full descending page ends above the floor; an ascending one would begin below it.
+    # A full descending page ends above the floor. An ascending page begins at `low`, below the floor.
     return not ascending and len(cached.messages) >= limit
 
 

@@ -69,7 +69,7 @@ class MessageStore:
     async def page(
         self,
         topic_id: str,
-        asked: Range,
+        range_: Range,
         blocked: frozenset[str] = NOBODY,
         *,
         hot: bool = False,
@@ -88,7 +88,7 @@ class MessageStore:
             return await self._fetch(topic_id, low, high, ascending, limit, blocked)
 
         # A blocked user may have written the last message.
-        return await read_page(asked, fetch, lambda message: message.timestamp, None if blocked else last)
+        return await read_page(range_, fetch, lambda message: message.timestamp, None if blocked else last)
 
     async def around(
         self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY
@@ -103,8 +103,8 @@ class MessageStore:
         ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
         return Page(items, len(older) > half, len(newer) > room, *ends)
 
-    async def settle(self, topic_id: str, n: int) -> None:
-        """Returns when every page of the topic, in every process, contains all changes up to event n."""
+    async def wait_until_readable(self, topic_id: str, n: int) -> None:
+        """Waits until every page of the topic, in every process, contains all changes up to event n."""
         # Leases are granted by the database's clock; a host's clock may be minutes ahead.
         head = await self._mongo["topics"].find_one({"_id": topic_id}, {"heat": 1, "now_ms": {"$toLong": "$$NOW"}})
         if head is not None and may_be_hot(head.get("heat"), head["now_ms"] / 1000):
@@ -179,11 +179,11 @@ class MessageStore:
         return {message.key: message for message in messages}
 
     async def _load_last(
-        self, asked: Sequence[tuple[MessageKey, frozenset[str]]]
+        self, keys: Sequence[tuple[MessageKey, frozenset[str]]]
     ) -> dict[tuple[MessageKey, frozenset[str]], Message]:
-        newest = await self._load(list({key for key, _ in asked}))
+        newest = await self._load(list({key for key, _ in keys}))
         found: dict[tuple[MessageKey, frozenset[str]], Message] = {}
-        for key, blocked in asked:
+        for key, blocked in keys:
             message = newest.get(key)
             if message is not None and message.author_id in blocked:
                 earlier = await self._fetch(key.topic_id, 0, key.timestamp - 1, False, 1, blocked)

@@ -1,4 +1,4 @@
-"""Reads of reactions: as a viewer sees them, by message and emoji, and as received by an author."""
+"""Reads reactions: of messages as a viewer sees them, users by emoji, and those that an author received."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -57,8 +57,8 @@ class ReactionStore:
         for message in messages:
             if message.reaction_counts:
                 timestamps[message.topic_id].append(message.timestamp)
-        asked = [(visibility, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
-        ids = dict(zip(timestamps, await self._ids.get_many(asked) if asked else (), strict=True))
+        keys = [(visibility, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
+        ids = dict(zip(timestamps, await self._ids.get_many(keys) if keys else (), strict=True))
         return [
             _reactions(message, visibility, ids[message.topic_id].get(message.timestamp, ()))
             if message.reaction_counts
@@ -67,10 +67,10 @@ class ReactionStore:
         ]
 
     async def reacting_among(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
-        """Returns those of the users, at most 1000, who reacted to any of the messages, and possibly others of them."""
+        """Returns the given users, at most 1000, who reacted to any of the messages. May include some who did not."""
         keys = [message.key for message in messages if message.reaction_counts]
         topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
-        # A timestamp may also match a message of another topic, which adds users but misses none.
+        # A timestamp may also match a message of another of the topics. That can add users, but omits none.
         wanted = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
         return await distinct_values(self._mongo, "reactions", "_id.u", wanted)
 
@@ -83,7 +83,7 @@ class ReactionStore:
         return [row["_id"]["u"] for row in await cursor.to_list(None)]
 
     async def received(
-        self, organization_id: str, user_id: str, asked: Range, blocked: frozenset[str]
+        self, organization_id: str, user_id: str, range_: Range, blocked: frozenset[str]
     ) -> Page[ReceivedReaction]:
         """Returns a page of the reactions to the user's messages, by the time of reception."""
 
@@ -95,13 +95,13 @@ class ReactionStore:
             cursor = self._received.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
             return [_received_record(document) for document in await cursor.to_list(None)]
 
-        return await read_page(asked, fetch, lambda received: received.timestamp)
+        return await read_page(range_, fetch, lambda received: received.timestamp)
 
-    async def _load(self, asked: Sequence[_PageKey]) -> dict[_PageKey, _ReactionIds]:
-        """Reads the reactions of all viewers and of the users they blocked; other users may be among them."""
+    async def _load(self, keys: Sequence[_PageKey]) -> dict[_PageKey, _ReactionIds]:
+        """Reads the reactions of the viewers and of users whom they blocked, and possibly of other users."""
         wanted = [
             {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": visibility.user_ids}}
-            for visibility, topic_id, timestamps in asked
+            for visibility, topic_id, timestamps in keys
         ]
         fields = {"_id": 1}
         found: list[ReactionDocument] = await self._mongo.find("reactions", {"$or": wanted}, fields)
@@ -109,7 +109,7 @@ class ReactionStore:
         for reaction in found:
             id_ = reaction["_id"]
             ids[id_["t"]][id_["ts"]].append(id_)
-        return {each: ids[each[1]] for each in asked}
+        return {each: ids[each[1]] for each in keys}
 
 
 def reactions_of_others(message: Message) -> list[Reaction]:

@@ -16,7 +16,7 @@ ACTIVITY_EVERY_S = 1.0
 
 
 class TopicActivityRelay(OutboxRelay):
-    """Emits that a topic has new messages, at most once a second for each topic."""
+    """Emits TopicActivity for a topic with new messages, at most once a second for each topic."""
 
     def __init__(self) -> None:
         self._emitted_at: dict[str, datetime] = {}
@@ -36,7 +36,7 @@ class TopicActivityRelay(OutboxRelay):
             return 0.0
         if emitted_at is not None:
             age_s = (batch.at - emitted_at).total_seconds()
-            # A negative age means that the database's clock fell back by an unknown amount: do not wait for it.
+            # A negative age means that the database's clock was set back. The event does not wait for it to catch up.
             if 0 <= age_s < ACTIVITY_EVERY_S:
                 return ACTIVITY_EVERY_S - age_s
         self._emitted_at[topic_id] = batch.at

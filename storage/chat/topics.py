@@ -30,7 +30,7 @@ MIN_TRENDING_PER_MINUTE = 0.05
 class CreateTopic(Change[str]):
     """Creates a topic and emits its event in the community's stream. The result is the topic's id."""
 
-    # A timestamp of the community's stream, so that no two topics of the community are created at the same one.
+    # The community's stream gives the timestamp, so that each topic of the community has another one.
     timestamps = 1
     community: Community
     creator_id: str
@@ -68,7 +68,7 @@ class TopicStore:
         self._mongo = mongo
         self._sequencer = sequencer
         self._topics: AsyncCollection[TopicDocument] = mongo["topics"]
-        self._marks = mongo["read_marks"]
+        self._read_marks = mongo["read_marks"]
         self._by_id: BatchLoader[str, Topic] = BatchLoader(self._load)
         self._marks_by_id: BatchLoader[tuple[str, str], Timestamp] = BatchLoader(self._load_marks)
 
@@ -96,7 +96,7 @@ class TopicStore:
             raise NotFound("topic", id_)
         return topic
 
-    async def page(self, community_id: str, asked: Range) -> Page[Topic]:
+    async def page(self, community_id: str, range_: Range) -> Page[Topic]:
         """Returns a page of the community's topics by last activity."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Topic]:
@@ -105,10 +105,10 @@ class TopicStore:
             cursor = self._topics.find(wanted).sort([("last", order), ("_id", order)]).limit(limit)
             return [_topic(document) for document in await cursor.to_list(None)]
 
-        return await read_page(asked, fetch, lambda topic: topic.last_activity)
+        return await read_page(range_, fetch, lambda topic: topic.last_activity)
 
     async def trending(self, organization_id: str, limit: int) -> list[TrendingTopic]:
-        """Returns the organization's topics by decayed posting rate, highest first, without quiet ones."""
+        """Returns the organization's topics by decayed posting rate, highest first, without negligible rates."""
         now = time.time() / HEAT_TAU_S
         least = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now
         wanted = {"org": organization_id, "heat": {"$gt": least}}
@@ -130,7 +130,7 @@ class TopicStore:
     async def mark_read(self, topic_id: str, user_id: str, timestamp: int, head: int) -> None:
         """Moves the read mark forward, but not past `head`, the timestamp of the topic's head."""
         id_: ReadMarkDocumentId = {"t": topic_id, "u": user_id}
-        await self._marks.update_one({"_id": id_}, move_mark(timestamp, head), upsert=True)
+        await self._read_marks.update_one({"_id": id_}, move_mark(timestamp, head), upsert=True)
 
     async def unread_count(self, topic_id: str, last: int, user_id: str, blocked: frozenset[str]) -> int:
         """Returns the number of messages after the read mark, at most 100.
@@ -159,7 +159,7 @@ class TopicStore:
         return len(await self._mongo.find("messages", wanted, {"_id": 1}, limit=UNREAD_CAP))
 
     async def by_id(self, ids: Iterable[str]) -> dict[str, Topic]:
-        """Returns those topics of the ids that exist, of any organization, with one read."""
+        """Returns the existing topics of these ids, of any organization, with one read."""
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.errors import Forbidden, NotFound
-from storage.feed.documents import FanOutDocument, OwnerId, PostDocument, SourceId
+from storage.feed.documents import FanOutDocument, OwnerId, PostDocument, PostSourceId
 from storage.feed.records import Post, home_stream, post_record
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.ids import PostKey
@@ -23,7 +23,7 @@ MERGED_AUTHORS = "merged_authors"
 
 @dataclass(frozen=True, slots=True)
 class NewPost:
-    """The checked content of a new post. `source` is unique in the organization: one source makes one post."""
+    """The validated content of a new post. `source` names its origin; in an organization each origin has one post."""
 
     organization_id: str
     author_id: str
@@ -36,14 +36,14 @@ class NewPost:
 
 @dataclass(frozen=True, slots=True)
 class PostPlan:
-    """Puts a new post into a batch of its author's stream; several changes use it.
+    """Puts a new post into a batch of its author's stream. Shared by the changes that create posts.
 
     It also adds the post to the author's own feed, creates its fan-out, emits its event and notifies mentioned users.
     """
 
     new: NewPost
     max_followers: int
-    """Posts of authors with more followers are not pushed: readers merge them."""
+    """Posts of authors with more followers are not pushed into feeds but merged when a feed is read."""
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the documents that `put` reads from the batch."""
@@ -54,9 +54,9 @@ class PostPlan:
         return (*author, (SOURCES, self._source_id)) if self.new.source else author
 
     def put(self, batch: Batch) -> Post:
-        """Puts the post; takes one timestamp and emits one event. Raises: AlreadyDone when its source made one."""
-        if self.new.source and (made := batch.get(SOURCES, self._source_id)):
-            raise AlreadyDone(PostKey(self.new.organization_id, made["post"]).id)
+        """Puts the post, with one timestamp and one event. Raises: AlreadyDone if its source already has a post."""
+        if self.new.source and (earlier := batch.get(SOURCES, self._source_id)):
+            raise AlreadyDone(PostKey(self.new.organization_id, earlier["post"]).id)
         user = batch.get("users", {"org": self.new.organization_id, "id": self.new.author_id})
         followers = 0 if user is None else user["followers"]
         document = self._document(batch, batch.take_timestamp(), merged=followers > self.max_followers)
@@ -71,7 +71,7 @@ class PostPlan:
         return post_record(document)
 
     @property
-    def _source_id(self) -> SourceId:
+    def _source_id(self) -> PostSourceId:
         assert self.new.source is not None
         return {"o": self.new.organization_id, "source": self.new.source}
 
@@ -108,10 +108,10 @@ class PostPlan:
 
 
 def _fan_out(post: PostDocument, followers: int) -> FanOutDocument:
-    """Returns a fan-out that has not begun, or one that is completed when the post is merged.
+    """Returns a pending fan-out, or a completed one if the post is merged.
 
-    It runs even without followers. A user who follows while the post commits may have been backfilled without it;
-    the fan-out finds that user, since it reads the followers after the commit.
+    A fan-out runs even without followers. A user who follows during the commit may be backfilled without the post. The
+    fan-out finds that user, since it reads the followers after the commit.
     """
     is_pushed = not post["merged"]
     return {
@@ -172,7 +172,7 @@ class _PostChange(Change[Post]):
 
 @dataclass(slots=True)
 class DeletePost(_PostChange):
-    """Replaces a post by a tombstone, which keeps its timestamp taken, and makes its fan-out remove what it pushed."""
+    """Replaces a post by a tombstone, so that its timestamp stays in use, and makes its fan-out remove pushed items."""
 
     deleter_id: str
     may_delete_any: bool
@@ -198,13 +198,12 @@ class DeletePost(_PostChange):
         batch.add_outbox_row(home_stream(organization_id, document["author"]), "PostRemoved", timestamp)
         fan_out: FanOutDocument | None = batch.get(FAN_OUTS, self.key.document_id)
         if fan_out is not None:
-            # The new fence stops a worker that is pushing the post. Even a post that reached no follower may have been
-            # backfilled.
+            # The new fence stops a worker that is pushing the post. The fan-out also removes backfilled items.
             is_open = not document["merged"]
-            begun = {"task": "remove", "state": "COMPLETED", "open": is_open, "next": "", "walked": False}
+            removal = {"task": "remove", "state": "COMPLETED", "open": is_open, "next": "", "walked": False}
             total = fan_out["delivered"] + fan_out["failed"]
             fences = {"fence": fan_out["fence"] + 1, "lease_until": None, "retrying": 0, "total": total}
-            batch.put(FAN_OUTS, {**fan_out, **begun, **fences})
+            batch.put(FAN_OUTS, {**fan_out, **removal, **fences})
             batch.add_outbox_row(jobs_stream(organization_id), "FanOutChanged", timestamp)
 
 
@@ -221,14 +220,14 @@ def _tombstone(post: PostDocument, deleted_at: datetime) -> PostDocument:
 
 @dataclass(slots=True)
 class SetPostPreview(_PostChange):
-    """Stores the link preview that the job fetched; None when the page has none."""
+    """Stores the link preview that a job fetched. `preview` is None if the page has none."""
 
     events = 0
     url: str
     preview: LinkPreview | None
 
     def plan(self, batch: Batch) -> Post:
-        """Stores the preview, unless the post was deleted or has another link by now. Raises: NotFound."""
+        """Stores the preview, unless the post was deleted or has another first link. Raises: NotFound."""
         document = self.post(batch)
         if document.get("deleted_at") is None and first_url(document["text"]) == self.url:
             document.pop("preview_due", None)

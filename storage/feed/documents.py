@@ -1,28 +1,21 @@
-"""The stored documents of the feed area, one class a collection. Instants are UTC; timestamps are microseconds."""
+"""Stored documents of the feed area, one class for each collection. Instants are UTC; timestamps are microseconds."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
-
-class PostId(TypedDict):
-    """The `_id` of a post and of its fan-out; its order is the organization's timeline."""
-
-    o: str
-    """Organization."""
-    ts: int
-    """Timestamp, unique in the organization."""
+from storage.ids import PostDocumentId
 
 
 class PostDocument(TypedDict):
-    """`posts`: posts and the tombstones of deleted ones. Kept without end."""
+    """`posts`: posts and the tombstones of deleted ones. Never deleted."""
 
-    _id: PostId
+    _id: PostDocumentId
     author: str
     text: str
     """Empty in a tombstone."""
     merged: bool
-    """True when the post was never pushed: readers merge its author on read."""
+    """True if the post was not pushed. It is merged into feeds when they are read."""
     at: datetime
     media: NotRequired[list[str]]
     """Remote addresses, in order."""
@@ -33,12 +26,12 @@ class PostDocument(TypedDict):
     preview: NotRequired[Mapping[str, Any]]
     """The link preview, as storage/link_previews.py stores it."""
     preview_due: NotRequired[datetime]
-    """Since when the post waits for its preview; absent once it was fetched."""
+    """When the post began to wait for its preview; absent if it waits for none."""
     deleted_at: NotRequired[datetime]
-    """Present in a tombstone, which has only `_id`, `author`, `text`, `merged` and `at` beside it."""
+    """Present in a tombstone, whose only other fields are `_id`, `author`, `text`, `merged` and `at`."""
 
 
-class SourceId(TypedDict):
+class PostSourceId(TypedDict):
     """The `_id` of a source of posts."""
 
     o: str
@@ -48,15 +41,15 @@ class SourceId(TypedDict):
 
 
 class PostSourceDocument(TypedDict):
-    """`post_sources`: which post a source made, so that it makes no second one. Kept without end."""
+    """`post_sources`: the post that a source made, so that it makes only one. Never deleted."""
 
-    _id: SourceId
+    _id: PostSourceId
     post: int
     """Timestamp of the post."""
 
 
 class OwnerId(TypedDict):
-    """The `_id` of what one user has one of: a feed, a merged author."""
+    """The `_id` of documents that a user has one of, such as the feed."""
 
     o: str
     """Organization."""
@@ -81,36 +74,36 @@ class FeedItemDocument(TypedDict):
 
 
 class FeedDocument(TypedDict):
-    """`feeds`: one document for each reader. Kept without end."""
+    """`feeds`: one document for each reader. Never deleted."""
 
     _id: OwnerId
     seen_at: datetime
-    """When the reader last looked at the feed, to the hour."""
+    """When the reader last read the feed, to the hour."""
     rebuilding: NotRequired[bool]
     """True while the feed of a returned reader is rebuilt."""
 
 
 class FanOutDocument(TypedDict):
-    """`fan_outs`: one document for each post. Kept without end."""
+    """`fan_outs`: one document for each post. Never deleted."""
 
-    _id: PostId
+    _id: PostDocumentId
     author: str
     task: Literal["push", "remove"]
     state: Literal["PENDING", "RUNNING", "COMPLETED"]
     """The state that clients see."""
     open: bool
-    """Whether work is left."""
+    """Whether the fan-out has work left."""
     walked: bool
-    """Whether every follower was reached; retries may be left."""
+    """Whether all followers were processed. Retries may be left."""
     next: str
     """Id of the last follower that was processed."""
     total: int
     delivered: int
     failed: int
     retrying: int
-    """Numbers of followers."""
+    """Followers whose insert will be retried. The four counts are numbers of followers."""
     fence: int
-    """Grows with every claim; a step with an older one changes nothing."""
+    """Grows with every claim. A step with an older fence changes nothing."""
     at: datetime
     lease_until: NotRequired[datetime | None]
     """Until when the claim is held."""
@@ -120,7 +113,7 @@ class FanOutDocument(TypedDict):
     """When progress was last emitted."""
 
 
-class RetryId(PostId):
+class RetryId(PostDocumentId):
     """The `_id` of a retry."""
 
     u: str
@@ -128,32 +121,21 @@ class RetryId(PostId):
 
 
 class FeedRetryDocument(TypedDict):
-    """`feed_retries`: an insert that failed. Deleted when it succeeds; kept as failed after five tries."""
+    """`feed_retries`: a failed insert into a feed. Deleted when a retry succeeds; kept as failed after five tries."""
 
     _id: RetryId
     tries: int
     due: NotRequired[datetime]
-    """When it is tried next; absent once it was given up."""
+    """When to try again; absent after the last try."""
     failed_at: NotRequired[datetime]
-    """When it was given up."""
+    """When the last try failed."""
 
 
 class MergedAuthorDocument(TypedDict):
-    """`merged_authors`: authors whose posts readers merge on read. Kept without end."""
+    """`merged_authors`: authors whose posts are merged into feeds when they are read. Never deleted."""
 
     _id: OwnerId
     epoch: str
     n: int
     """Position of the author's stream before the first merged post."""
     at: datetime
-
-
-class FollowId(TypedDict):
-    """The `_id` of a follow and of its change."""
-
-    o: str
-    """Organization."""
-    f: str
-    """Follower."""
-    e: str
-    """Followee."""

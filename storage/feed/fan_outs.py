@@ -1,7 +1,7 @@
 """Fan-outs: the progress of pushing each post into the followers' home feeds, guarded by a fence.
 
-A worker claims a fan-out for some seconds, and stores every step by compare-and-set on the claim's fence. So another
-worker takes over from a killed one, and a worker that slept past its claim changes nothing.
+A worker claims a fan-out for some seconds, and stores every step by compare-and-set on the claim's fence. After its
+claim has expired, another worker can take over, and the first one changes nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +37,7 @@ class FanOutClaim:
 
 @dataclass(frozen=True, slots=True)
 class FanOutRetry:
-    """Readers of one post whose insert failed before; `tries` holds how often."""
+    """Readers of one post whose insert failed. `tries` is the number of failures of each reader."""
 
     key: PostKey
     tries: Mapping[str, int]
@@ -69,7 +69,7 @@ class FanOutStore:
         return [_key(row) for row in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
-        """Claims a fan-out for 5 s after each step. Returns None when it is finished or claimed by another worker."""
+        """Claims a fan-out for 5 s, which each step extends. Returns None if it is finished or claimed by another."""
         wanted = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
         update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}
@@ -80,16 +80,16 @@ class FanOutStore:
 
     async def release(self, claim: FanOutClaim) -> None:
         """Ends the claim, so that another worker can continue at once."""
-        ours = {"_id": claim.key.document_id, "fence": claim.fence}
-        await self._fan_outs.update_one(ours, {"$set": {"lease_until": None}})
+        own = {"_id": claim.key.document_id, "fence": claim.fence}
+        await self._fan_outs.update_one(own, {"$set": {"lease_until": None}})
 
     async def advance(
         self, claim: FanOutClaim, after: str, walked: bool, delivered: int = 0, failed: Collection[str] = ()
     ) -> FanOutClaim | None:
         """Stores that the followers up to `after` were processed; those in `failed` are kept for a retry.
 
-        Returns the claim as it is then, or None when another worker took it over. One transaction. Progress is
-        emitted at most once a second, and when the fan-out finishes.
+        Returns the advanced claim, or None if another worker took over. All in one transaction. Progress is emitted at
+        most once a second, and when the fan-out finishes.
         """
 
         async def work(session: Session) -> FanOutDocument | None:
@@ -114,16 +114,16 @@ class FanOutStore:
         """Stores the outcome of a round of retries. A reader that failed five times is kept as failed and counted."""
 
         async def work(session: Session) -> FanOutDocument | None:
-            gone = {"_id": {"$in": _ids(retry.key, retry.tries.keys() - set(failed))}}
-            delivered = (await self._retries.delete_many(gone, session=session)).deleted_count
-            given_up = 0
+            succeeded = {"_id": {"$in": _ids(retry.key, retry.tries.keys() - set(failed))}}
+            delivered = (await self._retries.delete_many(succeeded, session=session)).deleted_count
+            abandoned = 0
             for reader_id in failed:
                 tries = retry.tries[reader_id]
                 row = {"_id": {**retry.key.document_id, "u": reader_id}, "tries": tries, "due": {"$exists": True}}
                 changed = await self._retries.update_one(row, _failed_again(tries), session=session)
-                given_up += changed.modified_count if tries >= MAX_TRIES else 0
+                abandoned += changed.modified_count if tries >= MAX_TRIES else 0
             return await self._advance(
-                retry.key, {"task": "push"}, {}, delivered, given_up, -delivered - given_up, session
+                retry.key, {"task": "push"}, {}, delivered, abandoned, -delivered - abandoned, session
             )
 
         await self._transact(retry.key, work)
@@ -170,11 +170,11 @@ class FanOutStore:
 _IS_PUSH: Document = {"$eq": ["$task", "push"]}
 _IS_DONE: Document = {"$and": ["$walked", {"$lte": ["$retrying", 0]}]}
 _IS_STALE: Document = {"$lt": ["$told_at", {"$subtract": ["$$NOW", int(EMIT_EVERY_S * 1000)]}]}
-_IS_NEWS: Document = {"$and": [_IS_PUSH, {"$or": [_IS_STALE, {"$not": ["$open"]}]}]}
+_IS_TO_BE_EMITTED: Document = {"$and": [_IS_PUSH, {"$or": [_IS_STALE, {"$not": ["$open"]}]}]}
 _DERIVED: list[Document] = [
     {"$set": {"open": {"$not": [_IS_DONE]}, "moved_at": "$$NOW"}},
     {"$set": {"state": {"$cond": [{"$and": [_IS_PUSH, "$open"]}, "RUNNING", "COMPLETED"]}}},
-    {"$set": {"told_at": {"$cond": [_IS_NEWS, "$$NOW", "$told_at"]}}},
+    {"$set": {"told_at": {"$cond": [_IS_TO_BE_EMITTED, "$$NOW", "$told_at"]}}},
     {"$set": {"total": {"$cond": ["$open", "$total", {"$add": ["$delivered", "$failed"]}]}}},
 ]
 """Derives from the counts whether the fan-out is finished, and whether progress is to be emitted."""

@@ -1,6 +1,6 @@
-"""Items of home feeds: pushes posts into many feeds, removes and trims them. Each item is one document.
+"""Items of many home feeds: pushes posts into feeds, removes them, and trims feeds. Each item is one document.
 
-Events are emitted only in home streams that exist; a stream is created when a reader first subscribes. Items are
+Events are emitted only in existing home streams. A reader's stream is created by the first subscription. Items are
 inserted before the streams are looked up, so a reader who subscribes afterwards finds them on the page.
 """
 
@@ -27,7 +27,7 @@ ABSENT_S = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class FollowerChunk:
-    """Some followers of an author by id, at most 500. `after` is the last id; `is_last` says that none follow it."""
+    """The next followers of an author, by id. `after` is the last id. `is_last` means that there are no more."""
 
     follower_ids: Sequence[str]
     after: str
@@ -45,14 +45,14 @@ class FeedStore:
         self._items = mongo[FEED_ITEMS]
 
     async def followers(self, organization_id: str, author_id: str, after: str) -> FollowerChunk:
-        """Returns the next followers after the one given, at most a chunk."""
+        """Returns the next chunk of followers, whose ids come after `after`."""
         wanted = {"org": organization_id, "followee": author_id, "follower": {"$gt": after}}
         cursor = self._mongo[FOLLOWS].find(wanted, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk)
         ids = [row["follower"] for row in await cursor.to_list(self._chunk)]
         return FollowerChunk(ids, ids[-1] if ids else after, len(ids) < self._chunk)
 
     async def without_absent(self, organization_id: str, reader_ids: Sequence[str]) -> list[str]:
-        """Returns the readers who looked at their feed within 30 days, or never had one."""
+        """Returns the readers who read their feed within 30 days, or have no feed yet."""
         ids = [{"o": organization_id, "u": reader_id} for reader_id in reader_ids]
         cursor = self._mongo[FEEDS].find({"_id": {"$in": ids}, **older_than("seen_at", ABSENT_S)}, {"_id": 1})
         absent = {row["_id"]["u"] for row in await cursor.to_list(None)}
@@ -68,7 +68,7 @@ class FeedStore:
         return [each for each in reader_ids if each not in blockers] if blockers else list(reader_ids)
 
     async def push(self, key: PostKey, author_id: str, reader_ids: Sequence[str]) -> set[str]:
-        """Inserts the post into these feeds; where it is already, it stays. Returns the readers whose insert failed."""
+        """Inserts the post into these feeds, unless it is there already. Returns the readers whose insert failed."""
         items: list[FeedItemDocument] = [{"_id": _item_id(key, each), "author": author_id} for each in reader_ids]
         failed = {reader_ids[index] for index in await self.insert(items)}
         delivered = [each for each in reader_ids if each not in failed] if failed else reader_ids
@@ -95,7 +95,7 @@ class FeedStore:
         await trim(self._mongo, {"o": organization_id, "u": reader_id})
 
     async def insert(self, items: Sequence[FeedItemDocument]) -> set[int]:
-        """Inserts items in any order; existing ones stay. Returns the indexes of those that failed."""
+        """Inserts items in any order; existing items stay. Returns the indexes of the items that failed."""
         try:
             if items:
                 await self._items.insert_many(items, ordered=False)

@@ -1,7 +1,8 @@
 """Follows: their documents and counts, in one group commit, and their effect on the follower's home feed.
 
-Every follow, unfollow and block writes a `follow_changes` document in its transaction. `settle` makes the feed match
-the follow as it is then, and deletes that document, in one transaction. So of two racing changes the last one decides.
+Every follow, unfollow and block writes a `follow_changes` document in its transaction. In one
+transaction, `settle` makes the feed match the current follow and deletes that document. The last of two concurrent
+changes therefore decides.
 """
 
 from collections.abc import Sequence
@@ -14,8 +15,9 @@ from pymongo.errors import PyMongoError
 
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.changes import FEED_ITEMS, POSTS
-from storage.feed.documents import FollowId, OwnerId
+from storage.feed.documents import OwnerId
 from storage.feed.trimming import MAX_ITEMS, trim
+from storage.identity.documents import FollowDocumentId
 from storage.identity.records import user_stream
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.notifications import NotificationKind, notify
@@ -32,14 +34,14 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FollowPair:
-    """A follower and a followee, whether there is a follow or not."""
+    """A follower and a followee, whether or not a follow exists."""
 
     organization_id: str
     follower_id: str
     followee_id: str
 
     @property
-    def document_id(self) -> FollowId:
+    def document_id(self) -> FollowDocumentId:
         """The `_id` of the pair's follow and of its change."""
         return {"o": self.organization_id, "f": self.follower_id, "e": self.followee_id}
 
@@ -50,7 +52,7 @@ class FollowPair:
 
 @dataclass(slots=True)
 class _FollowChange(Change[bool]):
-    """The base of a pair's changes. They use the followee's stream, so that a thousand new followers share commits."""
+    """The base of a pair's changes. They use the followee's stream, so that many new followers share a commit."""
 
     events: ClassVar[int] = 0
     pair: FollowPair
@@ -77,14 +79,14 @@ class Follow(_FollowChange):
     _blocked: str | None = field(default=None, init=False)
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads whether one blocked the other. A concurrent block conflicts, since it writes the same change."""
+        """Reads whether one user blocked the other. A concurrent block writes the same change, so one retries."""
         both = [self.pair.follower_id, self.pair.followee_id]
         wanted = [{"user": one, "blocked": other} for one, other in (both, both[::-1])]
         row = await mongo["blocks"].find_one({"org": self.pair.organization_id, "$or": wanted}, session=session)
         self._blocked = None if row is None else row["user"]
 
     def plan(self, batch: Batch) -> bool:
-        """Creates the follow. Raises: Forbidden when the followee blocked the follower, Conflict when reversed."""
+        """Creates the follow. Raises: Forbidden if the followee blocked the follower, Conflict if the reverse."""
         pair = self.pair
         if self._blocked == pair.followee_id:
             raise Forbidden("You cannot follow this user.")
@@ -136,7 +138,7 @@ class FollowStore:
             await self.try_to_settle(pair)
 
     async def try_to_settle(self, pair: FollowPair) -> None:
-        """Settles the pair. A failure is logged, and a later sweep tries again, after all other pairs."""
+        """Settles the pair. A failure is logged, and a later sweep tries again after the other pairs."""
         try:
             await self.settle(pair)
         except (PyMongoError, DomainError) as error:
@@ -170,9 +172,9 @@ class FollowStore:
         newest = self._mongo[POSTS].find(wanted, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
         owner: OwnerId = {"o": pair.organization_id, "u": pair.follower_id}
         ids = [{**owner, "ts": row["_id"]["ts"]} for row in await newest.to_list(None)]
-        there = self._items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)
-        known = {row["_id"]["ts"] for row in await there.to_list(None)}
-        items = [{"_id": id_, "author": pair.followee_id} for id_ in ids if id_["ts"] not in known]
+        existing = self._items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)
+        existing_timestamps = {row["_id"]["ts"] for row in await existing.to_list(None)}
+        items = [{"_id": id_, "author": pair.followee_id} for id_ in ids if id_["ts"] not in existing_timestamps]
         if items:
             await self._items.insert_many(items, session=session)
             await trim(self._mongo, owner, session)

@@ -1,7 +1,7 @@
 """Reads home feeds: pushed items, merged with the posts of merged authors (docs/semantics.md, 4).
 
-Follows, blocks and deletions are checked while reading, so a late or stale item is never shown. A page is short only
-where the feed ends.
+Follows, blocks and deletions are checked during the read, so a stale item is never returned. A page is short only at
+the end of the feed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ from storage.timeline import Page, Range, read_page
 SEEN_EVERY_S = 3600.0
 AUTHORS_AT_ONCE = 200
 EXTRA = 10
-"""Items read beyond the limit, since some may be hidden."""
+"""Number of items read beyond the limit, since some may be hidden."""
 
 
 class HomeFeedState(Enum):
-    """REBUILDING: the feed of a long-absent reader is being rebuilt; a page shows what it holds so far."""
+    """State of a home feed. While the feed of a long-absent reader is REBUILDING, its pages may lack posts."""
 
     READY = "READY"
     REBUILDING = "REBUILDING"
@@ -52,7 +52,7 @@ class FeedReader:
 
 @dataclass(frozen=True, slots=True)
 class _FeedSegment:
-    """A segment of a feed: its posts in order, and whether it reaches the end of the range."""
+    """A segment of a feed: its posts in order by timestamp and author, and whether it reaches the end of the range."""
 
     posts: Sequence[tuple[int, str]]
     merged: dict[int, Post]
@@ -68,26 +68,26 @@ class HomeStore:
         self._feeds = feeds
 
     async def record_visit(self, organization_id: str, reader_id: str) -> HomeFeedState:
-        """Records that the reader looks at the feed. After an absence of 30 days the feed is REBUILDING."""
+        """Records that the reader reads the feed. Returns REBUILDING after an absence of 30 days."""
         id_ = {"o": organization_id, "u": reader_id}
         age = {"age_ms": {"$subtract": ["$$NOW", "$seen_at"]}, "rebuilding": 1}
         feed = await self._mongo[FEEDS].find_one({"_id": id_}, age)
         if feed is None or feed["age_ms"] > SEEN_EVERY_S * 1000:
-            away = feed is not None and feed["age_ms"] > ABSENT_S * 1000
-            fields = {"seen_at": "$$NOW", **({"rebuilding": True} if away else {})}
+            was_absent = feed is not None and feed["age_ms"] > ABSENT_S * 1000
+            fields = {"seen_at": "$$NOW", **({"rebuilding": True} if was_absent else {})}
             await self._mongo[FEEDS].update_one({"_id": id_}, [{"$set": fields}], upsert=True)
-            feed = {"rebuilding": away or (feed is not None and feed.get("rebuilding", False))}
+            feed = {"rebuilding": was_absent or (feed is not None and feed.get("rebuilding", False))}
         return HomeFeedState.REBUILDING if feed.get("rebuilding") else HomeFeedState.READY
 
     async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> FeedReader:
         """Returns the reader with the merged authors they follow now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
         cursor = self._mongo[MERGED_AUTHORS].find({"_id": between})
-        begun = {row["_id"]["u"]: Position(row["epoch"], row["n"]) for row in await cursor.to_list(None)}
-        followed = await self._followed(organization_id, reader_id, begun) if begun else set()
-        return FeedReader(organization_id, reader_id, blocked, {each: begun[each] for each in followed - blocked})
+        starts = {row["_id"]["u"]: Position(row["epoch"], row["n"]) for row in await cursor.to_list(None)}
+        followed = await self._followed(organization_id, reader_id, starts) if starts else set()
+        return FeedReader(organization_id, reader_id, blocked, {each: starts[each] for each in followed - blocked})
 
-    async def page(self, reader: FeedReader, asked: Range) -> Page[Post]:
+    async def page(self, reader: FeedReader, range_: Range) -> Page[Post]:
         """Returns a page of the reader's feed, in the order of the range."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
@@ -101,13 +101,13 @@ class HomeStore:
                 low, high = (last + 1, high) if ascending else (low, last - 1)
             return found[:limit]
 
-        return await read_page(asked, fetch, lambda post: post.timestamp)
+        return await read_page(range_, fetch, lambda post: post.timestamp)
 
     async def visible(
-        self, reader: FeedReader, posts: Sequence[tuple[int, str]], known: dict[int, Post] | None = None
+        self, reader: FeedReader, posts: Sequence[tuple[int, str]], loaded: dict[int, Post] | None = None
     ) -> list[Post]:
-        """Returns the posts, given by timestamp and author, that exist and that belong in the reader's home feed."""
-        found = dict(known or {})
+        """Returns the existing posts that belong in the home feed. `posts` are pairs of timestamp and author."""
+        found = dict(loaded or {})
         missing = [timestamp for timestamp, _ in posts if timestamp not in found]
         found |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
         authors = {author for _, author in posts} - {reader.id, *reader.blocked, *reader.merged}
@@ -140,7 +140,7 @@ class HomeStore:
             await self._mongo[FEEDS].update_one({"_id": owner}, {"$unset": {"rebuilding": 1}})
 
     async def rebuilding(self, limit: int) -> list[tuple[str, str]]:
-        """Returns readers whose feed is to be rebuilt, as organization and id."""
+        """Returns the readers whose feed is to be rebuilt, as pairs of organization id and reader id."""
         cursor = self._mongo[FEEDS].find({"rebuilding": True}, {"_id": 1}).limit(limit)
         return [(row["_id"]["o"], row["_id"]["u"]) for row in await cursor.to_list(None)]
 

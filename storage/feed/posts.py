@@ -18,7 +18,7 @@ NO_AUTHORS: frozenset[str] = frozenset()
 
 
 class PostStore:
-    """Reads at majority, and writes in batches of the author's stream. No page shows deleted posts."""
+    """Reads posts at majority, and commits changes to the author's stream. Pages contain no deleted posts."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, max_followers: int) -> None:
         """Posts of authors with more than `max_followers` are merged on read instead of pushed into feeds."""
@@ -34,8 +34,8 @@ class PostStore:
     async def create(self, new: NewPost, key: IdempotencyKey | None = None) -> Post:
         """Creates a post. On return it is durable and in its author's own feed. A repeated key returns the same post.
 
-        Raises: Conflict for a key reused with other arguments; NotFound when the post was deleted since; Unavailable
-        when the outcome is unknown.
+        Raises: Conflict for a key reused with other arguments; NotFound if the post was deleted since; Unavailable
+        if the outcome is unknown.
         """
         try:
             stream = author_stream(new.organization_id, new.author_id)
@@ -51,14 +51,14 @@ class PostStore:
         return await self._sequencer.commit(_stream(found), DeletePost(key, deleter_id, may_delete_any))
 
     async def set_preview(self, key: PostKey, url: str, preview: LinkPreview | None) -> None:
-        """Stores the link preview of a post; does nothing when the post is gone."""
+        """Stores the link preview of a post; does nothing if the post does not exist."""
         found = await self.find(key)
         if found is not None:
             await self._sequencer.commit(_stream(found), SetPostPreview(key, url, preview))
 
     async def awaiting_preview(self, for_s: float, limit: int) -> list[PostKey]:
         """Returns posts that have waited longer than `for_s` seconds for their preview, the oldest first."""
-        # The first condition lets the partial index answer.
+        # The condition on existence makes MongoDB use the partial index.
         wanted = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
         cursor = self._posts.find(wanted, {"_id": 1}).sort("preview_due", 1).limit(limit)
         return [PostKey(row["_id"]["o"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
@@ -75,7 +75,7 @@ class PostStore:
             raise NotFound("post", key.id)
         return found
 
-    async def all_posts(self, organization_id: str, asked: Range, blocked: frozenset[str] = NO_AUTHORS) -> Page[Post]:
+    async def all_posts(self, organization_id: str, range_: Range, blocked: frozenset[str] = NO_AUTHORS) -> Page[Post]:
         """Returns a page of all posts, without those of blocked authors."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
@@ -84,9 +84,9 @@ class PostStore:
                 wanted["author"] = {"$nin": list(blocked)}
             return await self._read(wanted, [("_id", 1 if ascending else -1)], limit)
 
-        return await read_page(asked, fetch, lambda post: post.timestamp)
+        return await read_page(range_, fetch, lambda post: post.timestamp)
 
-    async def posts_of_author(self, organization_id: str, author_id: str, asked: Range) -> Page[Post]:
+    async def posts_of_author(self, organization_id: str, author_id: str, range_: Range) -> Page[Post]:
         """Returns a page of one author's posts."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
@@ -94,10 +94,10 @@ class PostStore:
                 *_filter_and_sort([("author", author_id)], organization_id, low, high, ascending), limit
             )
 
-        return await read_page(asked, fetch, lambda post: post.timestamp)
+        return await read_page(range_, fetch, lambda post: post.timestamp)
 
     async def posts_with_hashtag(
-        self, organization_id: str, tag: str, asked: Range, blocked: frozenset[str]
+        self, organization_id: str, tag: str, range_: Range, blocked: frozenset[str]
     ) -> Page[Post]:
         """Returns a page of posts with the hashtag, without those of blocked authors."""
 
@@ -107,7 +107,7 @@ class PostStore:
                 wanted["author"] = {"$nin": list(blocked)}
             return await self._read(wanted, order, limit)
 
-        return await read_page(asked, fetch, lambda post: post.timestamp)
+        return await read_page(range_, fetch, lambda post: post.timestamp)
 
     async def by_timestamp(self, organization_id: str, timestamps: Sequence[int]) -> dict[int, Post]:
         """Returns the posts that exist, by timestamp; one read per thousand."""
@@ -118,7 +118,7 @@ class PostStore:
     async def changes_of_events(
         self, organization_id: str, kinds: Sequence[tuple[str, int]]
     ) -> dict[tuple[str, int], Post | RemovedPost]:
-        """Returns the subjects of feed events, by kind and timestamp: a post, or the post that was removed."""
+        """Returns the subjects of feed events by kind and timestamp: posts, or references to removed posts."""
         keys = [PostKey(organization_id, timestamp) for _, timestamp in kinds]
         by_timestamp: dict[int, Post] = {
             post.timestamp: post for post in await self._by_key.get_many(list(dict.fromkeys(keys)))

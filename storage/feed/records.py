@@ -1,4 +1,4 @@
-"""Posts and fan-outs as read: frozen records. Timestamps are microseconds."""
+"""Posts and fan-outs as read from the database. Timestamps are microseconds since the Unix epoch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from storage.timeline import Timestamp
 
 
 def author_stream(organization_id: str, author_id: str) -> Stream:
-    """The stream that orders an author's posts. Readers who merge the author on read follow it."""
+    """Returns the stream of an author's posts. Readers who merge the author on read follow it."""
     return Stream("author", f"{quote(organization_id, safe='')}/{author_id}")
 
 
 def home_stream(organization_id: str, reader_id: str) -> Stream:
-    """The stream of a reader's home feed: posts that arrive in it and leave it."""
+    """Returns the stream of a reader's home feed: posts that arrive in it and leave it."""
     return Stream("home", f"{quote(organization_id, safe='')}/{reader_id}")
 
 
@@ -27,7 +27,7 @@ def home_stream(organization_id: str, reader_id: str) -> Stream:
 class Post:
     """A post, or the tombstone of a deleted one, which has no content.
 
-    `media` are remote addresses. `merged` means that the post was never pushed: readers merge its author on read.
+    `media` are remote addresses. `merged` means that the post is not pushed, but merged into feeds when they are read.
     """
 
     organization_id: str
@@ -48,7 +48,7 @@ class Post:
 
     @property
     def id(self) -> str:
-        """Unique across organizations."""
+        """The id that clients see, unique across organizations."""
         return self.key.id
 
 
@@ -71,7 +71,7 @@ class FanOutState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """Progress of pushing one post into the followers' home feeds. The counts are followers."""
+    """Progress of pushing one post into the followers' home feeds. The counts are numbers of followers."""
 
     key: PostKey
     author_id: str

@@ -1,8 +1,8 @@
 """Outbox relays of a reader's home feed: posts that arrived in it and posts that left it.
 
-The arrival of an item is emitted at most once, its removal always. Arrivals are not emitted for items that were pushed
-before anyone subscribed, backfilled or rebuilt: readers find those on the first page. A removal may be emitted again
-after a worker whose lease had expired put the item back.
+The arrival of an item is emitted at most once. Items that were backfilled, rebuilt, or pushed before the first
+subscription emit no arrival: readers find them on the first page. A removal is always emitted. It may be emitted twice
+if a worker whose lease had expired inserted the item again.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class _FeedItemRelay(OutboxRelay):
 
     @staticmethod
     def item(row: OutboxDocument, batch: Batch) -> Document | None:
-        """Returns the item as the rows before left it."""
+        """Returns the item as earlier rows of the batch left it; None if it does not exist."""
         organization_id, reader_id = stream_owner(batch.stream)
         found: Document | None = batch.get(FEED_ITEMS, {"o": organization_id, "u": reader_id, "ts": row["ref"]})
         return found
@@ -41,7 +41,7 @@ class _FeedItemRelay(OutboxRelay):
 class PostArrivedRelay(_FeedItemRelay):
     """Emits the arrival of an item if it was not emitted yet and its post was not deleted.
 
-    About once in 64 posts it trims the feed. Every post passes here for the feed of its author.
+    Trims the feed about once in 64 posts. Every post has such a row for its author's own feed.
     """
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
@@ -62,7 +62,7 @@ class PostArrivedRelay(_FeedItemRelay):
 
 
 class PostRemovedRelay(_FeedItemRelay):
-    """Removes the item from the feed and emits that."""
+    """Removes the item from the feed and emits its removal."""
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Removes the item, unless an earlier row did."""

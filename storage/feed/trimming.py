@@ -1,6 +1,6 @@
-"""The size limit of home feeds: the newest 800 items stay, whether a push, a follow or an own post added them.
+"""The size limit of home feeds: the newest 800 items stay, whether pushed, backfilled or the reader's own.
 
-Feeds are trimmed once in a while as items are added, so a feed that grows post by post holds 800 to about 900 items.
+A feed is trimmed about once in 64 added items, so a feed that grows post by post holds 800 to about 900 items.
 """
 
 from storage.feed.changes import FEED_ITEMS
@@ -10,7 +10,7 @@ from storage.mongo import Mongo, Session
 MAX_ITEMS = 800
 TRIM_EVERY = 64
 MAX_REMOVED = 1000
-"""Items that one call removes at most, which keeps a transaction that trims short."""
+"""Maximum number of items that one call removes, which keeps its transaction short."""
 
 
 async def trim(mongo: Mongo, owner: OwnerId, session: Session | None = None) -> None:
@@ -18,8 +18,8 @@ async def trim(mongo: Mongo, owner: OwnerId, session: Session | None = None) -> 
     items, low = mongo[FEED_ITEMS], {**owner, "ts": 0}
     every = {"_id": {"$gte": low, "$lt": {**owner, "ts": 2**62}}}
     newest = items.find(every, {"_id": 1}, session=session).sort("_id", -1).skip(MAX_ITEMS).limit(1)
-    for gone in await newest.to_list(1):
-        oldest = items.find({"_id": {"$gte": low, "$lte": gone["_id"]}}, {"_id": 1}, session=session)
+    for first_removed in await newest.to_list(1):
+        oldest = items.find({"_id": {"$gte": low, "$lte": first_removed["_id"]}}, {"_id": 1}, session=session)
         rows: list[FeedItemDocument] = await oldest.sort("_id", 1).limit(MAX_REMOVED).to_list(MAX_REMOVED)
         if rows:
             await items.delete_many({"_id": {"$gte": low, "$lte": rows[-1]["_id"]}}, session=session)

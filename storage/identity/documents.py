@@ -77,7 +77,7 @@ class FollowDocument(TypedDict):
 
     _id: FollowDocumentId
     org: str
-    """Organization id, repeated for indexes, as are the two users."""
+    """Organization id. Like the two users, a copy from `_id` for indexes."""
 
     follower: str
     """Id of the user who follows."""

@@ -14,13 +14,13 @@ _MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)(?!\w)", re.ASCI
 
 async def find_mentioned(users: UserStore, organization_id: str, text: str) -> list[str]:
     """Returns the ids of the users that the text mentions, in the order of mention, at most 50."""
-    written = list(dict.fromkeys(match.lower() for match in _MENTION.findall(text)))[:MAX_MENTIONS]
-    if not written:
+    handles = list(dict.fromkeys(match.lower() for match in _MENTION.findall(text)))[:MAX_MENTIONS]
+    if not handles:
         return []
     # "@ann-2" mentions ann-2 if that handle exists, otherwise ann.
-    plain = {handle: handle.partition("-")[0] for handle in written}
-    found = await users.find_handles(organization_id, [*written, *plain.values()])
-    people = [found.get(handle) or found.get(plain[handle]) for handle in written]
+    plain = {handle: handle.partition("-")[0] for handle in handles}
+    found = await users.find_handles(organization_id, [*handles, *plain.values()])
+    people = [found.get(handle) or found.get(plain[handle]) for handle in handles]
     return list(dict.fromkeys(user.id for user in people if user is not None))
 
 

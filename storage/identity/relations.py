@@ -29,7 +29,7 @@ class RelationStore:
         return await self._blocked.get((organization_id, user_id)) or frozenset()
 
     async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
-        """Returns those of the users, at most 1000, who blocked anybody."""
+        """Returns the given users, at most 1000, who blocked anybody."""
         wanted = {"org": organization_id, "user": {"$in": list(user_ids)}}
         return frozenset(await distinct_values(self._mongo, "blocks", "user", wanted))
 
@@ -60,13 +60,13 @@ class RelationStore:
 
     async def _end_follow(self, organization_id: str, follower: str, followee: str, session: Session) -> None:
         row = {"org": organization_id, "follower": follower, "followee": followee}
-        gone = await self._follows.delete_one(row, session=session)
-        # Written even without a follow: a concurrent follow writes the same document, so that one of the two retries.
+        deleted = await self._follows.delete_one(row, session=session)
+        # Written even without a follow. A concurrent follow writes the same document, so one of the two retries.
         change: FollowDocumentId = {"o": organization_id, "f": follower, "e": followee}
         await self._mongo["follow_changes"].update_one(
             {"_id": change}, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
         )
-        if gone.deleted_count:
+        if deleted.deleted_count:
             users = self._mongo["users"]
             one, other = user_document_id(organization_id, follower), user_document_id(organization_id, followee)
             await users.update_one({"_id": one}, {"$inc": {"following": -1}}, session=session)

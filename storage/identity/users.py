@@ -107,11 +107,11 @@ class UserStore:
         return [users[id_] for id_ in ids]
 
     async def find_many(self, organization_id: str, ids: Iterable[str]) -> list[User]:
-        """Returns those users of the ids that exist, in order."""
+        """Returns the existing users of these ids, in order."""
         return await self._by_id.get_many([(organization_id, id_) for id_ in ids])
 
     async def find_each(self, organization_id: str, ids: Sequence[Sequence[str]]) -> list[list[User]]:
-        """Returns for each list of ids what `find_many` returns for it, with one read for all lists."""
+        """Returns the existing users of each list of ids, with one read for all lists."""
         if not any(ids):
             return [[] for _ in ids]
         found = await self._by_id.find([(organization_id, id_) for each in ids for id_ in each])

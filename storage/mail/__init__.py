@@ -1,1 +1,1 @@
-"""The bounce address book: ledger, aggregation, standings, and the migration from an older book."""
+"""The bounce address book: ledger, aggregation, standings, and the migration from the legacy book."""

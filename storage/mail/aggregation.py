@@ -1,7 +1,7 @@
 """Aggregates the ledger into the address book: one transaction per batch, one write per address and domain.
 
 A fenced lock gives each partition one aggregator at a time. A transaction reads waiting events and marks them in the
-same commit, so each event is counted exactly once, also when an aggregator dies or is suspended.
+same commit, so each event is counted exactly once, even if an aggregator dies or is suspended.
 """
 
 import time
@@ -34,16 +34,16 @@ from storage.metrics import MAIL_AGGREGATION_SECONDS, MAIL_EVENTS_AGGREGATED
 from storage.mongo import Document, Mongo, Session
 
 BATCH = 1000
-REACHED_S = 10.0
+CHECKPOINT_S = 10.0
 Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
 
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    """Where the batch after a full one begins, valid until `until` (monotonic seconds).
+    """Where the next batch begins after a full batch; valid until `until` (monotonic seconds).
 
-    A read from the start of the index would pass over all recently removed entries, which MongoDB keeps for minutes.
-    Events recorded behind the checkpoint wait until it expires.
+    A read from the start of the index would scan all recently removed entries, which MongoDB keeps for minutes. Events
+    whose time is before the checkpoint wait until it expires.
     """
 
     recorded_at: datetime
@@ -59,27 +59,27 @@ class Aggregator:
         self._checkpoints: dict[int, _Checkpoint] = {}
 
     async def pending_partitions(self) -> list[int]:
-        """Returns the partitions in which events wait."""
+        """Returns the partitions with waiting events."""
         # The range lets MongoDB use the partial index. Without it, the query would read the whole ledger.
         found: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
         return found
 
     async def aggregate(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
-        """Aggregates at most `limit` events of a partition in one transaction. Returns how many; 0 when none wait.
+        """Aggregates at most `limit` events of a partition in one transaction. Returns how many; 0 if none wait.
 
-        Raises: LockLost when the lock has a later holder.
+        Raises: LockLost if the lock has a later holder.
         """
 
         started = time.monotonic()
-        reached = self._checkpoints.pop(partition, None)
-        if reached is not None and reached.until < started:
-            reached = None
-        since = {} if reached is None else {"recorded_at": {"$gte": reached.recorded_at}}
+        checkpoint = self._checkpoints.pop(partition, None)
+        if checkpoint is not None and checkpoint.until < started:
+            checkpoint = None
+        since = {} if checkpoint is None else {"recorded_at": {"$gte": checkpoint.recorded_at}}
         rows = await self._mongo.transact(partial(self._aggregate, lock, {"waiting": partition, **since}, limit))
         if not rows:
-            return await self.aggregate(lock, partition, limit) if reached else 0
+            return await self.aggregate(lock, partition, limit) if checkpoint else 0
         if len(rows) == limit:
-            until = reached.until if reached else started + REACHED_S
+            until = checkpoint.until if checkpoint else started + CHECKPOINT_S
             self._checkpoints[partition] = _Checkpoint(rows[-1]["recorded_at"], until)
         MAIL_AGGREGATION_SECONDS.observe(time.monotonic() - started)
         MAIL_EVENTS_AGGREGATED.inc(len(rows))
@@ -90,12 +90,12 @@ class Aggregator:
         found = self._mongo["mail_ledger"].find(wanted, session=session, batch_size=limit + 1)
         rows: list[LedgerDocument] = await found.sort("recorded_at", 1).limit(limit).to_list(None)
         if rows:
-            await _Batch(self._mongo, session, rows).run(lock)
+            await _LedgerBatch(self._mongo, session, rows).run(lock)
         return rows
 
 
-class _Batch:
-    """One batch of events within its transaction."""
+class _LedgerBatch:
+    """One batch of ledger events within its transaction."""
 
     def __init__(self, mongo: Mongo, session: Session, documents: list[LedgerDocument]) -> None:
         self._mongo = mongo
@@ -161,14 +161,14 @@ class _Batch:
             hint="_id_",
         )
         if marked.modified_count != len(ids):
-            # Another aggregator marked some of them, which fenced locks rule out.
+            # Another aggregator marked some of the events. Fenced locks should prevent that.
             raise LockLost(lock.name)
 
 
 class AddressDocuments:
     """Documents of addresses within a transaction: read together, changed in memory, written together.
 
-    A document stored under an older key's hash moves to the newest key's hash and leaves a forwarding document.
+    A document under an older key's hash is moved to the newest key's hash, and replaced by a forwarding document.
     """
 
     def __init__(self, mongo: Mongo, session: Session) -> None:
@@ -179,7 +179,7 @@ class AddressDocuments:
         self._moved: list[tuple[bytes, bytes]] = []
 
     async def load(self, wanted: dict[bytes, Iterable[bytes]]) -> None:
-        """Reads the documents of these ids; each comes with the ids that older keys give the same address."""
+        """Reads the documents of these ids. The values are the ids of the same addresses by older keys."""
         ids = {id_ for newest, older in wanted.items() for id_ in (newest, *older)}
         documents = await self._read(ids)
         self._forwarded = {each["_id"]: each["moved"] for each in documents if "moved" in each}
@@ -225,9 +225,9 @@ class AddressDocuments:
             await self._collection.bulk_write(writes, ordered=False, session=self._session)
 
     async def _read(self, ids: Iterable[bytes]) -> list[Any]:
-        """Returns an `AddressDocument`, or the document left by a moved address, for each id that has one."""
+        """Returns the `AddressDocument` or forwarding document of each id that has one."""
         wanted = list(ids)
-        # A first batch without a size holds 101 documents only.
+        # Without `batch_size`, the first batch would hold 101 documents only.
         cursor = self._collection.find(
             {"_id": {"$in": wanted}}, session=self._session, hint="_id_", batch_size=len(wanted) + 1
         )
@@ -241,7 +241,7 @@ def domain_id(organization_id: str, domain: str) -> str:
 
 
 def save_write(document: AddressDocument | DomainDocument, id_: object) -> InsertOne[Document] | ReplaceOne[Document]:
-    """Returns the write that saves a document, which was read in the same transaction or is new."""
+    """Returns the write that saves a document that is new or was read in the same transaction."""
     if document.get("_id") is None:
         return InsertOne({**document, "_id": id_})
     return ReplaceOne({"_id": id_}, {**document})

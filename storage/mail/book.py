@@ -1,6 +1,6 @@
-"""Lookups in the address book, and changes by operators, which are recorded with person and reason.
+"""Lookups in the address book, and changes by operators, which are recorded with the operator and the reason.
 
-A lookup is one read of addresses, and one of the domains that are not cached. Both are answered from indexes alone.
+A lookup reads the addresses, and the domains that are not cached, each with one query that an index covers.
 """
 
 import time
@@ -17,7 +17,7 @@ from storage.mail.counters import new_domain, reset_counters, summarize_domain
 from storage.mail.documents import AddressSummary, AuditDocument, DifferenceDocument, DomainDocument
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.records import AddressStanding, DomainStanding
-from storage.mail.standings import domain_standing, invalid, invalid_domain, standing
+from storage.mail.standings import address_standing, domain_standing, invalid_address_standing, invalid_domain_standing
 from storage.metrics import MAIL_COMPARISONS
 from storage.mongo import Mongo, Session
 
@@ -36,32 +36,37 @@ class _DomainCache:
 
 
 class AddressBook:
-    """Tells which addresses and domains should not get mail, and why."""
+    """Standings of addresses and domains: whether they should get mail, and why. Also operators' decisions."""
 
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
         self._keys = keys
         self._domains: dict[str, _DomainCache] = {}
 
-    async def look_up(self, organization_id: str, asked: Sequence[str]) -> list[AddressStanding]:
-        """Returns a standing per address, in the order of `asked`. Raises: Unavailable without address keys."""
-        addresses = normalize_all(asked)
+    async def look_up(self, organization_id: str, written: Sequence[str]) -> list[AddressStanding]:
+        """Returns the standing of each address, in order. Raises: Unavailable without address keys."""
+        addresses = normalize_all(written)
         valid = [each for each in addresses if each is not None]
         summaries = iter(await self._summaries(organization_id, [text for text, _ in valid]))
         domains = await self._standings(organization_id, {domain for _, domain in valid})
         return [
-            invalid(written) if address is None else standing(written, address[0], next(summaries), domains[address[1]])
-            for written, address in zip(asked, addresses, strict=True)
+            invalid_address_standing(text)
+            if address is None
+            else address_standing(text, address[0], next(summaries), domains[address[1]])
+            for text, address in zip(written, addresses, strict=True)
         ]
 
-    async def domain_standings(self, organization_id: str, asked: Sequence[str]) -> list[DomainStanding]:
-        """Returns a standing per domain, in the order of `asked`."""
-        names = [normalize_domain(each) for each in asked]
+    async def domain_standings(self, organization_id: str, written: Sequence[str]) -> list[DomainStanding]:
+        """Returns the standing of each domain, in order."""
+        names = [normalize_domain(each) for each in written]
         found = await self._standings(organization_id, {name for name in names if name is not None})
-        return [invalid_domain(each) if name is None else found[name] for each, name in zip(asked, names, strict=True)]
+        return [
+            invalid_domain_standing(text) if name is None else found[name]
+            for text, name in zip(written, names, strict=True)
+        ]
 
     async def unblock(self, organization_id: str, address: Address, by: str, reason: str) -> AddressStanding:
-        """Resets an address's counters, and records the person and the reason. A block of its domain stays."""
+        """Resets an address's counters, and records the operator and the reason. A block of its domain stays."""
         newest, *older = self._keys.ids(organization_id, address.text)
 
         async def work(session: Session) -> None:
@@ -72,7 +77,7 @@ class AddressBook:
             reset_counters(document, now)
             document["unblocked"]["by"], document["unblocked"]["reason"] = by, reason
             await addresses.save(now)
-            await self._note(organization_id, newest, "unblock", by, reason, session)
+            await self._audit(organization_id, newest, "unblock", by, reason, session)
 
         await self._mongo.transact(work)
         return (await self.look_up(organization_id, [address.text]))[0]
@@ -80,7 +85,7 @@ class AddressBook:
     async def set_domain_blocked(
         self, organization_id: str, domain: str, blocked: bool | None, by: str, reason: str
     ) -> DomainStanding:
-        """Blocks or allows a normalized domain; None lets the rule decide again. Records the person and the reason."""
+        """Blocks or allows a normalized domain; None lets the rule decide again. Records operator and reason."""
         id_ = domain_id(organization_id, domain)
 
         async def work(session: Session) -> None:
@@ -91,19 +96,19 @@ class AddressBook:
                 document["hand"] = {"blocked": blocked, "by": by, "reason": reason, "at": await self._mongo.now()}
             summarize_domain(document)
             await self._mongo["mail_domains"].bulk_write([save_write(document, id_)], session=session)
-            does = {True: "block", False: "allow", None: "leave to the rule"}[blocked]
-            await self._note(organization_id, domain, does, by, reason, session)
+            action = {True: "block", False: "allow", None: "leave to the rule"}[blocked]
+            await self._audit(organization_id, domain, action, by, reason, session)
 
         await self._mongo.transact(work)
         self._domains.pop(organization_id, None)
         return (await self._standings(organization_id, {domain}))[domain]
 
-    async def note_differences(
-        self, organization_id: str, ours: Sequence[AddressStanding], theirs: Mapping[str, bool]
+    async def record_differences(
+        self, organization_id: str, standings: Sequence[AddressStanding], blocked_by_legacy: Mapping[str, bool]
     ) -> None:
-        """Counts agreements and differences with an older book. Stores differences under the address's hash."""
-        both = [each for each in ours if each.normalized is not None and each.address in theirs]
-        different = [each for each in both if each.blocked != theirs[each.address]]
+        """Counts agreements and differences with the legacy book. Stores differences under the address's hash."""
+        both = [each for each in standings if each.normalized is not None and each.address in blocked_by_legacy]
+        different = [each for each in both if each.blocked != blocked_by_legacy[each.address]]
         MAIL_COMPARISONS.labels("same").inc(len(both) - len(different))
         MAIL_COMPARISONS.labels("different").inc(len(different))
         writes = [
@@ -117,19 +122,19 @@ class AddressBook:
         if writes:
             await self._mongo["mail_differences"].bulk_write(writes, ordered=False)
 
-    async def differences(self, organization_id: str, asked: Sequence[str]) -> dict[str, bool]:
-        """Returns the addresses about which lookups found a difference, and whether this book blocked them."""
-        ids = {self._keys.id(organization_id, each.text): each.text for each in map(normalize, asked) if each}
+    async def differences(self, organization_id: str, addresses: Sequence[str]) -> dict[str, bool]:
+        """Returns, for each address on which the two books differed in lookups, whether this book blocked it."""
+        ids = {self._keys.id(organization_id, each.text): each.text for each in map(normalize, addresses) if each}
         rows: list[DifferenceDocument] = await self._mongo.find("mail_differences", {"_id": {"$in": list(ids)}})
         return {ids[row["_id"]]: row["ours"] for row in rows}
 
-    async def _note(self, org: str, subject: bytes | str, does: str, by: str, reason: str, session: Session) -> None:
+    async def _audit(self, org: str, subject: bytes | str, action: str, by: str, reason: str, session: Session) -> None:
         at = await self._mongo.now()
-        row: AuditDocument = {"org": org, "subject": subject, "does": does, "by": by, "reason": reason, "at": at}
+        row: AuditDocument = {"org": org, "subject": subject, "does": action, "by": by, "reason": reason, "at": at}
         await self._mongo["mail_audit"].insert_one(row, session=session)
 
     async def _summaries(self, org: str, addresses: Sequence[str]) -> list[AddressSummary | None]:
-        """Returns the summary of each address, in their order. The newest key that finds one decides."""
+        """Returns the summary of each address, in order. The newest key that finds a document decides."""
         newest, *older = self._keys.all_ids(org, addresses)
         found = await self._read("mail_addresses", [*newest, *chain(*older)])
         summaries: list[AddressSummary | None] = [found.get(id_) for id_ in newest]

@@ -16,7 +16,7 @@ class Outcome(StrEnum):
     HARD = "hard"
     SOFT = "soft"
     DOMAIN = "domain"
-    """Counts for the domain only, since no address is known to be at fault."""
+    """Counts only for the domain: the answer does not show that the address is at fault."""
 
     COMPLAINT = "complaint"
     NOTHING = "nothing"
@@ -74,14 +74,14 @@ RULES = (
 COMPLAINED = Rule("", Outcome.COMPLAINT, "the recipient complained", "RFC 5965")
 NO_CONNECTION = Rule("", _DOMAIN, "connection failed", "docs/semantics.md: neither code nor status")
 GREYLISTED = Rule("4**", _NOTHING, "greylisted", "RFC 6647; 450 or 451 with 4.7.1")
-UNKNOWN_USER = Rule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the text says so")
+UNKNOWN_USER = Rule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the answer's text")
 UNREADABLE = Rule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
 
 EXPIRED = "4.4.7"
-"""Not delivered in time. Without a reply code the sender itself reports it, so it does not show whether the domain's
-server was reached."""
+"""Not delivered in time. Without a reply code, the sender's own mail server reports it, and the domain's server may not
+have been reached."""
 
-KILLS_DOMAIN = frozenset({"5.1.2", "5.1.10"})
+DEAD_DOMAIN_STATUSES = frozenset({"5.1.2", "5.1.10"})
 """Statuses that block the whole domain."""
 
 _BY_CODE = {rule.code: rule for rule in RULES}
@@ -109,7 +109,7 @@ def classify(smtp_code: int | None, status: str | None, text: str | None) -> Rul
     if first == "4" and ((smtp_code in (450, 451) and status == "4.7.1") or _GREYLIST.search(words)):
         return GREYLISTED
     if known is not None:
-        # With an unlisted status the reply code decides: 421 closes the connection, 552 is a full mailbox.
+        # For an unlisted status the reply code decides. 421 closes the connection, 552 is a full mailbox.
         return _listed(known) or _by_code(smtp_code) or _first_match(f"{first}.*")
     return _by_code(smtp_code, words) or _first_match(f"{first}.*")
 

@@ -1,14 +1,14 @@
-"""Counters of an address and of a domain, separate for each source, and the summary that follows from them.
+"""Counters of an address and of a domain, separate for each source, and the summary computed from them.
 
 Pure; no I/O. Counters are sums, maxima and sets: the order of events does not matter, and a source can be removed as
-if it had never existed (ADR 25). Instants are milliseconds and days are counted, both since the Unix epoch.
+if it had never existed (ADR 25). Instants are milliseconds and days are numbers, both since the Unix epoch.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from storage.mail.classifier import EXPIRED, KILLS_DOMAIN, Outcome
+from storage.mail.classifier import DEAD_DOMAIN_STATUSES, EXPIRED, Outcome
 from storage.mail.documents import (
     COUNTS,
     DAILY_SUMS,
@@ -35,10 +35,10 @@ DEAD_DAYS = 3
 DEAD_MESSAGES = 20
 HISTORY_DAYS = 400
 RECENT_DAYS = 3
-"""Yesterday, today, and tomorrow for mail servers whose clocks are ahead."""
+"""Covers yesterday and today, and tomorrow for mail servers whose clocks are ahead."""
 
 MAX_BOUNCES = 10_000
-"""The newest bounces of an address that are kept one by one for each source. Older ones become daily sums."""
+"""How many bounces of an address are kept one by one for each source. Older bounces become daily sums."""
 
 MAXIMA: tuple[Literal["ok", "last", "complaint"], ...] = ("ok", "last", "complaint")
 LISTS: tuple[Literal["hards", "messages"], ...] = ("hards", "messages")
@@ -122,7 +122,7 @@ def add_event(document: AddressDocument, event: LedgerEvent) -> OutcomeCounts:
                 entry.setdefault("hards", []).append([event.at, event.code])
         case Outcome.SOFT | Outcome.DOMAIN:
             soft_at = event.at if is_new and event.outcome is Outcome.SOFT else 0
-            counts.soft = int(_note_message(entry, event, soft_at))
+            counts.soft = int(_record_message(entry, event, soft_at))
         case Outcome.COMPLAINT if is_new:
             entry["complaint"] = max(entry.get("complaint", 0), event.at)
     return counts
@@ -132,15 +132,15 @@ def _unblocked_at(document: AddressDocument) -> int:
     return document["unblocked"]["at"] if "unblocked" in document else -1
 
 
-def _note_message(entry: AddressSourceEntry, event: LedgerEvent, soft_at: int) -> bool:
+def _record_message(entry: AddressSourceEntry, event: LedgerEvent, soft_at: int) -> bool:
     """Records the latest soft bounce of a message and day. Returns whether that message and day are new."""
     by_message, key = _by_message(entry), (event.message, event.day)
-    noted = by_message.get(key)
-    if noted is None:
+    recorded = by_message.get(key)
+    if recorded is None:
         by_message[key] = [event.message, event.day, soft_at, event.code if soft_at else ""]
-    elif soft_at > noted[2]:
-        noted[2], noted[3] = soft_at, event.code
-    return noted is None
+    elif soft_at > recorded[2]:
+        recorded[2], recorded[3] = soft_at, event.code
+    return recorded is None
 
 
 def _by_message(entry: AddressSourceEntry) -> dict[tuple[bytes, int], MessageBounce]:
@@ -218,20 +218,20 @@ def _without_counters(entry: AddressSourceEntry) -> AddressSourceEntry:
 
 
 def merge(document: AddressDocument, other: AddressDocument) -> None:
-    """Adds the document under another hash of the same address. No event may be in both."""
-    for theirs in other["by"]:
-        ours = source_entry(document["by"], theirs["source"])
+    """Adds the counters of another document of the same address, stored under another hash. No event may be in both."""
+    for added in other["by"]:
+        entry = source_entry(document["by"], added["source"])
         for instant in MAXIMA:
-            if instant in theirs:
-                ours[instant] = max(ours.get(instant, 0), theirs[instant])
-        ours["success"] = ours.get("success", 0) + theirs.get("success", 0)
+            if instant in added:
+                entry[instant] = max(entry.get(instant, 0), added[instant])
+        entry["success"] = entry.get("success", 0) + added.get("success", 0)
         for name in LISTS:
-            ours[name] = [*ours.get(name, ()), *theirs.get(name, ())]
+            entry[name] = [*entry.get(name, ()), *added.get(name, ())]
         for sums in DAILY_SUMS:
-            for each in theirs.get(sums, ()):
-                _add_daily_sum(ours, sums, each)
-        if "import" in theirs:
-            ours.setdefault("import", theirs["import"])
+            for each in added.get(sums, ()):
+                _add_daily_sum(entry, sums, each)
+        if "import" in added:
+            entry.setdefault("import", added["import"])
     if "unblocked" in other:
         document.setdefault("unblocked", other["unblocked"])
 
@@ -260,7 +260,7 @@ def summarize(document: AddressDocument) -> None:
         days.add(counts["at"] // DAY_MS)
     latest_hards = [*hards, *(each[2:] for each in old_hards)]
     if counts and counts["hard"]:
-        latest_hards.append([counts["at"], "in the older book"])
+        latest_hards.append([counts["at"], "an imported hard bounce"])
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
     document["told"] = _omit_zeros(
         success=sum(entry.get("success", 0) for entry in by) + (old["success"] if old else 0),
@@ -288,7 +288,7 @@ def _softs(by: Iterable[AddressSourceEntry], ok: int) -> dict[tuple[bytes, int],
 
 
 def _blocking_reason(complaint: int, hards: list[Any], softs: list[Any], days: set[int]) -> list[Any] | None:
-    """Returns the rule that blocks with an instant, a code and a number of days; None when no rule blocks."""
+    """Returns [rule, instant, code, number of days] of the rule that blocks, or None if no rule blocks."""
     if complaint:
         return [VerdictRule.COMPLAINED, complaint, "", 0]
     if hards:
@@ -309,7 +309,7 @@ def new_domain(organization_id: str, domain: str) -> DomainDocument:
 def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: OutcomeCounts) -> None:
     """Adds an event and its counts to its domain."""
     entry = source_entry(document["by"], event.source)
-    if event.status in KILLS_DOMAIN and event.outcome is Outcome.HARD:
+    if event.status in DEAD_DOMAIN_STATUSES and event.outcome is Outcome.HARD:
         entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code])
     day = _day(entry, event.day)
     day[1] += counts.success
@@ -348,7 +348,7 @@ def summarize_domain(document: DomainDocument) -> None:
 
 
 def _recent(days: Iterable[DayCounts]) -> list[RecentDay]:
-    """Returns the mail of the latest three days, indexed for the search for high bounce rates."""
+    """Returns the mail of the latest three days, which is indexed to find high bounce rates."""
     sums: dict[int, list[int]] = {}
     for day, success, soft, hard, *_ in days:
         sent, bounced = sums.get(day, (0, 0))
@@ -357,7 +357,7 @@ def _recent(days: Iterable[DayCounts]) -> list[RecentDay]:
 
 
 def _compact(entry: DomainSourceEntry) -> None:
-    """Keeps 400 days. Drops digests of failed messages on days with an answer, which can't make the domain dead."""
+    """Keeps 400 days. Drops digests of failed messages on days with an answer, which cannot make the domain dead."""
     days = entry.get("days", [])
     days.sort()
     for each in days[:-HISTORY_DAYS]:
@@ -371,7 +371,7 @@ def _compact(entry: DomainSourceEntry) -> None:
 
 def _unreachable(days: list[DayCounts]) -> list[Any] | None:
     """Returns why the domain counts as dead: all connections of its last three days failed, for 20 messages or more."""
-    # Days on which messages only expired say nothing: no connection was tried.
+    # Days without an attempted connection are left out: messages only expired then.
     last = sorted({each[0] for each in days if each[4] or each[5]})[-DEAD_DAYS:]
     these = [each for each in days if each[0] in last]
     messages = {bytes(message) for each in these for message in each[5]}

@@ -66,7 +66,7 @@ class LedgerDocument(TypedDict):
     """RFC 3463 status, if the event has one."""
 
     failed: NotRequired[bool]
-    """True where no connection could be made; absent otherwise."""
+    """True if no connection could be made; absent otherwise."""
 
     waiting: NotRequired[int]
     """Partition in which the event waits; removed when the event is aggregated."""
@@ -75,8 +75,8 @@ class LedgerDocument(TypedDict):
     """When the event was aggregated, by the clock of the database."""
 
 
-class SourceId(TypedDict):
-    """The key of a source."""
+class MailSourceId(TypedDict):
+    """The `_id` of a source."""
 
     org: str
     """Organization id."""
@@ -88,12 +88,12 @@ class SourceId(TypedDict):
 class SourceDocument(TypedDict):
     """A source of events or imported rows, in `mail_sources`. Deleted when the source is removed from the book."""
 
-    _id: SourceId
+    _id: MailSourceId
     """Organization and name."""
 
 
 class Unblocking(TypedDict):
-    """The latest unblocking of an address by a person."""
+    """The latest unblocking of an address by an operator."""
 
     at: int
     """Instant. Events up to it count for the domain only."""
@@ -112,14 +112,14 @@ class OutcomeSums(TypedDict):
     """Deliveries."""
 
     soft: int
-    """Soft bounces; of a day also failed connections, one per message."""
+    """Soft bounces. A day's sum includes failed connections, one per message."""
 
     hard: int
     """Hard bounces."""
 
 
 class ImportedCounts(OutcomeSums):
-    """A row of an older book."""
+    """A row of the legacy book."""
 
     at: int
     """When the row was imported."""
@@ -130,7 +130,7 @@ _ImportedEntry = TypedDict("_ImportedEntry", {"import": ImportedCounts}, total=F
 
 
 class AddressSourceEntry(_ImportedEntry, total=False):
-    """Reports of one source about an address. `import` is the row of an older book under this source."""
+    """Reports of one source about an address. `import` is the row of the legacy book under this source."""
 
     source: Required[str]
     """Name of the source."""
@@ -183,7 +183,7 @@ class AddressSummary(TypedDict, total=False):
 
 
 class AddressDocument(TypedDict):
-    """An address, in `mail_addresses`. Deleted when no source is left and nobody unblocked it.
+    """An address, in `mail_addresses`. Deleted when it has no source left and no operator unblocked it.
 
     A document under an older key's hash is replaced by `{_id, moved: bytes, moved_at: datetime}` when the address
     moves to the newest key's hash; that document is deleted after 15 days.
@@ -202,7 +202,7 @@ class AddressDocument(TypedDict):
     """One entry per source."""
 
     unblocked: NotRequired[Unblocking]
-    """The latest unblocking by a person, if there was one."""
+    """The latest unblocking by an operator; absent if there was none."""
 
     told: NotRequired[AddressSummary]
     """The summary that lookups read."""
@@ -278,11 +278,11 @@ class RecentDay(TypedDict):
     """Messages with an outcome that counts."""
 
     bounced: int
-    """Number of them that bounced, softly or hard."""
+    """Number of these messages that bounced, softly or hard."""
 
 
 class DomainDocument(TypedDict):
-    """A domain, in `mail_domains`. Deleted when no source is left and no operator has set it."""
+    """A domain, in `mail_domains`. Deleted when it has no source left and no operator's decision."""
 
     _id: NotRequired[str]
     """Domain, a space, organization id; absent until the document is first saved."""
@@ -307,7 +307,7 @@ class DomainDocument(TypedDict):
 
 
 class DayId(TypedDict):
-    """The key of an organization's day."""
+    """The `_id` of an organization's day."""
 
     org: str
     """Organization id."""
@@ -330,7 +330,7 @@ class DayDocument(OutcomeSums):
 
 
 class AuditDocument(TypedDict):
-    """A change by a person, in `mail_audit`. Never deleted."""
+    """A change by an operator, in `mail_audit`. Never deleted."""
 
     org: str
     """Organization id."""
@@ -348,7 +348,7 @@ class AuditDocument(TypedDict):
     """Reason that the operator gave."""
 
     at: datetime
-    """When it was done, by the clock of the database."""
+    """When the change was made, by the clock of the database."""
 
 
 class DifferenceDocument(TypedDict):
@@ -364,14 +364,14 @@ class DifferenceDocument(TypedDict):
     """Whether this book blocks the address."""
 
     theirs: bool
-    """Whether the older book blocks the address."""
+    """Whether the legacy book blocks the address."""
 
     at: datetime
     """When a lookup last found the difference, by the clock of the database."""
 
 
 class ReportId(TypedDict):
-    """The key of a report."""
+    """The `_id` of a report."""
 
     org: str
     """Organization id."""
@@ -396,4 +396,4 @@ class ReportDocument(TypedDict):
     """When the report was claimed last, by the clock of the database."""
 
     sent_at: NotRequired[datetime]
-    """When the report was sent or finally refused; absent before."""
+    """When the report was sent or permanently refused; absent until then."""

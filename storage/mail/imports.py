@@ -1,4 +1,4 @@
-"""Imports rows of an older book, and removes sources as if they had never existed (ADR 25)."""
+"""Imports rows of the legacy book, and removes sources as if they had never existed (ADR 25)."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from storage.mongo import Mongo, Session
 
 CHUNK = 500
 IMPORTED_ROWS = ""
-"""The source under which a domain holds the sums of all imported rows that count now."""
+"""The source under which a domain holds the sums of the imported rows that count now."""
 
 
 @dataclass(frozen=True, slots=True)
-class LegacyStanding:
-    """A row of an older book: the counters of one address."""
+class LegacyBookRow:
+    """A row of the legacy book: the counters of one address."""
 
     address: str
     success: int
@@ -28,24 +28,24 @@ class LegacyStanding:
     hard_bounce: int
 
 
-class Imports:
-    """Imports rows, and removes sources."""
+class BookImporter:
+    """Imports rows of the legacy book, lists sources, and rebuilds the address book without a source."""
 
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
         self._keys = keys
 
-    async def add(self, organization_id: str, source: str, rows: Sequence[LegacyStanding]) -> None:
-        """Imports rows, 500 in a transaction. They replace earlier rows of the same addresses.
+    async def add(self, organization_id: str, source: str, rows: Sequence[LegacyBookRow]) -> None:
+        """Imports rows in transactions of 500. They replace earlier rows of the same addresses.
 
-        Raises: BadUserInput for an invalid address, before anything of its 500 rows is written.
+        Raises: BadUserInput for an invalid address, before any row of its transaction is written.
         """
         document: SourceDocument = {"_id": {"org": organization_id, "source": source}}
         await self._mongo["mail_sources"].update_one(document, {"$setOnInsert": document}, upsert=True)
         for start in range(0, len(rows), CHUNK):
             await self._add(organization_id, source, rows[start : start + CHUNK])
 
-    async def _add(self, org: str, source: str, rows: Sequence[LegacyStanding]) -> None:
+    async def _add(self, org: str, source: str, rows: Sequence[LegacyBookRow]) -> None:
         found = [normalize(row.address) for row in rows]
         ids = [self._keys.ids(org, each.text) if each else [] for each in found]
 
@@ -77,14 +77,14 @@ class Imports:
         return sorted(row["_id"]["source"] for row in rows)
 
     async def rebuild(self, organization_id: str, without: str | None, progress: Callable[[int], None]) -> int:
-        """Summarizes all addresses and domains again, without a source as if it had never existed.
+        """Summarizes all addresses and domains again. `without` is a source to remove as if it had never existed.
 
-        Also deletes the source's events, so that corrected events can be sent under the same ids. Running it again
-        after an interruption completes it. Returns the number of addresses, and calls `progress` with it meanwhile.
+        Also deletes the source's events, so that corrected events can be sent under the same ids. After an
+        interruption, call it again. Calls `progress` with the number of addresses so far, and returns the final number.
         """
         if without is not None:
-            # Events first, so that none is aggregated later. A running aggregation commits before its events can be
-            # deleted. This reads the whole ledger: an index would cost every event, for a rare operation.
+            # Events are deleted first, so that none is aggregated later. A running aggregation commits before its
+            # events can be deleted. This reads the whole ledger: an index for a rare operation would slow each insert.
             await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": without})
             await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": without})
         done = 0
@@ -154,7 +154,7 @@ def _domain_write(document: DomainDocument, without: str | None) -> Write:
 
 
 class _DomainDocuments:
-    """The domains of a chunk of rows, and the changes of their sums of imported rows."""
+    """The documents of the domains of a chunk of rows, while their sums of imported rows change."""
 
     def __init__(self, mongo: Mongo, session: Session, organization_id: str) -> None:
         self._collection = mongo["mail_domains"]

@@ -1,4 +1,4 @@
-"""The ledger of delivery events: each event id is recorded once and waits there until it is aggregated.
+"""The ledger of delivery events. Each event id is recorded once, and its event waits there for aggregation.
 
 Events are kept for 14 days and rejected when older than 13 days, so an id can't be recorded again after its deletion.
 Only domains are stored in the clear: addresses are keyed hashes, ids of events and messages are digests.
@@ -32,7 +32,7 @@ _STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}", re.ASCII)
 
 
 class _InvalidEvent(DomainError):
-    """An event is invalid."""
+    """An event is invalid. The message names the field and the expectation."""
 
 
 async def backlog(mongo: Mongo) -> dict[int, tuple[int, float]]:
@@ -71,7 +71,7 @@ class Ledger:
                 rejected.append(RejectedDelivery(index, event.event_id, error.message))
         duplicates = await self._insert(rows) if rows else 0
         if len(rows) > duplicates:
-            await self._note_source(organization_id, source)
+            await self._record_source(organization_id, source)
         return RecordDeliveriesResult(len(rows) - duplicates, duplicates, rejected)
 
     async def _insert(self, rows: list[LedgerDocument]) -> int:
@@ -85,7 +85,7 @@ class Ledger:
             return len(failed)
         return 0
 
-    async def _note_source(self, organization_id: str, source: str) -> None:
+    async def _record_source(self, organization_id: str, source: str) -> None:
         row: SourceDocument = {"_id": {"org": organization_id, "source": source}}
         await self._mongo["mail_sources"].update_one(row, {"$setOnInsert": row}, upsert=True)
 
@@ -94,7 +94,7 @@ class Ledger:
         if address is None:
             raise _InvalidEvent("address: expected a mail address such as ann@example.org")
         _check(event, now)
-        rule = _outcome(event)
+        rule = _rule(event)
         MAIL_EVENTS.labels(rule.outcome).inc()
         newest, *older = self._keys.ids(organization_id, address.text)
         row: LedgerDocument = {
@@ -116,15 +116,15 @@ class Ledger:
         if older:
             row["older"] = older
         # A reply code shows that the server could be reached.
-        if event.smtp_code is None and rule.reason in _UNREACHED:
+        if event.smtp_code is None and rule.reason in _UNREACHED_REASONS:
             row["failed"] = True
         return row
 
 
-_UNREACHED = {NO_CONNECTION.reason, *(classify(None, f"4.4.{n}", None).reason for n in (1, 2, 3, 4))}
+_UNREACHED_REASONS = {NO_CONNECTION.reason, *(classify(None, f"4.4.{n}", None).reason for n in (1, 2, 3, 4))}
 
 
-def _outcome(event: DeliveryEvent) -> Rule:
+def _rule(event: DeliveryEvent) -> Rule:
     if event.kind is DeliveryEventKind.COMPLAINT:
         return COMPLAINED
     return classify(event.smtp_code, event.enhanced_status, event.diagnostic)

@@ -1,4 +1,4 @@
-"""An older bounce book that still answers for a share of the addresses during a migration."""
+"""The legacy book: the bounce book that this product replaces. It answers a share of the lookups during a migration."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from storage.mail.addresses import normalize
 
 
 class LegacyBookError(Exception):
-    """The older book did not answer, or its answer is malformed."""
+    """The legacy book did not answer, or its answer is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LegacyBook:
-    """An older book that answers for `share` percent of the addresses.
+    """The legacy book, which answers for `share` percent of the addresses.
 
     `ask` returns whether each address is blocked. Raises: LegacyBookError.
     """

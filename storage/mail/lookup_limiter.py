@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from storage.errors import RateLimited
 from storage.metrics import MAIL_LOOKUPS
 
-RUNNING = 4
-"""Lookups that run at once, in a process."""
+MAX_RUNNING = 4
+"""Lookups that run at once in one process."""
 
-WAITING = 64
-"""Lookups that wait, in a process."""
+MAX_WAITING = 64
+"""Lookups that wait in one process."""
 
-PATIENCE_S = 1.0
-"""How long a lookup waits, in seconds."""
+MAX_WAIT_S = 1.0
+"""How long a lookup waits at most, in seconds."""
 
 RETRY_AFTER_MS = 1000
 """How long a refused client should wait."""
@@ -23,16 +23,16 @@ RETRY_AFTER_MS = 1000
 class LookupLimiter:
     """Limits the lookups of one process."""
 
-    def __init__(self, running: int = RUNNING, waiting: int = WAITING, patience_s: float = PATIENCE_S) -> None:
-        """Lets `running` lookups run at once and `waiting` more wait for at most `patience_s` seconds."""
+    def __init__(self, running: int = MAX_RUNNING, waiting: int = MAX_WAITING, max_wait_s: float = MAX_WAIT_S) -> None:
+        """Lets `running` lookups run at once and `waiting` more wait for at most `max_wait_s` seconds."""
         self._free = asyncio.Semaphore(running)
         self._waiting = 0
         self._max_waiting = waiting
-        self._patience_s = patience_s
+        self._max_wait_s = max_wait_s
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Holds a slot for one lookup. Raises: RateLimited when too many lookups run and wait already."""
+        """Holds a slot for one lookup. Raises: RateLimited if too many lookups are running and waiting."""
         await self._enter()
         MAIL_LOOKUPS.labels("served").inc()
         try:
@@ -42,17 +42,17 @@ class LookupLimiter:
 
     async def _enter(self) -> None:
         if self._free.locked() and self._waiting >= self._max_waiting:
-            raise _refused()
+            raise _refusal()
         self._waiting += 1
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._max_wait_s):
                 await self._free.acquire()
         except TimeoutError:
-            raise _refused() from None
+            raise _refusal() from None
         finally:
             self._waiting -= 1
 
 
-def _refused() -> RateLimited:
+def _refusal() -> RateLimited:
     MAIL_LOOKUPS.labels("refused").inc()
     return RateLimited("Too many lookups at once. Try again later.", RETRY_AFTER_MS)

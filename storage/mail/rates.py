@@ -10,23 +10,23 @@ from storage.metrics import BOUNCE_RATE, DOMAIN_BOUNCE_RATE
 from storage.mongo import Document, Mongo
 
 MIN_SENT = 50
-"""Fewer messages have no rate that means anything: one bounce would raise an alarm."""
+"""Minimum number of messages for a meaningful rate. With fewer, one bounce would raise an alarm."""
 
 SHOWN_DOMAINS = 20
-"""How many domains have a metric. Each is a time series of its own."""
+"""How many domains have a metric. Each domain adds a time series."""
 
 Sums = dict[int, tuple[int, int]]
 """Sent and bounced messages, by day."""
 
 
 class BounceRates:
-    """Reads the counters of days."""
+    """Computes bounce rates from the counters of each day."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
 
     async def between(self, organization_id: str, domain: str | None, first: int, last: int) -> list[BounceRate]:
-        """Returns a rate per day from `first` to `last`, both included; of all domains when `domain` is None."""
+        """Returns a rate per day from `first` to `last`, both included; of all domains if `domain` is None."""
         if domain is None:
             sums = await self._of_all(organization_id, first, last)
         else:
@@ -50,11 +50,11 @@ class BounceRates:
         return {day: _sums(*each) for day, each in counts.items()}
 
     async def today(self) -> dict[str, BounceRate]:
-        """Returns today's rates by organization, of those that sent mail."""
+        """Returns today's rates of the organizations that sent mail."""
         return await self.of_day(day_of(await self._mongo.now()))
 
     async def of_day(self, day: int) -> dict[str, BounceRate]:
-        """Returns a day's rates by organization, of those that sent mail."""
+        """Returns a day's rates of the organizations that sent mail."""
         total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
         steps: list[Document] = [{"$match": {"_id.day": day}}, {"$group": {"_id": "$_id.org", **total}}]
         rows = await self._mongo.aggregate("mail_days", steps)

@@ -1,4 +1,4 @@
-"""Claims of summaries and alarms, so that workers send each once."""
+"""Claims on reports (summaries and alarms), so that each is sent once."""
 
 import secrets
 
@@ -9,7 +9,7 @@ from storage.mail.documents import ReportDocument
 from storage.mongo import Mongo
 
 CLAIM_S = 600
-"""How long a claim holds. A worker that has not sent its report by then counts as dead."""
+"""How long a claim lasts. If the report was not sent by then, another worker may claim it."""
 
 
 class ReportStore:
@@ -40,6 +40,6 @@ class ReportStore:
         return reports
 
     async def mark_sent(self, organization_id: str, day: int, kind: str) -> None:
-        """Marks a report that was sent, or that was refused for good."""
+        """Marks a report as sent or permanently refused."""
         id_ = {"org": organization_id, "day": day, "kind": kind}
         await self._mongo["mail_reports"].update_one({"_id": id_}, [{"$set": {"sent_at": "$$NOW"}}])

@@ -1,4 +1,4 @@
-"""Standings of addresses and domains from their stored summaries: which rule decides, in words. Pure; no I/O."""
+"""Standings of addresses and domains, computed from their stored summaries, with a verdict in words. Pure; no I/O."""
 
 from datetime import datetime
 from typing import Any
@@ -17,23 +17,25 @@ DELIVERABLE_DOMAIN = Verdict(VerdictRule.DELIVERABLE, "No rule blocks this domai
 _REASONS = {rule.code: rule.reason for rule in RULES}
 
 
-def invalid(asked: str) -> AddressStanding:
+def invalid_address_standing(written: str) -> AddressStanding:
     """Returns the standing of an invalid address."""
-    return AddressStanding(asked, None, True, INVALID, 0, 0, 0, None, None)
+    return AddressStanding(written, None, True, INVALID, 0, 0, 0, None, None)
 
 
-def standing(asked: str, normalized: str, summary: AddressSummary | None, domain: DomainStanding) -> AddressStanding:
-    """Returns the standing of an address; `summary` is None for an unknown one. A blocked domain blocks it too."""
+def address_standing(
+    written: str, normalized: str, summary: AddressSummary | None, domain: DomainStanding
+) -> AddressStanding:
+    """Returns the standing of an address; `summary` is None if unknown. A blocked domain blocks its addresses."""
     if summary is None:
         verdict = domain.verdict if domain.blocked else UNKNOWN
-        return AddressStanding(asked, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
-    get: Any = summary.get  # looked up once: a lookup calls this function 1,000 times
+        return AddressStanding(written, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
+    get: Any = summary.get  # Bound once, since a lookup calls this function 1,000 times.
     saw: list[Any] | None = get("saw")
     blocked, verdict = (False, _not_blocked(summary)) if saw is None else (True, _blocking(*saw))
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
     success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
-    return AddressStanding(asked, normalized, blocked, verdict, success, soft, hard, domain, get("last"))
+    return AddressStanding(written, normalized, blocked, verdict, success, soft, hard, domain, get("last"))
 
 
 def _blocking(rule: str, at: int, code: str, days: int) -> Verdict:
@@ -58,7 +60,7 @@ def _not_blocked(summary: AddressSummary) -> Verdict:
 
 
 def _minute(at: int | datetime) -> str:
-    # strftime takes four times as long.
+    # isoformat takes a quarter of strftime's time.
     when = at if isinstance(at, datetime) else from_epoch_ms(at)
     return f"{when.isoformat(' ', 'minutes')[:16]} UTC"
 
@@ -69,13 +71,13 @@ def _meaning(code: str) -> str:
     return f"{code} ({reason})" if reason else code or "no code"
 
 
-def invalid_domain(asked: str) -> DomainStanding:
+def invalid_domain_standing(written: str) -> DomainStanding:
     """Returns the standing of an invalid domain."""
-    return DomainStanding(asked, 0, 0, 0, True, INVALID_DOMAIN)
+    return DomainStanding(written, 0, 0, 0, True, INVALID_DOMAIN)
 
 
 def domain_standing(domain: str, summary: DomainSummary | None) -> DomainStanding:
-    """Returns the standing of a domain; `summary` is None for an unknown one. An operator's decision comes first."""
+    """Returns the standing of a domain; `summary` is None if unknown. An operator's decision comes first."""
     if summary is None:
         return DomainStanding(domain, 0, 0, 0, False, UNKNOWN_DOMAIN)
     blocked, verdict = _domain_verdict(summary)

@@ -1,8 +1,8 @@
 """Backports `asyncio.wait_for` of Python 3.12, which never swallows a cancellation.
 
-In Python 3.11 a task that is cancelled in the moment in which the awaited operation completes goes on as if it had not
-been cancelled (python/cpython#86296). PyMongo wraps each write to a socket in `wait_for`, so loops that should end
-would sometimes go on for ever. The backport holds for the whole process: Redis and arq profit as well.
+In Python 3.11, a cancellation is lost if the awaited operation completes at the same time (python/cpython#86296).
+PyMongo wraps each write to a socket in `wait_for`, so cancelled loops would sometimes continue for ever. The backport
+applies to the whole process, including the clients of Redis and arq.
 """
 
 import asyncio

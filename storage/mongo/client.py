@@ -39,7 +39,7 @@ class Mongo:
     client: AsyncMongoClient[Document]
     database: AsyncDatabase[Document]
     reads: SingleRoundTripReads | None = None
-    """With PyMongo Async; None with Motor, whose reads use its public API."""
+    """Set for PyMongo Async; None for Motor, which reads through its public API."""
 
     def __getitem__(self, name: str) -> Collection:
         """Returns a collection by its name."""
@@ -97,12 +97,12 @@ class Mongo:
         """Runs `work` in one snapshot transaction, committed at majority.
 
         `work` runs again from the start after a conflict, so it must have no effects outside of its session. A
-        duplicate key counts as a conflict a few times: work that reads before it inserts finds the document then.
-        Raises: Unavailable when no attempt succeeded within `deadline_s`. The transaction may have been committed.
+        duplicate key counts as a conflict up to three times: the repeated work can read the document that exists.
+        Raises: Unavailable if no attempt succeeded within `deadline_s`. The transaction may have been committed.
         """
         return await transactions.transact(self.client, work, deadline_s)
 
-    async def past_orphans(self, write: Callable[[], Awaitable[Result]]) -> Result:
+    async def write_past_orphans(self, write: Callable[[], Awaitable[Result]]) -> Result:
         """Runs a repeatable write outside of transactions, and ends orphaned transactions that block it."""
         return await transactions.write_past_orphans(self.client, write)
 
@@ -141,7 +141,7 @@ def _client(driver: Driver, uri: str) -> AsyncMongoClient[Document]:
     client: AsyncMongoClient[Document] = make(
         uri,
         serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
-        # Without a limit, a server process that was stopped would never time out.
+        # Without a timeout, commands to a suspended server process would never end.
         socketTimeoutMS=int(SOCKET_TIMEOUT_S * 1000),
         appname=APP_NAME,
     )

@@ -1,4 +1,4 @@
-"""Waits by the database's clock. A write that depends on a moment must compare with $$NOW in the database."""
+"""Waits by the database's clock. A write that must not come too early still compares with $$NOW in the database."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ SAMPLES = 3
 
 
 class DatabaseClock:
-    """Waits for moments of the database's clock: never too short, and at most a round trip too long."""
+    """Waits for instants of the database's clock: never too short, and at most a round trip too long."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
@@ -21,18 +21,18 @@ class DatabaseClock:
         self._measuring = asyncio.Lock()
 
     async def wait_until(self, at: datetime) -> None:
-        """Returns once the moment has come."""
+        """Waits until the instant."""
         loop = asyncio.get_running_loop()
         while (left_s := await self._offset() + at.timestamp() - loop.time()) > 0:  # noqa: ASYNC110 - waits for time
-            # Wakes up before the moment, to measure the clock again.
+            # For a long wait, wakes up before the instant to measure the clock again.
             await asyncio.sleep(left_s if left_s < CACHED_S else left_s - CACHED_S / 2)
 
     async def loop_time(self, at: datetime) -> float:
-        """Returns the moment in seconds of the event loop's clock: never too early, at most a round trip too late."""
+        """Returns the instant in seconds of the event loop's clock: never too early, at most a round trip too late."""
         return await self._offset() + at.timestamp()
 
     async def _offset(self) -> float:
-        """Returns the loop's time minus the database's, from the fastest and so most exact of a few measurements."""
+        """Returns the loop's time minus the database's, by the fastest and most exact of a few measurements."""
         loop = asyncio.get_running_loop()
         async with self._measuring:
             if self._offset_s is None or loop.time() - self._measured_at > CACHED_S:

@@ -8,7 +8,7 @@ MAX_DOCUMENTS = 1000
 
 
 async def distinct_values(mongo: Mongo, collection: str, field: str, wanted: Document) -> set[Any]:
-    """Returns the values that `field` has in the matching documents. A dot leads into an embedded document."""
+    """Returns the distinct values of `field`, which may be "outer.inner", in the matching documents."""
     outer, _, inner = field.partition(".")
     fields: Document = {field: 1} if outer == "_id" else {field: 1, "_id": 0}
     documents = await mongo.find(collection, wanted, fields, limit=MAX_DOCUMENTS)

@@ -15,7 +15,7 @@ def is_duplicate(error: PyMongoError) -> bool:
 
 
 def is_outcome_unknown(error: PyMongoError) -> bool:
-    """Returns whether the transaction may have been committed: time ran out, or its commit was not answered."""
+    """Returns whether the transaction may have been committed: its deadline passed, or its commit was not answered."""
     return error.timeout or error.has_error_label("UnknownTransactionCommitResult")
 
 

@@ -1,4 +1,4 @@
-"""Finds with one command and one answer on a connection of PyMongo Async's pool, without a cursor or a session.
+"""Finds by one command and one answer on a connection of PyMongo Async's pool, without a cursor or a session.
 
 The only module that uses private names of PyMongo (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
 tests/storage/mongo/test_reads.py fails when PyMongo changes one of them:
@@ -50,7 +50,7 @@ class SingleRoundTripReads:
     ) -> list[Document]:
         """Returns the documents. On failure, repeats the read through the driver, which raises the precise error.
 
-        Cancelling a read closes its connection, as with the driver's own reads. Raises: PyMongoError.
+        A cancelled read closes its connection, as in the driver. Raises: PyMongoError.
         """
         # Outside of `try`: the driver would wait for a missing primary a second time.
         server = await self._select_primary()

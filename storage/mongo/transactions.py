@@ -64,7 +64,7 @@ async def transact(
 
 
 async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Result]]) -> Result:
-    """Runs a repeatable write outside of transactions. See `Mongo.past_orphans`."""
+    """Runs a repeatable write outside of transactions. See `Mongo.write_past_orphans`."""
     try:
         with pymongo.timeout(ORPHAN_S * 1.2):
             return await write()
@@ -78,7 +78,7 @@ async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Resul
 async def end_orphans(client: Client) -> None:
     """Ends this product's orphaned transactions. MongoDB would keep them and their locks for a minute.
 
-    A transaction whose process was merely asleep is repeated by `transact`.
+    If the process of such a transaction was only suspended, its `transact` repeats the transaction.
     """
     idle = {"type": "idleSession", "transaction.timeInactiveMicros": {"$gt": int(ORPHAN_S * 1_000_000)}}
     ours = {"$match": {**idle, "clientMetadata.application.name": APP_NAME}}
@@ -99,13 +99,13 @@ async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]],
     session: Session = await awaited(client.start_session())
     try:
         await awaited(session.start_transaction(ReadConcern("snapshot"), MAJORITY))
-        # The driver's own limits let a hanging server take half a minute and longer.
+        # With the driver's own limits, a hanging server could block for over half a minute.
         left_s = max(end - asyncio.get_running_loop().time(), 0.01)
         with pymongo.timeout(left_s):
             result = await work(session)
             await _commit(session, end)
     except BaseException:
-        # After a cancellation, too, the abort must reach the server: the locks would stay for a minute.
+        # Shielded, since even after a cancellation the abort must reach the server. Otherwise locks stay for a minute.
         await asyncio.shield(_abort(session))
         raise
     await session.end_session()
@@ -115,14 +115,14 @@ async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]],
 async def _commit(session: Session, end: float) -> None:
     """Commits, and repeats the commit while its outcome is unknown. MongoDB commits a transaction at most once.
 
-    Raises: Unavailable when the outcome stays unknown. Repeating the work might then do it twice.
+    Raises: Unavailable if the outcome stays unknown. The work is not repeated then, since it could be done twice.
     """
     while True:
         try:
             await session.commit_transaction()
             return
         except PyMongoError as error:
-            # The drivers do not label an interrupted wait for the majority, but its outcome is unknown, too.
+            # The drivers do not label an interrupted wait for the majority, whose outcome is unknown as well.
             if not isinstance(error, WriteConcernError) and not is_outcome_unknown(error):
                 raise
             if asyncio.get_running_loop().time() > end:
@@ -133,8 +133,8 @@ async def _commit(session: Session, end: float) -> None:
 async def _abort(session: Session) -> None:
     """Aborts the transaction and ends its session in one call.
 
-    With Motor, a cancelled command may still run in a thread. On an ended session it fails; on a session that is only
-    aborted it would write outside of the transaction. A cancelled commit may also be done by now.
+    With Motor, a cancelled command may still run in a thread. With an ended session it fails. With a session that is
+    only aborted, it would write outside of the transaction. A cancelled commit may have succeeded.
     """
     with suppress(InvalidOperation, PyMongoError), pymongo.timeout(ABORT_TIMEOUT_S):
         await session.end_session()

@@ -38,9 +38,9 @@ class AccountStore:
         self._encrypted: BatchLoader[str, SealedSecret] = BatchLoader(self._load_encrypted)
 
     async def connect(self, new: NewAccount, secret: str, key: IdempotencyKey | None) -> ConnectedAccount:
-        """Connects an account with `secret` as its credentials.
+        """Connects an account with `secret` as its credentials. A repeated key returns the same account.
 
-        Raises: Conflict for a reused key, Unavailable without encryption keys.
+        Raises: Conflict for a key reused with other arguments, Unavailable without encryption keys.
         """
         id_ = new_id()
         document: AccountDocument = {
@@ -101,7 +101,7 @@ class AccountStore:
         return await self.get(account.organization_id, account.id)
 
     async def list_disconnected(self, limit: int) -> list[ConnectedAccount]:
-        """Returns disconnected accounts for which publications may still wait."""
+        """Returns disconnected accounts that publications may still wait for."""
         return [account_record(each) async for each in self._accounts.find({"failing": True}).limit(limit)]
 
     async def mark_cleared(self, account: ConnectedAccount) -> None:

@@ -1,7 +1,7 @@
-"""Claims: leases on publications that a worker has to look at, by the database's clock alone.
+"""Claims: leases on publications that need work by a worker. All times are by the database's clock.
 
-`wake_at` says when: five seconds before the due moment, when a lease expires, or when to reconcile an unknown outcome.
-A sweep reads one index of that moment, so its cost does not grow with the number of publications that wait.
+`wake_at` is the time of the next work: five seconds before the due moment, when a lease expires, or when to reconcile
+an unknown outcome. A sweep reads an index of that time, so waiting publications do not add to its cost.
 """
 
 import secrets
@@ -26,7 +26,7 @@ _MS = 1000
 
 
 def moment_reached(field: str) -> Document:
-    """Returns a filter for documents whose moment `field` has come. `$exists` lets the partial index answer it."""
+    """Returns a filter for documents whose time `field` has come. `$exists` lets MongoDB use the partial index."""
     return {field: {"$exists": True}, "$expr": {"$lte": [f"${field}", "$$NOW"]}}
 
 
@@ -40,7 +40,7 @@ class ClaimStore:
     async def claim(self, limit: int) -> list[Publication]:
         """Claims publications whose `wake_at` has come, in the order of due moments, each under a new fence.
 
-        Before the due moment, the lease counts from that moment.
+        A lease begins now, or at the due moment if that is later.
         """
         ids = await self._ids("wake_at", limit)
         if not ids:
@@ -95,12 +95,12 @@ class ClaimStore:
         return claimed
 
     async def mark_mailed(self, publication: Publication) -> None:
-        """Stores that the mail was sent, or never can be."""
+        """Stores that the mail was sent, or can never be sent."""
         await self._write(self._publications.update_one, {"_id": publication.id}, {"$unset": {"mail_at": ""}})
 
     async def _write(self, write: Write, wanted: Document, change: Any) -> UpdateResult:
-        """Writes; ends a dead worker's transaction if it still locks one of the documents."""
-        return await self._mongo.past_orphans(lambda: write(wanted, change))
+        """Executes the write. Ends a dead worker's transaction if it still locks one of the documents."""
+        return await self._mongo.write_past_orphans(lambda: write(wanted, change))
 
     async def _ids(self, field: str, limit: int) -> list[str]:
         cursor = self._publications.find(moment_reached(field), {"_id": 1}).sort(field, 1).limit(limit)

@@ -1,4 +1,4 @@
-"""The documents that publishing stores, by collection. Instants are UTC dates, exact to the millisecond."""
+"""Stored documents of the publishing area, by collection. Instants are UTC datetimes, exact to the millisecond."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ class AccountDocument(TypedDict):
     """`Network` value."""
     name: str
     base_url: str | None
-    """Address instead of the network's own."""
+    """Address of the server or webhook; None: the network's own address."""
     connected_at: datetime
     credentials: NotRequired[SealedSecret]
     """Encrypted credentials (storage/secrets/credentials.py); removed on disconnection."""
@@ -37,7 +37,7 @@ class MediaDocument(TypedDict):
 
 
 class ScheduledPostDocument(TypedDict):
-    """`scheduled_posts`: text, media and due moment. Kept for ever; its state is that of its publications."""
+    """`scheduled_posts`: text, media and due moment. Never deleted. Its state is derived from its publications."""
 
     _id: str
     org: str
@@ -45,7 +45,7 @@ class ScheduledPostDocument(TypedDict):
     author: str
     """User id."""
     ts: int
-    """Place on the organization's timeline: unique microseconds since 1970, at or after `due`."""
+    """Timestamp on the organization's timeline: unique microseconds since the Unix epoch, at or after `due`."""
     text: str
     media: list[MediaDocument]
     due: datetime
@@ -77,13 +77,13 @@ class UploadDocument(TypedDict):
     """Media that the network holds."""
 
     references: list[Any]
-    """The network's names for them, in the order of the media."""
+    """The network's identifiers of the media, in the order of the media."""
     expires_at: NotRequired[datetime | None]
     """None: does not expire."""
 
 
 class ProgressDocument(TypedDict):
-    """How far the publishing of a publication to an account is."""
+    """Progress of publishing to an account."""
 
     phase: str
     """`CallPhase` value."""
@@ -94,7 +94,7 @@ class ProgressDocument(TypedDict):
     at: datetime
     """When the phase began; in CALLING when the last call began."""
     first_at: NotRequired[datetime]
-    """When the first call began; from then on the network's retention of the key counts."""
+    """When the first call began. The network's retention of the key counts from then."""
 
 
 class ErrorDocument(TypedDict):
@@ -114,7 +114,7 @@ class AttemptDocument(TypedDict):
 
 
 class PublicationDocument(TypedDict):
-    """`publications`: one target of a scheduled post. Kept for ever, unless an update removes the target."""
+    """`publications`: one target of a scheduled post. Deleted only if an update removes the target."""
 
     _id: str
     org: str
@@ -137,7 +137,7 @@ class PublicationDocument(TypedDict):
     """`due` plus the post's `max_lateness_s`: publishing may not begin later."""
     attempts: Sequence[AttemptDocument]
     wake_at: NotRequired[datetime]
-    """When a worker must look at it: 5 s before `due`, lease expiry, or next try. Absent when finished."""
+    """When a worker must work on it next: 5 s before `due`, at lease expiry or at the next try. Absent if finished."""
     claim: NotRequired[str]
     """Random token of the last claim."""
     media_state: str
@@ -173,7 +173,7 @@ class SandboxPostId(TypedDict):
 
 
 class SandboxPostDocument(TypedDict):
-    """`sandbox_posts`: what the built-in sandbox network has published. Kept for ever."""
+    """`sandbox_posts`: posts that the built-in sandbox network has published. Never deleted."""
 
     _id: SandboxPostId
     id: str

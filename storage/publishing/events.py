@@ -9,7 +9,7 @@ CHANGED = "PublicationChanged"
 
 
 def emit_changed(batch: Batch, publication: PublicationDocument) -> None:
-    """Emits the event in this commit if it is one of the jobs stream, else through the outbox."""
+    """Emits the event in this commit if it is a commit to the jobs stream, otherwise through the outbox."""
     stream = jobs_stream(publication["org"])
     if batch.stream == stream:
         batch.emit(CHANGED, publication["_id"])

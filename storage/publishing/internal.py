@@ -1,6 +1,7 @@
-"""Publishes to internal targets: one transaction stores the state, the message or post, and their events.
+"""Publishes to internal targets. One transaction stores the state, the message or post, and their events.
 
-The transaction guarantees exactly once. A unique index on the source (`pub:<id>`) of messages and posts backs it up.
+The transaction guarantees that each is published once. A unique source (`pub:<id>`) of messages and posts is a second
+safeguard.
 Publications that are due for one topic at the same moment share a group commit.
 """
 
@@ -12,12 +13,12 @@ from storage.feed.changes import PostPlan
 from storage.publishing.documents import PublicationDocument
 from storage.publishing.records import Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS, put_finished
-from storage.publishing.transitions import DeadlinePassed, add_attempt, check_due, held, is_too_late
+from storage.publishing.transitions import DeadlinePassed, add_attempt, check_due, claimed_publication, is_too_late
 from storage.streams.changes import Batch, Change, DocumentKey
 
 
 def source(publication_id: str) -> str:
-    """Returns the source that marks a message or post as made by this publication."""
+    """Returns the source of the message or post that this publication creates."""
     return f"pub:{publication_id}"
 
 
@@ -34,7 +35,7 @@ class PublishMessage(Change[Publication]):
         return [(PUBLICATIONS, self.publication.id)]
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: ClaimLost, NotYetDue, DeadlinePassed."""
+        """Publishes. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
         document = due_publication(batch, self.publication)
         message = PostMessage(self.new).plan(batch)
         return put_published(batch, document, message.id)
@@ -49,18 +50,18 @@ class PublishPost(Change[Publication]):
     post: PostPlan
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the publication, and what the post needs."""
+        """Returns the publication, and the documents that the post needs."""
         return [(PUBLICATIONS, self.publication.id), *self.post.needs()]
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: ClaimLost, NotYetDue, DeadlinePassed."""
+        """Publishes. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
         document = due_publication(batch, self.publication)
         return put_published(batch, document, self.post.put(batch).id)
 
 
 def due_publication(batch: Batch, publication: Publication) -> PublicationDocument:
-    """Returns a copy of the claimed publication, which is due. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
-    document = held(batch, publication, PublicationState.SCHEDULED)
+    """Returns a copy of the claimed publication if it is due. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
+    document = claimed_publication(batch, publication, PublicationState.SCHEDULED)
     check_due(document, batch.at)
     if is_too_late(document, batch.at):
         raise DeadlinePassed

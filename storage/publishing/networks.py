@@ -46,7 +46,7 @@ _REMOTE_MENTION = re.compile(r"(@\w+)@[\w.-]+\w", re.ASCII)
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """Yields user-perceived characters, accurate enough for a limit; marks, joiners and flags stay attached."""
+    """Yields grapheme clusters, accurate enough for a limit: marks, joiners and flags stay attached."""
     cluster = ""
     for character in text:
         if cluster and _extends(cluster, character):
@@ -94,7 +94,7 @@ def _x_weight(cluster: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PostLimits:
-    """Limits of a target. `combinations` lists the media allowed together: kinds, each with its greatest count."""
+    """Limits of a target. `combinations` are the kinds of media allowed together, each with its maximum count."""
 
     text_length: int
     combinations: Sequence[dict[MediaKind, int]]
@@ -106,29 +106,29 @@ class PostLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
-    """How a network behaves."""
+class NetworkBehaviour:
+    """Behaviour of a network: retention of keys, uploads, address."""
 
     certainty: Certainty
     retention_s: float | None = None
-    """How long it remembers a key, or answers queries about a call; None: for ever."""
+    """How long it remembers a key, or answers queries about a call, in seconds; None: for ever."""
 
     upload_lead_s: float | None = None
-    """How long before the due moment media are uploaded; None: they travel with the post."""
+    """How long before the due moment media are uploaded, in seconds; None: media are sent with the post."""
 
     video_lead_s: float | None = None
-    """The same for videos, if their processing takes longer; None: `upload_lead_s`."""
+    """`upload_lead_s` of videos, if their processing takes longer; None: the same."""
 
     own_address: str | None = None
-    """The network's address; None: each account names its own."""
+    """The network's address; None: each account has its own."""
 
     settle_s: float = 0.0
     """How long after a lost answer the outcome can first be queried."""
 
 
 BEHAVIOURS = {
-    Network.MASTODON: Behaviour(Certainty.IDEMPOTENT, retention_s=3600, upload_lead_s=600),
-    Network.INSTAGRAM: Behaviour(
+    Network.MASTODON: NetworkBehaviour(Certainty.IDEMPOTENT, retention_s=3600, upload_lead_s=600),
+    Network.INSTAGRAM: NetworkBehaviour(
         Certainty.QUERYABLE,
         # Containers expire after a day; until then their status can be queried.
         retention_s=26 * 3600,
@@ -137,12 +137,12 @@ BEHAVIOURS = {
         settle_s=5,
     ),
     # Unreferenced blobs are kept for minutes only.
-    Network.BLUESKY: Behaviour(
+    Network.BLUESKY: NetworkBehaviour(
         Certainty.IDEMPOTENT, upload_lead_s=60, video_lead_s=240, own_address="https://bsky.social"
     ),
-    Network.X: Behaviour(Certainty.OPAQUE, upload_lead_s=600, own_address="https://api.x.com"),
-    Network.WEBHOOK: Behaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
-    Network.SANDBOX: Behaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
+    Network.X: NetworkBehaviour(Certainty.OPAQUE, upload_lead_s=600, own_address="https://api.x.com"),
+    Network.WEBHOOK: NetworkBehaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
+    Network.SANDBOX: NetworkBehaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
 }
 
 POST_LIMITS = {

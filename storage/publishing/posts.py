@@ -1,4 +1,4 @@
-"""Scheduled posts and their publications: reads by id and by due time, and the changes of them."""
+"""Scheduled posts and their publications: reads by id and by due time, and changes."""
 
 import asyncio
 from collections import defaultdict
@@ -47,7 +47,7 @@ MIN_READ = 100
 
 
 def with_needed_states(matched: Document, states: Collection[ScheduledPostState]) -> Document:
-    """Turns a filter for posts into one for publications, which one index answers in the order of due times."""
+    """Returns a filter for publications from a filter for posts. One index yields them in the order of due times."""
     return {**matched, "state": {"$in": sorted(state.value for state in needed_states(states))}}
 
 
@@ -64,7 +64,7 @@ class ScheduledPostStore:
         self._of_post: BatchLoader[str, list[Publication]] = BatchLoader(self._load_of_posts)
 
     async def schedule(self, new: NewScheduledPost, key: IdempotencyKey | None) -> ScheduledPost:
-        """Schedules a post, durably. Raises: BadUserInput if it is too late, Conflict for a reused key."""
+        """Schedules a post, durably. Raises: BadUserInput if too late, Conflict for a key with other arguments."""
         try:
             id_ = await self._sequencer.commit(jobs_stream(new.organization_id), SchedulePost(new, key))
         except AlreadyDone as done:
@@ -72,12 +72,12 @@ class ScheduledPostStore:
         return await self.get(new.organization_id, id_)
 
     async def update(self, organization_id: str, id_: str, edit: ScheduledPostEdit) -> ScheduledPost:
-        """Changes a post of which nothing has started. Raises: NotFound, Conflict, BadUserInput."""
+        """Changes a post none of whose publications has started. Raises: NotFound, Conflict, BadUserInput."""
         await self._sequencer.commit(jobs_stream(organization_id), UpdateScheduledPost(organization_id, id_, edit))
         return await self.get(organization_id, id_)
 
     async def cancel(self, organization_id: str, id_: str) -> ScheduledPost:
-        """Cancels the publications that have not started. Raises: NotFound, Conflict if there is none."""
+        """Cancels the publications that have not started. Raises: NotFound, Conflict if all have started."""
         await self._sequencer.commit(jobs_stream(organization_id), CancelScheduledPost(organization_id, id_))
         return await self.get(organization_id, id_)
 
@@ -96,7 +96,7 @@ class ScheduledPostStore:
         return await self._sequencer.commit(Stream("topic", new.topic_id), change)
 
     async def publish_post(self, publication: Publication, new: NewPost) -> Publication:
-        """Publishes to the author's home feed in one transaction. Raises: as publish_message."""
+        """Publishes to the author's home feed in one transaction. Raises like publish_message."""
         change = PublishPost(publication, self._home_posts.plan(replace(new, source=source(publication.id))))
         return await self._sequencer.commit(author_stream(new.organization_id, new.author_id), change)
 
@@ -141,10 +141,10 @@ class ScheduledPostStore:
         self,
         organization_id: str,
         author_id: str | None,
-        asked: Range,
+        range_: Range,
         states: Collection[ScheduledPostState] | None = None,
     ) -> Page[ScheduledPost]:
-        """Returns a page by due time: of one author or all (None), in some states or any (None)."""
+        """Returns a page of posts by due time. None for `author_id` or `states` means all."""
         wanted = {"org": organization_id} | ({} if author_id is None else {"author": author_id})
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ScheduledPost]:
@@ -154,15 +154,15 @@ class ScheduledPostStore:
             cursor = self._posts.find(matched).sort("ts", 1 if ascending else -1).limit(limit)
             return [post_record(row) async for row in cursor]
 
-        return await read_page(asked, fetch, lambda post: post.timestamp)
+        return await read_page(range_, fetch, lambda post: post.timestamp)
 
     async def _in_states(
         self, matched: Document, states: set[ScheduledPostState], ascending: bool, limit: int
     ) -> list[ScheduledPost]:
         """Returns posts in the states, reading a chunk of the range at a time.
 
-        A post's state is derived from all its publications (ADR 15). So this finds candidates by single publications
-        in a needed state, then checks all publications of each candidate.
+        A post's state is derived from all its publications (ADR 15). Candidates are the posts with a publication in a
+        needed state. All publications of each candidate are then checked.
         """
         found: list[ScheduledPost] = []
         while len(found) < limit:
@@ -180,11 +180,11 @@ class ScheduledPostStore:
     async def _of_states(self, timestamps: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
         """Returns the posts that are in the states and still at their timestamps, in the order of `timestamps`."""
         posts, publications = await asyncio.gather(self._load(list(timestamps)), self._load_of_posts(list(timestamps)))
-        unmoved = [posts[id_] for id_, ts in timestamps.items() if id_ in posts and posts[id_].timestamp == ts]
-        return [post for post in unmoved if post_state([each.state for each in publications[post.id]]) in states]
+        current = [posts[id_] for id_, ts in timestamps.items() if id_ in posts and posts[id_].timestamp == ts]
+        return [post for post in current if post_state([each.state for each in publications[post.id]]) in states]
 
     async def of_events(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
-        """Returns the publications that the organization's events refer to, as they are now, by id; one read."""
+        """Returns the current publications that events refer to, by id, with one read."""
         return await self._load_publications(ids)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ScheduledPost]:

@@ -19,7 +19,7 @@ from storage.timeline import Timestamp
 
 
 class PublicationState(Enum):
-    """State of a publication. docs/publishing.md draws the transitions."""
+    """State of a publication. docs/publishing.md has a diagram of the transitions."""
 
     SCHEDULED = "SCHEDULED"
     PUBLISHING = "PUBLISHING"
@@ -53,7 +53,7 @@ class MediaState(Enum):
 
 
 class CallPhase(Enum):
-    """Phase of publishing to an account. Only a cut-off CALLING may have had an effect."""
+    """Phase of publishing to an account. Only an interrupted CALLING may have had an effect."""
 
     PREPARING = "PREPARING"
     CALLING = "CALLING"
@@ -152,7 +152,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """How far publishing to an account is. `key` is the same for every try; `first_at` is when the first call began."""
+    """Progress of publishing to an account. `key` is the same for every try. The first call began at `first_at`."""
 
     phase: CallPhase
     key: str
@@ -163,7 +163,7 @@ class CallProgress:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """One target of a scheduled post. A worker that claims it holds it by its `fence`, which only grows."""
+    """One target of a scheduled post. Each claim increases `fence`, which the claimant's changes must carry."""
 
     id: str
     organization_id: str
@@ -192,7 +192,7 @@ class Publication:
 
 
 def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
-    """Returns the state of a post whose publications are in these states: the first rule that applies."""
+    """Returns the state of a post whose publications are in these states."""
     found = set(states)
     scheduled = PublicationState.SCHEDULED in found
     if found == {PublicationState.SCHEDULED}:
@@ -218,7 +218,7 @@ _NEEDED: dict[ScheduledPostState, set[PublicationState]] = {
 
 
 def needed_states(states: Collection[ScheduledPostState]) -> set[PublicationState]:
-    """Returns publication states of which each post in `states` has at least one. Other posts may have them, too."""
+    """Returns publication states such that every post in `states` has a publication in one of them."""
     return {needed for state in states for needed in _NEEDED[state]}
 
 

@@ -21,7 +21,7 @@ class SandboxPost:
 
 
 class SandboxStore:
-    """Stores what the sandbox publishes."""
+    """Stores the sandbox's posts."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._posts: AsyncCollection[SandboxPostDocument] = mongo["sandbox_posts"]

@@ -1,7 +1,7 @@
 """Schedules, updates and cancels posts: changes that the sequencer commits to the organization's jobs stream.
 
-An update or a cancel raises the fence of each SCHEDULED publication, so a worker that has claimed one loses it.
-Publications in any other state are never touched.
+An update or a cancel raises the fence of each SCHEDULED publication, so that workers lose their claims on them.
+Publications in any other state are not changed.
 """
 
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ class SchedulePost(Change[str]):
         self._free = await free_timestamp(mongo, session, self.new.organization_id, self.new.due_at)
 
     def plan(self, batch: Batch) -> str:
-        """Plans the post and its publications. Raises: BadUserInput if it would be too late already."""
+        """Puts the post and its publications. Raises: BadUserInput if it is too late already."""
         new = self.new
         check_not_too_late(new.due_at, new.max_lateness_s, batch.at)
         post: ScheduledPostDocument = {
@@ -149,7 +149,7 @@ def _publication(post: ScheduledPostDocument, id_: str, target: Target) -> Publi
 
 
 def put_scheduled(batch: Batch, publication: PublicationDocument, post: ScheduledPostDocument, place: int) -> None:
-    """Puts a publication as SCHEDULED under a new fence, with the moments of its claim and its upload."""
+    """Puts a publication as SCHEDULED under a new fence, with the times of its claim and its upload."""
     due = post["due"]
     publication |= {
         "place": place,
@@ -179,19 +179,19 @@ def _plan_upload(publication: PublicationDocument, post: ScheduledPostDocument) 
 
 
 def drop_upload(publication: PublicationDocument) -> None:
-    """Removes the upload from the document, and its claim, so that a running upload is not stored."""
+    """Removes the upload from the document, and its claim, so that the result of a running upload is discarded."""
     publication.pop("upload", None)
     release_upload(publication)
 
 
 def release_upload(publication: PublicationDocument) -> None:
-    """Removes the claim of an upload and the moment of the next one."""
+    """Removes the claim of an upload and the time of the next one."""
     publication.pop("upload_at", None)
     publication.pop("upload_claim", None)
 
 
 def upload_lead_s(publication: PublicationDocument, post: ScheduledPostDocument) -> float | None:
-    """Returns how long before the due moment to upload, in seconds; None if media travel with the post."""
+    """Returns how long before the due moment to upload, in seconds; None if media are sent with the post."""
     target = publication["target"]
     if target["kind"] != "ACCOUNT":
         return None
@@ -241,7 +241,7 @@ class _ScheduledPostChange(Change[str]):
 
 @dataclass(slots=True)
 class UpdateScheduledPost(_ScheduledPostChange):
-    """Changes a post of which nothing has started. A target that stays keeps its publication."""
+    """Changes a post none of whose publications has started. A kept target keeps its publication."""
 
     edit: ScheduledPostEdit
     new_ids: list[str] = field(default_factory=list)
@@ -253,13 +253,13 @@ class UpdateScheduledPost(_ScheduledPostChange):
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the publications and, for a new due moment, the first free timestamp."""
-        # Not super(): it fails in a dataclass with slots, which replaces the class that was defined.
+        # Not super(), which fails here: dataclass(slots=True) creates a new class.
         await _ScheduledPostChange.load(self, mongo, session, batch)
         if self.edit.due_at is not None:
             self._free = await free_timestamp(mongo, session, self.organization_id, self.edit.due_at)
 
     def plan(self, batch: Batch) -> str:
-        """Raises: NotFound; Conflict for an old revision or when publishing has started; BadUserInput."""
+        """Updates the post. Raises: NotFound, BadUserInput; Conflict for an old revision or a started publication."""
         post, publications = self.read(batch)
         edit = self.edit
         if edit.revision is not None and edit.revision != post["revision"]:
@@ -270,9 +270,9 @@ class UpdateScheduledPost(_ScheduledPostChange):
         check_not_too_late(changed["due"], changed["max_lateness_s"], batch.at)
         kept = self._retarget(batch, changed, publications)
         batch.put(SCHEDULED_POSTS, changed)
-        is_stale = changed["text"] != post["text"] or changed["media"] != post["media"]
+        has_new_content = changed["text"] != post["text"] or changed["media"] != post["media"]
         for place, publication in enumerate(kept):
-            _invalidate_upload(publication, changed, is_stale)
+            _invalidate_upload(publication, changed, has_new_content)
             put_scheduled(batch, publication, changed, place)
         return self.id
 
@@ -312,13 +312,13 @@ def _target_key(target: TargetDocument) -> tuple[str, str]:
     return target["kind"], target["id"]
 
 
-def _invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocument, is_stale: bool) -> None:
+def _invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocument, has_new_content: bool) -> None:
     """Marks an upload STALE if the content has changed, or if it expires before the due moment."""
     upload = publication.get("upload")
     if upload is None and publication["media_state"] != MediaState.UPLOADING.value:
         return
     expires_at = None if upload is None else upload.get("expires_at")
-    if is_stale or upload is None or (expires_at is not None and expires_at <= post["due"]):
+    if has_new_content or upload is None or (expires_at is not None and expires_at <= post["due"]):
         publication["media_state"] = MediaState.STALE.value
 
 
@@ -327,7 +327,7 @@ class CancelScheduledPost(_ScheduledPostChange):
     """Cancels the publications that have not started."""
 
     def plan(self, batch: Batch) -> str:
-        """Raises: NotFound; Conflict if every publication has started or is finished."""
+        """Cancels them. Raises: NotFound; Conflict if every publication has started or is finished."""
         post, publications = self.read(batch)
         waiting = [each for each in publications if each["state"] == PublicationState.SCHEDULED.value]
         if not waiting:
@@ -341,7 +341,7 @@ class CancelScheduledPost(_ScheduledPostChange):
 
 
 def put_finished(batch: Batch, publication: PublicationDocument) -> None:
-    """Puts a publication that no worker has to look at any more, and emits its change."""
+    """Puts a publication that needs no more work, and emits its change."""
     publication.pop("wake_at", None)
     publication.pop("claim", None)
     release_upload(publication)

@@ -18,19 +18,19 @@ from storage.streams.changes import Batch, Change, DocumentKey
 
 MAX_TRIES = 5
 LEASE_S = 8.0
-"""How long a claim lasts without a renewal. Before the due moment, it counts from that moment."""
+"""How long a claim lasts without a renewal, from now or from the due moment if that is later."""
 
 CALL_LEASE_S = 6.0
-"""How long a call may go without a renewal before it counts as cut off (ADR 15)."""
+"""How long after the last renewal a call counts as interrupted (ADR 15)."""
 
 MANUAL_LEASE_S = 15.0
-"""The call lease where only a person can reconcile: longer than a call, so that no slow renewal ends it."""
+"""The call lease where only a person can reconcile. Longer than a call, so that a slow renewal does not end it."""
 
 NOTIFY_WITHIN_S = 60.0
-"""How soon after maxLateness the author is notified that an outcome is still unknown."""
+"""Maximum time after maxLateness until the author is notified that an outcome is still unknown."""
 
 RETENTION_MARGIN_S = 30.0
-"""A key is not sent again this long before the network forgets it: covers a call and clock differences."""
+"""How long before the network forgets a key it is last sent again. Covers a call and clock differences."""
 
 TOO_LATE = "TOO_LATE"
 NOT_PUBLISHED = "NOT_PUBLISHED"
@@ -58,7 +58,7 @@ class DeadlinePassed(Conflict):
         super().__init__("The publication was due more than maxLatenessS ago.")
 
 
-def held(batch: Batch, publication: Publication, *states: PublicationState) -> PublicationDocument:
+def claimed_publication(batch: Batch, publication: Publication, *states: PublicationState) -> PublicationDocument:
     """Returns a copy of the stored publication if its fence and state still match. Raises: ClaimLost."""
     found: PublicationDocument | None = batch.get(PUBLICATIONS, publication.id)
     if found is None or found["fence"] != publication.fence or found["state"] not in {each.value for each in states}:
@@ -84,7 +84,7 @@ class PublicationChange(Change[Publication]):
 
 
 def check_due(publication: PublicationDocument, now: datetime) -> None:
-    """Guarantees that PUBLISHING and PUBLISHED begin at the due moment or later. Raises: NotYetDue."""
+    """Checks that the due moment has come. Raises: NotYetDue."""
     wait_s: float = (publication["due"] - now).total_seconds()
     if wait_s > 0:
         raise NotYetDue(wait_s)
@@ -101,7 +101,7 @@ def add_attempt(document: PublicationDocument, at: datetime, outcome: str, detai
     document["attempts"] = [*document["attempts"], attempt]
 
 
-def fail(batch: Batch, document: PublicationDocument, code: str, message: str) -> None:
+def put_failed(batch: Batch, document: PublicationDocument, code: str, message: str) -> None:
     """Puts the publication as FAILED, notifies its author and schedules the mail."""
     document |= {"state": PublicationState.FAILED.value, "error": {"code": code, "message": message}}
     document["mail_at"] = batch.at
@@ -115,7 +115,7 @@ def fail(batch: Batch, document: PublicationDocument, code: str, message: str) -
 class BeginAttempt(PublicationChange):
     """Begins a phase at the due moment or later: from SCHEDULED, or from a phase that had no effect.
 
-    The result is PUBLISHING with the stored intent (key and time), or FAILED if it is too late.
+    The result is PUBLISHING with the stored intent (key and time), or FAILED if publishing is too late.
     """
 
     phase: CallPhase
@@ -123,15 +123,15 @@ class BeginAttempt(PublicationChange):
     lease_s: float = CALL_LEASE_S
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: ClaimLost, NotYetDue."""
-        document = held(batch, self.publication, PublicationState.SCHEDULED, PublicationState.PUBLISHING)
+        """Stores the phase. Raises: ClaimLost, NotYetDue."""
+        document = claimed_publication(batch, self.publication, PublicationState.SCHEDULED, PublicationState.PUBLISHING)
         before = document.get("step")
         if before is not None and before["phase"] == CallPhase.CALLING.value:
             raise ClaimLost("The network has been called already.")
         check_due(document, batch.at)
         if is_too_late(document, batch.at):
             message = "The post was not published within maxLatenessS after dueAt: the service or the network was down."
-            fail(batch, document, TOO_LATE, message)
+            put_failed(batch, document, TOO_LATE, message)
             return publication_record(document)
         document["state"] = PublicationState.PUBLISHING.value
         document["step"] = self._progress(before, batch.at)
@@ -150,9 +150,9 @@ class BeginAttempt(PublicationChange):
 
 @dataclass(slots=True)
 class MarkPublished(PublicationChange):
-    """Stores that the network has published. The time of publishing is when the last call began that may have done it.
+    """Stores that the network has published. The stored time of publishing is when the last call began.
 
-    That time is never too early, whichever of the calls had the effect.
+    That time is never too early, whichever of the calls published.
     """
 
     external_id: str | None
@@ -160,8 +160,8 @@ class MarkPublished(PublicationChange):
     detail: str | None = None
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: ClaimLost."""
-        document = held(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
+        """Stores the state. Raises: ClaimLost."""
+        document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.PUBLISHED.value, "external_id": self.external_id, "url": self.url}
         document["published_at"] = document["step"]["at"]
         document.pop("error", None)
@@ -173,23 +173,23 @@ class MarkPublished(PublicationChange):
 
 @dataclass(slots=True)
 class MarkFailed(PublicationChange):
-    """Stores that nothing was published and nothing will be."""
+    """Stores that the publication failed permanently."""
 
     code: str
     message: str
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: ClaimLost."""
-        document = held(
+        """Stores the state. Raises: ClaimLost."""
+        document = claimed_publication(
             batch, self.publication, PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN
         )
-        fail(batch, document, self.code, self.message)
+        put_failed(batch, document, self.code, self.message)
         return publication_record(document)
 
 
 @dataclass(slots=True)
 class ScheduleRetry(PublicationChange):
-    """Schedules another try in `in_s` seconds after one without effect: at most five, all within maxLateness."""
+    """Schedules another try in `in_s` seconds after one without effect. At most five tries, all within maxLateness."""
 
     in_s: float
     message: str
@@ -198,13 +198,13 @@ class ScheduleRetry(PublicationChange):
 
     def plan(self, batch: Batch) -> Publication:
         """The result is FAILED if no try is left. Raises: ClaimLost."""
-        document = held(batch, self.publication, PublicationState.PUBLISHING)
+        document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING)
         next_at = batch.at + timedelta(seconds=self.in_s)
         progress = document["step"]
         # BeginAttempt counts calls. A failed upload counts here.
         tries = progress["tries"] + (progress["phase"] != CallPhase.CALLING.value)
         if tries >= MAX_TRIES or is_too_late(document, next_at):
-            fail(batch, document, "UNREACHABLE", self.message)
+            put_failed(batch, document, "UNREACHABLE", self.message)
             return publication_record(document)
         add_attempt(document, batch.at, "NO_EFFECT", self.message)
         document["step"] = {**progress, "tries": tries, "phase": CallPhase.WAITING.value, "at": batch.at}
@@ -217,9 +217,9 @@ class ScheduleRetry(PublicationChange):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationPolicy:
-    """When to reconcile an unknown outcome: `in_s` seconds from now, until `within_s` after the first call.
+    """When to reconcile an unknown outcome: `in_s` seconds from now, but at most `within_s` after the first call.
 
-    `in_s` None: only a person can. `within_s` None: without limit.
+    `in_s` None: only a person can reconcile. `within_s` None: no limit.
     """
 
     in_s: float | None
@@ -244,8 +244,8 @@ class MarkUnknown(PublicationChange):
     policy: ReconciliationPolicy
 
     def plan(self, batch: Batch) -> Publication:
-        """Notifies the author as soon as only a person can find the outcome. Raises: ClaimLost."""
-        document = held(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
+        """Notifies the author if only a person can find the outcome. Raises: ClaimLost."""
+        document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.UNKNOWN.value, "error": {"code": "UNKNOWN", "message": self.message}}
         add_attempt(document, batch.at, "UNKNOWN", self.message)
         if self.policy.in_s is None or self.policy.needs_person(document["step"], batch.at):
@@ -278,15 +278,15 @@ def leave_to_person(batch: Batch, document: PublicationDocument) -> Publication:
 
 @dataclass(slots=True)
 class BeginReconciliation(PublicationChange):
-    """Begins to reconcile an UNKNOWN publication, under the lease of a call. Its state stays."""
+    """Begins to reconcile an UNKNOWN publication, under the lease of a call. Its state stays UNKNOWN."""
 
     policy: ReconciliationPolicy
     repeats_call: bool = True
-    """Whether the call is repeated; False: the network is only queried."""
+    """Whether the call is repeated. If False, the network is only queried."""
 
     def plan(self, batch: Batch) -> Publication:
         """The result has no `progress` if only a person can find the outcome. Raises: ClaimLost."""
-        document = held(batch, self.publication, PublicationState.UNKNOWN)
+        document = claimed_publication(batch, self.publication, PublicationState.UNKNOWN)
         if self.policy.needs_person(document["step"], batch.at):
             return replace(leave_to_person(batch, document), progress=None)
         if self.repeats_call:
@@ -310,7 +310,7 @@ class ResolveUnknown(Change[Publication]):
         return [(PUBLICATIONS, self.id)]
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: NotFound; Conflict if the publication is not UNKNOWN."""
+        """Stores the outcome. Raises: NotFound; Conflict if the publication is not UNKNOWN."""
         found: PublicationDocument | None = batch.get(PUBLICATIONS, self.id)
         if found is None or found["org"] != self.organization_id:
             raise NotFound("publication", self.id)
@@ -344,7 +344,7 @@ class StoreUpload(PublicationChange):
     """When to try a failed upload again; None: at the due moment."""
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: ClaimLost if the content has changed, or another worker has claimed the upload."""
+        """Stores the result. Raises: ClaimLost if the content has changed, or another worker has claimed the upload."""
         found: PublicationDocument | None = batch.get(PUBLICATIONS, self.publication.id)
         if found is None or found.get("upload_claim") != self.token:
             raise ClaimLost("The upload was claimed by another worker, or the post has changed.")
@@ -381,7 +381,7 @@ class StoreUploadAndBegin(PublicationChange):
 
     def plan(self, batch: Batch) -> Publication:
         """Stores the upload and the intent in one commit. Raises: ClaimLost."""
-        document = held(batch, self.publication, PublicationState.PUBLISHING)
+        document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING)
         if document["step"]["phase"] == CallPhase.CALLING.value:
             raise ClaimLost("The network has been called already.")
         document["media_state"] = MediaState.READY.value

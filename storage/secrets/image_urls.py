@@ -11,7 +11,7 @@ _SIGNATURE_BYTES = 16
 
 
 class ImageUrls:
-    """Signs and verifies image URLs with a key derived from `secret`, so that neither can replace the other."""
+    """Signs and verifies image URLs with a key derived from `secret`, which differs from the keys of other purposes."""
 
     def __init__(self, base_url: str, secret: bytes) -> None:
         self._base_url = base_url.rstrip("/")

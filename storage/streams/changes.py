@@ -1,7 +1,7 @@
-"""Changes and the batch that they are planned on: the members of a group commit.
+"""Changes, and the batch in which they are planned. The changes of a batch are the members of a group commit.
 
-A change names the documents that it needs. It is then planned in memory on the results of the members before it. The
-sequencer reads and writes for all members at once. A member that raises a DomainError fails alone.
+A change names the documents that it needs, and is planned in memory on the results of earlier members. The sequencer
+reads and writes for all members at once. A member that raises a DomainError fails alone.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ def _key(collection: str, id_: Any) -> DocumentKey:
 class Batch:
     """The changes of one transaction to one stream, as planned so far.
 
-    `head` is as allocated. Timestamps and event numbers are handed out in the order of calls.
+    `head` is the head after the allocation. Timestamps and event numbers are given out in the order of calls.
     """
 
     stream: Stream
@@ -47,7 +47,7 @@ class Batch:
     first_timestamp: int
     next_n: int
     taken: int = 0
-    """How many timestamps were handed out."""
+    """How many timestamps were given out."""
 
     events: list[Event] = field(default_factory=list)
     outbox: list[OutboxDocument] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Batch:
 
     @property
     def last_timestamp(self) -> int:
-        """The last timestamp that was handed out, if any was."""
+        """The last timestamp that was given out, if any was."""
         return self.first_timestamp + self.taken - 1
 
     def take_timestamp(self) -> int:
@@ -88,7 +88,7 @@ class Batch:
         self.next_n += 1
 
     def add_outbox_row(self, stream: Stream, kind: str, ref: Any) -> None:
-        """Adds a row for another stream, whose own commit relays it. Equal rows of a batch are added once.
+        """Adds a row for another stream, which relays it in a commit of its own. Equal rows of a batch are added once.
 
         Raises: ValueError for a topic.
         """
@@ -106,11 +106,11 @@ class Batch:
         self.loaded.add(key)
 
     def get(self, collection: str, id_: Any) -> Any:
-        """Returns a needed document as the members before left it; None if it does not exist."""
+        """Returns a needed document as earlier members of the batch left it; None if it does not exist."""
         return self._documents.get(_key(collection, id_))
 
     def put(self, collection: str, document: Mapping[str, Any]) -> None:
-        """Inserts the document, or replaces the one of the same _id, which must have been needed."""
+        """Inserts the document, or replaces the one of the same _id, which must be a needed document."""
         key = _key(collection, document["_id"])
         self._documents[key] = document
         self.written[key] = document["_id"]
@@ -127,7 +127,7 @@ class Batch:
         return [document for key in keys if (document := self._documents[key]) is not None]
 
     def writes(self, collection: str, id_: Any) -> list[Write]:
-        """Returns the write that leads from the document as it was read to the planned one."""
+        """Returns the write that turns the document that was read into the planned document."""
         key = _key(collection, id_)
         document = self._documents[key]
         if document is None:
@@ -141,10 +141,10 @@ class Change(ABC, Generic[Result]):
     """One member of a batch. After a conflict the batch starts over, so it may be planned more than once."""
 
     timestamps: ClassVar[int] = 0
-    """How many timestamps it takes at most."""
+    """Maximum number of timestamps that the change takes."""
 
     events: ClassVar[int] = 1
-    """How many events it usually emits. A wrong guess costs the batch one more write."""
+    """Usual number of events that the change emits. Any other number costs the batch one more write."""
 
     idempotency: IdempotencyKey | None = None
 
@@ -153,7 +153,7 @@ class Change(ABC, Generic[Result]):
         return ()
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads documents that can't be named by _id and adds them to the batch. Most changes have none."""
+        """Reads documents that are not found by _id, and adds them to the batch. Most changes need none."""
         return
 
     @abstractmethod

@@ -28,7 +28,7 @@ class HeadFields(TypedDict):
     """Number of the last event that was pruned; absent until then."""
 
     epoch: str
-    """Random name of this incarnation. It changes when a stream is created again, so old cursors expire."""
+    """Random identifier of this incarnation. It changes if the stream is created again, so that old cursors expire."""
 
     last: NotRequired[int]
     """Last allocated timestamp, in microseconds since 1970; absent until the first."""
@@ -37,7 +37,7 @@ class HeadFields(TypedDict):
     """When the last batch was allocated; absent until the first."""
 
     before: NotRequired[PreviousHead]
-    """Restored when no member of the last batch takes a timestamp."""
+    """The values that are restored if no member of the batch takes a timestamp."""
 
 
 class StreamDocument(HeadFields):
@@ -128,7 +128,7 @@ class NotificationDocument(NotificationRef):
 
     _id: NotificationDocumentId
     about: str
-    """Its content as one string: notifications with equal ones exist once."""
+    """The content as one string. A user has only one notification with the same string."""
 
 
 class NotificationMarkDocument(TypedDict):

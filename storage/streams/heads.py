@@ -20,10 +20,10 @@ _NOW_TAU: Document = {"$divide": [_NOW_MS, HEAT_TAU_S * 1000]}
 
 
 def spread_us(stream: Stream) -> int:
-    """Returns a random offset within the clock's millisecond at which the timestamps of a batch begin.
+    """Returns a random offset within the clock's millisecond, at which the timestamps of a batch begin.
 
-    Timelines that merge many streams need it: posts of many authors, and last messages of many topics, must rarely
-    share a microsecond. The timestamps of other streams are compared only with each other, so their offset is 0.
+    Timelines that merge many streams need it, so that posts of several authors, or last messages of several topics,
+    rarely have the same microsecond. Other streams are never merged, so their offset is 0.
     """
     return secrets.randbelow(1000) if stream.kind in ("author", "topic") else 0
 
@@ -32,7 +32,7 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread
     """Returns the update pipeline that allocates: `last = max(last + k, now_us + spread_us + k - 1)`, `n += events`.
 
     `now` is the database's clock ($$NOW), so wrong clocks of hosts do no harm. Timestamps rise even if the clock of a
-    new primary is behind. `epoch` is used if the stream is new. `before` is what `head_correction` restores.
+    new primary is behind. `epoch` is used if the stream is new. `head_correction` can restore `before`.
     """
     fields: dict[str, Any] = {
         "n": {"$add": [{"$ifNull": ["$n", 0]}, events]},
@@ -52,7 +52,7 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread
 def head_correction(stream: Stream, head: HeadFields, n: int, last: int, taken: int) -> Document:
     """Returns the update of an allocated head whose batch ended at event `n` and took `taken` timestamps up to `last`.
 
-    If it took none, the head is as before: a topic without new posts has had no activity.
+    If it took none, the head is restored: a topic without new posts has no new activity.
     """
     before = head["before"]
     if not taken:

@@ -54,7 +54,7 @@ def is_resumable(position: Position, head: Head) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Subscriber:
-    """A bounded queue of events. When it overflows it is emptied, and its reader continues from the log."""
+    """A bounded queue of events. An overflow empties it, and its reader continues from the log."""
 
     queue: deque[HydratedEvent] = field(default_factory=deque)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -69,7 +69,7 @@ class Subscriber:
             self.ready.set()
 
     def overflow(self) -> None:
-        """Empties the queue and tells the reader to continue from the log."""
+        """Empties the queue, and marks that the reader must continue from the log."""
         self.queue.clear()
         self.overflowed = True
         self.ready.set()
@@ -82,15 +82,15 @@ class _LocalStream:
 
     stream: Stream
     last: int = 0
-    """Number of the last event that subscribers were given."""
+    """Number of the last event that was delivered to subscribers."""
 
     epoch: str = ""
     wanted: int = 0
-    """Number of the last event that is known to exist."""
+    """Number up to which events are to be delivered."""
 
     pull_requests: int = 0
     received: dict[int, Event] = field(default_factory=dict)
-    """Published events that subscribers were not given yet."""
+    """Published events that were not yet delivered to subscribers."""
 
     subscribers: set[Subscriber] = field(default_factory=set)
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -167,7 +167,7 @@ class Hub:
         """
         events = await self._log.read(stream, position.n)
         numbers = [event.n for event in events]
-        # The floor is read after the events. If it has passed the position meanwhile, events may be missing.
+        # The floor is read after the events. If it is now past the position, some events may be missing.
         head = await self._log.head(stream)
         if not is_resumable(position, head) or numbers != list(range(position.n + 1, position.n + 1 + len(events))):
             raise PositionExpired
@@ -210,7 +210,7 @@ class Hub:
                         if message is not None:
                             self._receive(message)
             except Exception as error:
-                # This may be a malformed message, too. Without this task, the process would receive no more events.
+                # Also catches malformed messages. Without this task, the process would receive no more events.
                 REDIS_DISCONNECTS.inc()
                 log.warning("hub_disconnected", error=repr(error))
             finally:
@@ -264,7 +264,7 @@ class Hub:
                     for subscriber in local.subscribers:
                         subscriber.push(event)
                 if not events and local.pull_requests == requests:
-                    # The log ends before the wanted number, which was a guess, and no other request came meanwhile.
+                    # The log ends before the wanted number, which can be too high, and no other request has arrived.
                     local.wanted = local.last
         except Exception as error:
             # Nothing awaits this task. The next message or comparison starts another.
@@ -274,7 +274,7 @@ class Hub:
             local.pulling = None
 
     async def _next(self, local: _LocalStream) -> list[HydratedEvent]:
-        """Returns the events after `last`: the published ones if the next is among them, otherwise from the log."""
+        """Returns the events after `last`: published ones if the next event is among them, otherwise from the log."""
         published: list[Event] = []
         while (event := local.received.get(local.last + 1 + len(published))) is not None:
             published.append(event)
@@ -291,7 +291,7 @@ class Hub:
             return []
 
     async def _reset(self, local: _LocalStream) -> None:
-        """Adopts the head of a stream that was pruned past `last` or created again; subscribers turn to the log."""
+        """Adopts the head of a stream that was pruned past `last` or created again. Subscribers read from the log."""
         head = await self._log.head(local.stream)
         local.last, local.epoch = head.n, head.epoch
         for subscriber in local.subscribers:

@@ -24,7 +24,7 @@ RECENT = 20
 """How many events of a new stream are replayed if its starting position has expired."""
 
 MAX_WAITING = 64
-"""Items that wait for the reader. The streams pause when there are more."""
+"""Maximum number of items that wait for the reader. Beyond it, the streams pause."""
 
 Positions = dict[str, Position]
 """Positions by the digest of the stream; the main stream's digest is empty."""
@@ -35,7 +35,7 @@ Others = Callable[[], Awaitable[Mapping[Stream, Position]]]
 
 @dataclass(frozen=True, slots=True)
 class MergedStart:
-    """The cursor where a subscription starts. `resumed`: it is the requested one, and all later events follow."""
+    """The start of a subscription. `resumed` means that it starts at the requested cursor, without missed events."""
 
     cursor: Cursor
     resumed: bool
@@ -78,7 +78,7 @@ def _digest(stream: Stream) -> str:
 
 @dataclass(slots=True)
 class _FollowedStreams:
-    """The streams of a subscription. Each has a task, which waits while the reader is slow."""
+    """The streams that a subscription follows. Each has a task, which waits while the reader is slow."""
 
     hub: Hub
     main: Stream
@@ -119,7 +119,7 @@ class _FollowedStreams:
             await self.items.put((stream, error))
 
     async def next(self) -> tuple[Stream, SubscriptionStart | StreamEvent] | None:
-        """Returns the next item of any stream, or None after ten seconds without one. Raises: errors of following."""
+        """Returns the next item of any stream, or None after ten seconds without one. Raises: a stream's error."""
         try:
             async with asyncio.timeout(REFRESH_EVERY_S):
                 stream, item = await self.items.get()
@@ -157,13 +157,13 @@ async def follow_merged(
 
 async def _start_all(following: _FollowedStreams, others: Others, since: Positions | None) -> MergedStart:
     """Resumes all streams of the cursor if each can be; otherwise all start at their heads."""
-    hub, asked = following.hub, {following.main: Position("", 0), **await others()}
-    heads = {stream: await hub.head(stream) for stream in asked}
+    hub, streams = following.hub, {following.main: Position("", 0), **await others()}
+    heads = {stream: await hub.head(stream) for stream in streams}
     requested = since or {}
-    starts = {stream: requested.get(following.name(stream), start) for stream, start in asked.items()}
+    starts = {stream: requested.get(following.name(stream), start) for stream, start in streams.items()}
     # A stream that is not in the cursor may start late without a gap, so it does not prevent resuming.
-    given = [stream for stream in asked if following.name(stream) in requested]
-    resumed = since is not None and all(is_resumable(starts[stream], heads[stream]) for stream in given)
+    in_cursor = [stream for stream in streams if following.name(stream) in requested]
+    resumed = since is not None and all(is_resumable(starts[stream], heads[stream]) for stream in in_cursor)
     for stream, head in heads.items():
         following.add(stream, _start(starts[stream], head) if resumed else Position(head.epoch, head.n))
     return MergedStart(following.cursor, resumed, datetime.now(UTC))

@@ -1,7 +1,7 @@
 """Outbox: rows for other streams, written with a change and relayed by those streams' own commits.
 
 A transaction locks the head of one stream only (docs/semantics.md, 3). The process that wrote the rows relays them at
-once. If it dies, a sweep of another process does within 10 s.
+once. If it dies, the sweep of another process relays them within 10 s.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from storage.streams.log import Stream, parse_stream_name
 from storage.streams.sequencer import Sequencer
 
 RELAY_LIMIT = 200
-"""Rows that one commit relays at most."""
+"""Maximum number of rows that one commit relays."""
 
 MAX_CONCURRENT_RELAYS = 16
 """Streams that a process relays to at the same time. A popular post reaches thousands at once."""
@@ -37,15 +37,15 @@ class OutboxRelay(ABC):
 
     @abstractmethod
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Reads in the transaction what the rows need."""
+        """Reads the documents that the rows need, in the transaction."""
 
     @abstractmethod
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Plans one row. Returns 0 if it is done; otherwise the row stays, and the seconds until the next attempt."""
+        """Plans one row. Returns 0 if the row is done, or the seconds until the next attempt if it stays."""
 
 
 OutboxRelays = Mapping[str, type[OutboxRelay]]
-"""By the kind of the row."""
+"""Relays, by the kind of the row."""
 
 
 class EventRelay(OutboxRelay):
@@ -88,7 +88,7 @@ async def add_rows_to_streams(
 def _insertion(stream: Stream, kind: str, ref: Any) -> UpdateOne:
     require_outbox_target(stream)
     fields = {"stream": stream.name, "kind": kind, "ref": ref}
-    # Only an update pipeline can write the database's clock. Values are literal, since texts may look like expressions.
+    # Only an update pipeline can write the database's clock. Values are literals: texts may look like expressions.
     literals = {name: {"$literal": value} for name, value in fields.items()}
     return UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **literals}}], upsert=True)
 
@@ -123,7 +123,7 @@ class RelayRows(Change[float]):
             await relay.load(mongo, session, kinds[kind], batch)
 
     def plan(self, batch: Batch) -> float:
-        """Relays each row, or learns how long it has to wait."""
+        """Relays the rows. Rows that have to wait stay."""
         waits: list[float] = []
         for row in self._rows:
             wait_s = self._by_kind[row["kind"]].relay(row, batch)
@@ -131,7 +131,7 @@ class RelayRows(Change[float]):
                 waits.append(wait_s)
             else:
                 batch.remove("outbox", row["_id"])
-        # More rows may follow a full load. If all loaded rows have to wait, those wait as well.
+        # After a full load, more rows may exist. If all loaded rows have to wait, further rows wait as well.
         if len(waits) < len(self._rows) == RELAY_LIMIT:
             return 0.0
         return min(waits, default=-1.0)
@@ -154,7 +154,7 @@ class Outbox:
         self._sequencer = sequencer
 
     def nudge(self, name: str) -> None:
-        """Relays the rows for the stream of this name soon."""
+        """Starts to relay the rows for the stream of this name."""
         if name in self._tasks:
             self._again.add(name)
             return

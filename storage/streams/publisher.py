@@ -34,7 +34,7 @@ class Publisher:
         self._task = asyncio.create_task(self._run(), name="publisher")
 
     def publish(self, stream: Stream, epoch: str, events: Sequence[Event]) -> None:
-        """Queues the events for sending. Drops them if the queue is full: hubs read them from the log."""
+        """Queues the events for sending. If the queue is full, drops them; hubs then read them from the log."""
         with suppress(asyncio.QueueFull):
             self._waiting.put_nowait((self._keys.channel(stream.name), encode(epoch, events)))
 

@@ -30,11 +30,11 @@ from storage.streams.write_leases import WriteLeases
 MAX_BATCH = 100
 
 JOBS_AT_ONCE = 8
-"""Streams of jobs that a process writes at the same time. With hundreds of busy organizations, commits then get larger
-instead of slower; starts of calls depend on fast commits (ADR 20)."""
+"""Maximum number of streams of jobs that a process writes at once. Under load, commits then get larger instead of
+slower. Starts of calls depend on fast commits (ADR 20)."""
 
 ADMISSION_S = 20.0
-"""How long a stream of jobs waits for one of those places. Longer than a client waits: a retry is no less work."""
+"""How long a stream of jobs waits to be written. Longer than clients wait, since their retries would add work."""
 
 Result = TypeVar("Result")
 OnCommit = Callable[[Stream, str, Sequence[Event]], None]
@@ -57,8 +57,8 @@ class _Member:
     result: Any = None
     error: Exception | None = None
 
-    def settle(self, error: Exception | None = None) -> None:
-        """Resolves the answer, unless the caller has given up."""
+    def answer_caller(self, error: Exception | None = None) -> None:
+        """Resolves the answer, unless the caller was cancelled."""
         failure = error or self.error
         if self.answer.done():
             return
@@ -119,7 +119,7 @@ class Sequencer:
         return await answer
 
     async def close(self) -> None:
-        """Waits until all submitted changes are settled."""
+        """Waits until all submitted changes are answered."""
         tasks = [queue.task for queue in self._queues.values() if queue.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._answering.values(), return_exceptions=True)
@@ -128,10 +128,10 @@ class Sequencer:
         while queue.waiting:
             try:
                 async with self._admitted(stream):
-                    await self._settle(stream, queue.next_batch())
+                    await self._commit_batch(stream, queue.next_batch())
             except Unavailable as error:
                 for member in queue.next_batch():
-                    member.settle(error)
+                    member.answer_caller(error)
         del self._queues[stream]
 
     @asynccontextmanager
@@ -150,38 +150,38 @@ class Sequencer:
         finally:
             self._jobs.release()
 
-    async def _settle(self, stream: Stream, members: list[_Member]) -> None:
+    async def _commit_batch(self, stream: Stream, members: list[_Member]) -> None:
         """Commits the members and answers each. If MongoDB refuses the batch, commits its members one by one."""
         try:
             batch = await self._try(stream, members)
         except Exception as error:
-            known = error if isinstance(error, DomainError) else unavailable(error)
-            if known is None and len(members) > 1:
+            domain_error = error if isinstance(error, DomainError) else unavailable(error)
+            if domain_error is None and len(members) > 1:
                 log.warning("batch_split", stream=stream.name, members=len(members), error=repr(error))
                 for member in members:
-                    await self._settle(stream, [member])
+                    await self._commit_batch(stream, [member])
                 return
             for member in members:
-                member.settle(known or error)
+                member.answer_caller(domain_error or error)
         else:
             self._announce(batch)
             previous = self._answering.get(stream)
             if self._before_answer is None or stream.kind != "topic":
-                _settle_all(members)
+                _answer_all(members)
                 return
-            # The next batch is committed meanwhile. Answers keep the order of commits.
+            # The next batch can be committed before these answers. Answers keep the order of commits.
             task = asyncio.create_task(self._answer(previous, batch, members), name=f"answer {stream.name}")
             self._answering[stream] = task
 
     async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
         assert self._before_answer is not None
         try:
-            # Concurrently with earlier batches: without Redis, each takes as long as the lease of a hot page.
+            # Concurrent with that of earlier batches: without Redis, each takes as long as a hot page's lease.
             await self._before_answer(batch)
             if previous is not None:
                 await asyncio.wait([previous])
         finally:
-            _settle_all(members)
+            _answer_all(members)
             if self._answering.get(batch.stream) is asyncio.current_task():
                 del self._answering[batch.stream]
 
@@ -259,9 +259,9 @@ class Sequencer:
                 await self._mongo.write(collection, operations, session)
 
 
-def _settle_all(members: Sequence[_Member]) -> None:
+def _answer_all(members: Sequence[_Member]) -> None:
     for member in members:
-        member.settle()
+        member.answer_caller()
 
 
 def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], KeyDocument]) -> None:

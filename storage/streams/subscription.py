@@ -13,12 +13,12 @@ from storage.streams.hub import Hub, HydratedEvent, PositionExpired, Subscriber,
 from storage.streams.log import Position, Stream
 
 IDLE_S = 2.0
-"""How long a stream is quiet before IdleTimeout."""
+"""How long a stream has no event before IdleTimeout is yielded."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionStart:
-    """The position where a subscription starts. `resumed`: it is the requested one, and all later events follow."""
+    """The start of a subscription. `resumed` means that it starts at the requested position, without missed events."""
 
     position: Position
     resumed: bool
@@ -68,7 +68,7 @@ async def follow_events(hub: Hub, stream: Stream, since: Position | None) -> Asy
 async def follow_batches(
     hub: Hub, stream: Stream, since: Position | None
 ) -> AsyncGenerator[SubscriptionStart | IdleTimeout | EventBatch, None]:
-    """Yields the same in batches of events that arrived together, including events whose subject was deleted."""
+    """Yields like follow_events, but events in batches as they arrived, including events whose subject was deleted."""
     async with hub.subscribe(stream) as subscriber:
         while True:
             head = await hub.head(stream)
@@ -89,7 +89,7 @@ async def _run(
 ) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
     """Alternates between the log and the queue. Raises: PositionExpired if events were pruned."""
     while True:
-        # From here on, the queue collects the events that arrive while the log is read.
+        # From now on, the queue collects the events that arrive during the read of the log.
         subscriber.overflowed = False
         while events := await hub.replay(stream, position):
             position = Position(position.epoch, events[-1].event.n)
@@ -121,7 +121,7 @@ async def _live(subscriber: Subscriber, position: Position) -> AsyncGenerator[Ev
 
 
 def _drain(subscriber: Subscriber, last: int) -> tuple[list[HydratedEvent], bool]:
-    """Removes and returns the queued events that follow `last` directly, and whether a gap comes after them."""
+    """Removes and returns the queued events that follow `last` directly, and whether a gap follows them."""
     events: list[HydratedEvent] = []
     while subscriber.queue:
         n = subscriber.queue[0].event.n

@@ -1,8 +1,8 @@
--- Lease on committing to a stream. A waiting process is next: the last holder does not get the lease before it.
+-- Lease on committing to a stream. A waiting process reserves the next lease, so the last holder comes after it.
 --
 -- KEYS  1 lease (string: token of the holder)   2 next (string: token of the next holder)
 -- ARGV  1 command, 2 token of the caller, then
---   take lease_ms next_ms   -> 1 if the caller holds the lease now, 0 if it has to ask again within next_ms
+--   take lease_ms next_ms   -> 1 if the caller holds the lease now, 0 if it has to try again within next_ms
 --   release                 -> 1, or 0 if the caller no longer held the lease
 local command, token = ARGV[1], ARGV[2]
 

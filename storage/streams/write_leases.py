@@ -1,8 +1,8 @@
 """Write leases: short leases in Redis that order the commits of several processes to one stream.
 
 Two processes that write to one stream conflict in MongoDB, and one of them starts over. After a conflict they use
-leases for some seconds; a waiting process comes before the last holder. Leases are a hint: without Redis, transactions
-conflict more often and stay correct.
+leases for some seconds. A waiting process gets the lease before the last holder. Leases are a hint: without Redis,
+transactions conflict more often, but stay correct.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ NEXT_MS = 30
 
 POLL_S = 0.002
 MAX_WAIT_S = 0.1
-"""After this, a process commits without a lease."""
+"""How long a process waits for a lease before it commits without one."""
 
 _SCRIPT = Path(__file__).with_name("write_lease.lua").read_text()
 
@@ -41,7 +41,7 @@ class WriteLease:
 
 
 class WriteLeases:
-    """Orders commits to contended streams. Other streams cost no round trip."""
+    """Orders commits to contended streams. For other streams, Redis is not used."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._script = redis.register_script(_SCRIPT)

@@ -1,7 +1,6 @@
 """Operations generated from the schema: one for every root field, with arguments and a selection of all fields.
 
-A new field needs no change here if its arguments have known names.
-Otherwise MissingArgumentValue names the missing one.
+A new field needs no change here if VALUES has its arguments. Otherwise MissingArgumentValue names the argument.
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,13 +63,10 @@ VALUES: dict[str, object] = {
 """Values by argument name, except for ids of existing objects. Other optional arguments are omitted."""
 
 SAME_FOR_ALL = {"Stamp": "hello"}
-"""Catalogues that belong to no organization."""
+"""Ids of objects that are the same in every organization, by type."""
 
 TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"}
-"""Types of ids that the argument's name does not reveal."""
-
-PLAIN = {"externalId"}
-"""Arguments named like ids that are plain texts of an outside service."""
+"""Types of the ids in arguments whose name does not contain the type."""
 
 DEPTH = 4
 
@@ -81,7 +77,7 @@ class MissingArgumentValue(AssertionError):
 
 @dataclass(frozen=True)
 class RootField:
-    """A field of Query, Mutation or Subscription, called with every id that it takes or with the required ones only."""
+    """A field of Query, Mutation or Subscription, called with all ids that it takes or with the required ids only."""
 
     root: str
     name: str
@@ -93,7 +89,7 @@ class RootField:
 
     @property
     def kinds(self) -> list[str]:
-        """The types of the objects that its arguments name by id, except SAME_FOR_ALL."""
+        """The types of the objects whose ids its arguments take, except SAME_FOR_ALL."""
         found = {each for name, argument in self.field.args.items() for each in self._kinds(name, argument)}
         return sorted(found - SAME_FOR_ALL.keys())
 
@@ -106,7 +102,7 @@ class RootField:
             yield self._kind(name)
 
     def _kind(self, name: str) -> str:
-        """`topicId` and `topicIds` name a Topic; `id` and `after` what the field returns."""
+        """Returns the type of an id: Topic for `topicId` and `topicIds`, the type of the field for `id` and `after`."""
         if name in TYPE_BY_ARGUMENT:
             return TYPE_BY_ARGUMENT[name]
         stem = name.removesuffix("s").removesuffix("Id")
@@ -117,7 +113,7 @@ class RootField:
         return replace(self, with_all_ids=False)
 
     def text(self, depth: int = DEPTH) -> str:
-        """Returns the operation with variables named like the arguments and a selection of that depth."""
+        """Returns the operation, with variables named like the arguments and a selection of the given depth."""
         arguments = [name for name, argument in self.field.args.items() if self._is_given(name, argument)]
         declared = ", ".join(f"${name}: {self.field.args[name].type}" for name in arguments)
         passed = ", ".join(f"{name}: ${name}" for name in arguments)
@@ -147,16 +143,16 @@ class RootField:
         type_ = get_named_type(value.type)
         if isinstance(type_, GraphQLInputObjectType):
             fields = [(each, field) for each, field in type_.fields.items() if self._is_given(each, field)]
-            made: object = {each: self._value(each, field, ids, given) for each, field in fields}
+            value_: object = {each: self._value(each, field, ids, given) for each, field in fields}
         elif name in given:
             return given[name]
         elif type_.name == "ID":
-            made = self._id(name, ids)
+            value_ = self._id(name, ids)
         else:
             raise MissingArgumentValue(
                 f"{self} takes {name}: {value.type}. Give it a value in tests/resolvers/operations.py, VALUES."
             )
-        return [made] if is_list_type(get_nullable_type(value.type)) else made
+        return [value_] if is_list_type(get_nullable_type(value.type)) else value_
 
     def _id(self, name: str, ids: Mapping[str, str]) -> str:
         kind = self._kind(name)
@@ -164,7 +160,7 @@ class RootField:
             return SAME_FOR_ALL[kind]
         if kind not in ids:
             raise MissingArgumentValue(
-                f"{self} takes {name}, the id of a {kind}. Let tests/resolvers/organization_scenario.py make one."
+                f"{self} takes {name}, the id of a {kind}. Create one in tests/resolvers/organization_scenario.py."
             )
         return ids[kind]
 

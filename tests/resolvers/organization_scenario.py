@@ -1,4 +1,4 @@
-"""An organization with one of everything, and a mark in every text of it."""
+"""An organization with an object of every type. Every text in it contains the organization's mark."""
 
 import asyncio
 from collections.abc import Collection
@@ -27,12 +27,12 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 
 CALLS = frozenset({"CallJob", "Call"})
 PUBLISHING = frozenset({"ConnectedAccount", "ScheduledPost", "Publication"})
-"""Types that take a while to create. `renew` creates new ones only on request."""
+"""Types that are slow to create. `renew` creates new objects of them only on request."""
 
 
 @dataclass
 class OrganizationScenario:
-    """Ann writes and has every role, Cat answers, Dog is blocked by Ann. `ids` has an id of every type that has ids."""
+    """Ann is the author and has every role, Cat replies, Ann blocked Dog. `ids` has an id of every type with ids."""
 
     mark: str
     ann: Person
@@ -50,7 +50,7 @@ class OrganizationScenario:
         return replace(self.ann, roles=frozenset(Role))
 
     async def renew(self, kinds: Collection[str] = CALLS | PUBLISHING) -> dict[str, str]:
-        """Creates a message, a post and objects of these kinds; makes Ann and Cat members. Returns all ids."""
+        """Creates a message, a post and objects of these kinds, and makes Ann and Cat members. Returns all ids."""
         for person in (self.ann, self.cat):
             if not await self.stores.communities.is_member(self.ids["Community"], person.id):
                 await person.join(self.ids["Community"])
@@ -63,17 +63,17 @@ class OrganizationScenario:
         return self.ids
 
     async def launch_call_jobs(self) -> None:
-        """Launches two jobs: the first call of one was refused, that of the other is under way."""
+        """Launches two jobs. The call of the first is refused, the call of the second stays active."""
         for refused in (True, False):
             new = NewCallJob(self.mark, "ann", f"{self.mark} job", f"{self.mark} words", None, self.window, 1, 60, 60)
             csv = f"phone_number,{self.mark}\n+819012345678,{self.mark}\n"
             job = await self.stores.call_jobs.launch(new, csv, None)
             next_call = NextCall(TaskKey(job.id, 2), "+819012345678")
-            while not isinstance(dial := await self.stores.calls.start(self.mark, next_call, 1), TimedStart):
+            while not isinstance(start := await self.stores.calls.start(self.mark, next_call, 1), TimedStart):
                 await asyncio.sleep(0.01)
             if refused:
-                await self.stores.calls.fail(dial.call, f"{self.mark} refused")
-        self.ids |= {"CallJob": job.id, "Call": dial.call.id}
+                await self.stores.calls.fail(start.call, f"{self.mark} refused")
+        self.ids |= {"CallJob": job.id, "Call": start.call.id}
 
     @property
     def window(self) -> CallingWindow:
@@ -94,18 +94,20 @@ class OrganizationScenario:
         self.ids["Publication"] = (await self._publish(post)).id
 
     async def _publish(self, post: NewScheduledPost) -> Publication:
-        """Publishes twice: the network answers the first attempt. Returns the second publication, which is UNKNOWN."""
+        """Publishes twice. Only the first call is answered. Returns the second publication, which is UNKNOWN."""
         stores = self.stores
-        called = []
+        publications = []
         for _ in range(2):
             due = replace(post, due_at=datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1))
             scheduled = await stores.scheduled_posts.schedule(due, None)
             claims = await stores.claims.claim(1000)
             (claimed,) = [each for each in claims if each.scheduled_post_id == scheduled.id]
-            called.append(await stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, "key")))
-        there = MarkPublished(called[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so")
-        await stores.scheduled_posts.apply(there)
-        return await stores.scheduled_posts.apply(MarkUnknown(called[1], f"{self.mark} is silent", MANUAL))
+            publications.append(await stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, "key")))
+        published = MarkPublished(
+            publications[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so"
+        )
+        await stores.scheduled_posts.apply(published)
+        return await stores.scheduled_posts.apply(MarkUnknown(publications[1], f"{self.mark} is silent", MANUAL))
 
     async def emit_everywhere(self) -> None:
         """Emits an event on every stream that Ann may subscribe to."""

@@ -12,7 +12,7 @@ from tests.resolvers.people import Person, SignIn
 pytestmark = pytest.mark.anyio
 
 # The outsider is a member of another community of the organization. Operator and admin have joined no community, so the
-# table shows what a role alone permits. "." is permitted, U is UNAUTHENTICATED, F is FORBIDDEN.
+# table shows the rights of a role alone. "." is permitted, U is UNAUTHENTICATED, F is FORBIDDEN.
 DECISIONS = {
     # field                          anonymous outsider operator service admin member author
     "Query.viewer":                  ". . . . . . .",
@@ -89,13 +89,13 @@ DECISIONS = {
 }  # fmt: skip
 
 DONE_ONCE = {"cancelScheduledPost", "resolvePublication"}
-"""Fields that are a CONFLICT once another viewer has called them."""
+"""Fields whose second call is a CONFLICT, also by another viewer."""
 
 CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}
 
 
-async def askers(sign_in: SignIn, organization: OrganizationScenario) -> dict[str, Person]:
-    """Signs in every viewer of the table, by name."""
+async def viewers_of(sign_in: SignIn, organization: OrganizationScenario) -> dict[str, Person]:
+    """Returns every viewer of the table, by column name."""
     outsider = await sign_in("outsider", organization.mark)
     await outsider.create_community("Another one")
     return {
@@ -122,12 +122,14 @@ async def decision(person: Person, field: RootField, ids: dict[str, str]) -> str
 
 
 def test_the_table_has_every_field_and_no_other() -> None:
-    assert {str(field) for field in root_fields()} == set(DECISIONS), "Decide who may do this, in the table above."
+    assert {str(field) for field in root_fields()} == set(DECISIONS), (
+        "Add the field to the table above, with its access rights."
+    )
 
 
 async def test_each_role_may_do_exactly_what_the_table_says(sign_in: SignIn) -> None:
     organization = await create_organization(sign_in, "acme")
-    people = await askers(sign_in, organization)
+    people = await viewers_of(sign_in, organization)
     found = {}
     for field in root_fields():
         ids = await organization.renew(field.kinds)

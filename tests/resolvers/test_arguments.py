@@ -24,7 +24,7 @@ EMOJIS = [
     *("🏳️‍🌈", "🏴‍☠️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "👩🏿‍❤️‍💋‍👨🏻", "👁️‍🗨️", "🧑‍🚀", "⛹🏿‍♀️", "🫱🏻‍🫲🏿", "🐻‍❄️"),
     *("©", "™️", "‼️", "☀", "㊗️", "🀄", "🆗", "🈁", "🫠", "⭐", "↔️", "〰️", "🏽"),
 ]
-NO_EMOJIS = [
+NOT_SINGLE_EMOJIS = [
     *("", "a", "1", "#", "あ", "漢", "é", "ß", " ", "\n", "👍 ", " 👍", "👍\n", ":+1:", "x️⃣"),
     *("👍👍", "👍a", "🇯🇵🇯🇵", "🇯", "❤️❤️", "1️⃣2️⃣", "👍\u200d", "\u200d👍", "👍🏽🏽", "\ufe0f", "\u20e3"),
     *("🏴" + "\U000e0061" * 1000 + "\U000e007f", "👍" + "\u200d👍" * 20, "\ud83d", "\U0010ffff"),
@@ -36,7 +36,7 @@ def test_checked_emoji_accepts_one_grapheme(value: str) -> None:
     assert checked_emoji(value) == value
 
 
-@pytest.mark.parametrize("value", NO_EMOJIS)
+@pytest.mark.parametrize("value", NOT_SINGLE_EMOJIS)
 def test_checked_emoji_refuses_everything_else(value: str) -> None:
     with pytest.raises(BadUserInput) as refused:
         checked_emoji(value)
@@ -89,7 +89,7 @@ def test_checked_timestamp_refuses_now() -> None:
     assert refused.value.details["field"] == "timestamp"
 
 
-REFUSED = [
+INVALID_QUERIES = [
     ('{ users(query: "") { id } }', "query"),
     ('{ users(query: " @ ") { id } }', "query"),
     ('{ users(query: "a", limit: 0) { id } }', "limit"),
@@ -124,7 +124,7 @@ REFUSED = [
 
 @pytest.mark.anyio
 async def test_refusal_names_field_and_expectation(chat: ChatScenario) -> None:
-    for query, field in REFUSED:
+    for query, field in INVALID_QUERIES:
         written = query.replace("LONG", "x" * 5000)
         written = written.replace("$topic", f'"{chat.topic}"').replace("$community", f'"{chat.community}"')
         refusal = await chat.ann.fails(written)

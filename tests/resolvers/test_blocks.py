@@ -1,4 +1,4 @@
-"""Blocked users are hidden from the blocker, in counts too, and notice nothing (docs/semantics.md, 2)."""
+"""Blocked users are hidden from the blocker, also in counts, and cannot notice the block (docs/semantics.md, 2)."""
 
 from typing import Any
 
@@ -110,24 +110,24 @@ async def test_mentions_of_blocked_users_stay(chat: ChatScenario) -> None:
 async def test_events_of_blocked_users_are_withheld(chat: ChatScenario) -> None:
     await chat.eve.join(chat.community)
     await chat.ann.block(chat.bob)
-    async with chat.ann.subscribed(LISTEN, topic=chat.topic) as heard:
+    async with chat.ann.subscribed(LISTEN, topic=chat.topic) as events:
         hidden = await chat.bob.post(chat.topic, "hidden")
         await chat.bob.run(EDIT, id=hidden["id"], text="still hidden")
         await chat.eve.run(REACT, id=hidden["id"], emoji="👍")
-        await chat.eve.post(chat.topic, "seen")
-        event = await heard.event()
-        assert (event["type"], event["message"]["text"]) == ("MessagePosted", "seen")
+        await chat.eve.post(chat.topic, "visible")
+        event = await events.event()
+        assert (event["type"], event["message"]["text"]) == ("MessagePosted", "visible")
 
 
 async def test_block_applies_to_open_subscriptions(chat: ChatScenario) -> None:
     await chat.eve.join(chat.community)
-    async with chat.ann.subscribed(LISTEN, topic=chat.topic) as heard:
+    async with chat.ann.subscribed(LISTEN, topic=chat.topic) as events:
         await chat.bob.post(chat.topic, "before")
-        assert (await heard.event())["message"]["text"] == "before"
+        assert (await events.event())["message"]["text"] == "before"
         await chat.ann.block(chat.bob)
         await chat.bob.post(chat.topic, "hidden")
-        await chat.eve.post(chat.topic, "seen")
-        assert (await heard.event())["message"]["text"] == "seen"
+        await chat.eve.post(chat.topic, "visible")
+        assert (await events.event())["message"]["text"] == "visible"
 
 
 async def test_blocked_user_notices_nothing(chat: ChatScenario) -> None:
@@ -175,12 +175,12 @@ async def test_unblocking_restores_everything_but_follows(chat: ChatScenario) ->
 
 
 async def test_block_holds_in_one_organization_only(chat: ChatScenario, sign_in: SignIn) -> None:
-    """Users of the same ids elsewhere are other people."""
+    """Users of the same ids in another organization are other people."""
     ann, bob = await sign_in("ann", "elsewhere"), await sign_in("bob", "elsewhere")
     community = await ann.create_community()
     await bob.join(community)
-    there = await ann.create_topic(community)
-    await bob.post(there)
+    other_topic = await ann.create_topic(community)
+    await bob.post(other_topic)
     await chat.ann.block(chat.bob)
-    assert await ann.texts(there) == ["Hello"]
+    assert await ann.texts(other_topic) == ["Hello"]
     assert (await ann.run("{ blockedUsers { id } }"))["blockedUsers"] == []

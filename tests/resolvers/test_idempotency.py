@@ -1,4 +1,4 @@
-"""A mutation repeated with its idempotency key is done once, also concurrently (docs/semantics.md, 1)."""
+"""A mutation repeated with its idempotency key takes effect once, also concurrently (docs/semantics.md, 1)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -29,15 +29,15 @@ ROUNDS = 20
 
 @dataclass(frozen=True)
 class Creation:
-    """A mutation that takes a key: what it is given, what else it could be given, and where its work is found."""
+    """A mutation that takes a key: its input, changed input, and the collection of the objects that it creates."""
 
     mutation: str
     collection: str
     input: Callable[[ChatScenario], Input]
     other: Input
 
-    async def by(self, person: Person, chat: ChatScenario, **changes: Any) -> str:
-        """The id of what the person made."""
+    async def create_by(self, person: Person, chat: ChatScenario, **changes: Any) -> str:
+        """Runs the mutation as the person, and returns the id of the created object."""
         return str((await person.do(self.query, input={**self.input(chat), **changes}))["id"])
 
     async def refusal(self, person: Person, chat: ChatScenario, **changes: Any) -> Input:
@@ -49,17 +49,17 @@ class Creation:
         return f"mutation ($input: {input_type}!) {{ done: {self.mutation}(input: $input) {{ id }} }}"
 
     async def count(self, chat: ChatScenario) -> int:
-        """How many there are."""
+        """Returns the number of stored objects."""
         return await chat.ann.stores.mongo[self.collection].count_documents({})
 
 
 CREATIONS = [
-    Creation("createCommunity", "communities", lambda _room: {"name": "Sailors"}, {"description": "Other words"}),
+    Creation("createCommunity", "communities", lambda _chat: {"name": "Sailors"}, {"description": "Other words"}),
     Creation(
         "createTopic", "topics", lambda chat: {"communityId": chat.community, "title": "Nets"}, {"title": "Other words"}
     ),
     Creation("postMessage", "messages", lambda chat: {"topicId": chat.topic, "text": "Hello"}, {"stampId": "hello"}),
-    Creation("createPost", "posts", lambda _room: {"text": "Hello"}, {"mediaUrls": ["https://example.org/a.png"]}),
+    Creation("createPost", "posts", lambda _chat: {"text": "Hello"}, {"mediaUrls": ["https://example.org/a.png"]}),
 ]
 
 
@@ -70,7 +70,9 @@ def creation(request: pytest.FixtureRequest) -> Creation:
 
 
 @pytest.fixture
-async def elsewhere(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
+async def stores_of_other_process(
+    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
+) -> AsyncIterator[Stores]:
     """The stores of another process on the same database."""
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver) as stores:
         yield stores
@@ -78,64 +80,66 @@ async def elsewhere(mongodb_uri: str, redis_url: str, database: str, mongo_drive
 
 async def test_same_key_and_arguments_return_one_object(creation: Creation, chat: ChatScenario) -> None:
     before = await creation.count(chat)
-    ids = {await creation.by(chat.ann, chat, idempotencyKey="k") for _ in range(3)}
+    ids = {await creation.create_by(chat.ann, chat, idempotencyKey="k") for _ in range(3)}
     assert len(ids) == 1
     assert await creation.count(chat) == before + 1
 
 
 async def test_same_key_with_other_arguments_conflicts(creation: Creation, chat: ChatScenario) -> None:
-    made = await creation.by(chat.ann, chat, idempotencyKey="k")
+    id_ = await creation.create_by(chat.ann, chat, idempotencyKey="k")
     before = await creation.count(chat)
     refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **creation.other)
     assert refusal["code"] == "CONFLICT"
     assert await creation.count(chat) == before
-    assert await creation.by(chat.ann, chat, idempotencyKey="k") == made
+    assert await creation.create_by(chat.ann, chat, idempotencyKey="k") == id_
 
 
 async def test_other_keys_and_other_users_are_independent(creation: Creation, chat: ChatScenario) -> None:
-    made = [await creation.by(chat.ann, chat, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
-    made += [await creation.by(chat.ann, chat, **none) for none in ({}, {}, {"idempotencyKey": None})]
-    made += [await creation.by(chat.bob, chat, idempotencyKey="k")]
-    assert len(set(made)) == len(made)
+    ids = [await creation.create_by(chat.ann, chat, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
+    ids += [await creation.create_by(chat.ann, chat, **none) for none in ({}, {}, {"idempotencyKey": None})]
+    ids += [await creation.create_by(chat.bob, chat, idempotencyKey="k")]
+    assert len(set(ids)) == len(ids)
 
 
 async def test_one_key_is_valid_once_per_mutation(chat: ChatScenario) -> None:
-    made = [await creation.by(chat.ann, chat, idempotencyKey="k") for creation in CREATIONS]
-    assert [await creation.by(chat.ann, chat, idempotencyKey="k") for creation in CREATIONS] == made
+    ids = [await creation.create_by(chat.ann, chat, idempotencyKey="k") for creation in CREATIONS]
+    assert [await creation.create_by(chat.ann, chat, idempotencyKey="k") for creation in CREATIONS] == ids
 
 
 async def test_concurrent_duplicates_create_one_object(creation: Creation, chat: ChatScenario) -> None:
     before = await creation.count(chat)
-    ids = await asyncio.gather(*(creation.by(chat.ann, chat, idempotencyKey="k") for _ in range(8)))
+    ids = await asyncio.gather(*(creation.create_by(chat.ann, chat, idempotencyKey="k") for _ in range(8)))
     assert len(set(ids)) == 1
     assert await creation.count(chat) == before + 1
 
 
 async def test_concurrent_duplicates_in_two_processes_create_one(
-    creation: Creation, chat: ChatScenario, elsewhere: Stores
+    creation: Creation, chat: ChatScenario, stores_of_other_process: Stores
 ) -> None:
-    """Each gets it, also who finds the key while the first try is being made durable."""
+    """All get the same object, also callers who find the key while the first attempt is not yet durable."""
     before = await creation.count(chat)
-    there = Person(elsewhere, chat.ann.user, chat.ann.roles)
+    person_in_other_process = Person(stores_of_other_process, chat.ann.user, chat.ann.roles)
     for number in range(ROUNDS):
         tries = [
-            creation.by(person, chat, idempotencyKey=str(number)) for _ in range(4) for person in (chat.ann, there)
+            creation.create_by(person, chat, idempotencyKey=str(number))
+            for _ in range(4)
+            for person in (chat.ann, person_in_other_process)
         ]
         assert len(set(await asyncio.gather(*tries))) == 1
     assert await creation.count(chat) == before + ROUNDS
 
 
 async def test_concurrent_reuse_of_a_key_conflicts_once(
-    creation: Creation, chat: ChatScenario, elsewhere: Stores
+    creation: Creation, chat: ChatScenario, stores_of_other_process: Stores
 ) -> None:
-    there = Person(elsewhere, chat.ann.user, chat.ann.roles)
+    person_in_other_process = Person(stores_of_other_process, chat.ann.user, chat.ann.roles)
     inputs = [
         {**creation.input(chat), "idempotencyKey": "k"},
         {**creation.input(chat), "idempotencyKey": "k", **creation.other},
     ]
     before = await creation.count(chat)
     answers = await asyncio.gather(
-        chat.ann.code(creation.query, input=inputs[0]), there.code(creation.query, input=inputs[1])
+        chat.ann.code(creation.query, input=inputs[0]), person_in_other_process.code(creation.query, input=inputs[1])
     )
     assert sorted(answers, key=str) == ["CONFLICT", None]
     assert await creation.count(chat) == before + 1
@@ -146,7 +150,7 @@ async def test_key_has_one_to_two_hundred_characters(creation: Creation, chat: C
         refusal = await creation.refusal(chat.ann, chat, idempotencyKey=key)
         assert refusal == {"code": "BAD_USER_INPUT", "field": "idempotencyKey", "expected": "1 to 200 characters"}
     for key in ("k", "k" * 200, "鍵"):
-        assert await creation.by(chat.ann, chat, idempotencyKey=key)
+        assert await creation.create_by(chat.ann, chat, idempotencyKey=key)
 
 
 async def test_repeated_post_returns_the_message_as_it_is_now(chat: ChatScenario) -> None:
@@ -186,7 +190,7 @@ async def test_failed_attempt_stores_no_key(chat: ChatScenario, mutation: str) -
     (creation,) = [each for each in CREATIONS if each.mutation == mutation]
     assert (await creation.refusal(chat.eve, chat, idempotencyKey="k", **creation.other))["code"] == "FORBIDDEN"
     await chat.eve.join(chat.community)
-    assert await creation.by(chat.eve, chat, idempotencyKey="k")
+    assert await creation.create_by(chat.eve, chat, idempotencyKey="k")
 
 
 async def test_attempt_with_bad_input_stores_no_key(creation: Creation, chat: ChatScenario) -> None:
@@ -194,11 +198,11 @@ async def test_attempt_with_bad_input_stores_no_key(creation: Creation, chat: Ch
     refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **{bad: "x" * 5000})
     assert refusal["code"] == "BAD_USER_INPUT"
     assert await chat.ann.stores.mongo["idempotency"].count_documents({}) == 0
-    assert await creation.by(chat.ann, chat, idempotencyKey="k")
+    assert await creation.create_by(chat.ann, chat, idempotencyKey="k")
 
 
 async def test_keys_are_kept_for_a_day(chat: ChatScenario) -> None:
-    """MongoDB forgets them itself: the index says when."""
+    """MongoDB deletes keys after the time of the TTL index."""
     indexes = await chat.ann.stores.mongo["idempotency"].index_information()
     assert [index["expireAfterSeconds"] for index in indexes.values() if "expireAfterSeconds" in index] == [24 * 3600]
 
@@ -245,8 +249,8 @@ def test_digest_covers_nested_values() -> None:
 @pytest.mark.parametrize("stamp_id", [UNSET, None])
 def test_omitted_field_equals_null(stamp_id: Any) -> None:
     expected = input_key(ANN, "m", PostMessageInput(topic_id=ID("t"), text="\ud800", idempotency_key="k"))
-    given = PostMessageInput(topic_id=ID("t"), text="\ud800", stamp_id=stamp_id, idempotency_key="k")
-    assert input_key(ANN, "m", given) == expected
+    input_ = PostMessageInput(topic_id=ID("t"), text="\ud800", stamp_id=stamp_id, idempotency_key="k")
+    assert input_key(ANN, "m", input_) == expected
 
 
 def test_omitted_key_is_none() -> None:

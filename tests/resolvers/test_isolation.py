@@ -1,6 +1,7 @@
-"""Nothing of one organization is seen or changed from another one, by any field of the schema.
+"""No field of the schema shows or changes objects of another organization.
 
-The walk is made from the schema: a root field that it can't call fails it, so it stays complete.
+The operations are generated from the schema. A root field without generated arguments fails the tests, so they stay
+complete.
 """
 
 import json
@@ -32,7 +33,7 @@ UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.ima
     "BounceRate.domain",
     "RejectedDelivery.message",
 }
-"""Texts that can't hold a mark, or say only what was asked."""
+"""Texts that cannot contain the mark, or that only repeat an argument."""
 
 UNMARKED |= {"ScheduledPost.timeZone", "PublicationError.code", "PublicationAttempt.outcome"}
 UNMARKED |= {"CallTask.phoneNumber", "CallTask.callId", "CallRowError.message"}
@@ -40,19 +41,19 @@ UNMARKED |= {"CallingWindow.start", "CallingWindow.end", "CallingWindow.timeZone
 
 
 @pytest.fixture
-async def theirs(sign_in: SignIn) -> OrganizationScenario:
-    """Organization A."""
+async def canary(sign_in: SignIn) -> OrganizationScenario:
+    """The organization "canary", whose data must not be shown to the other organization."""
     return await create_organization(sign_in, "canary")
 
 
 @pytest.fixture
-async def ours(sign_in: SignIn) -> OrganizationScenario:
-    """Organization B, whose Ann and Cat have the ids that A's have."""
+async def sparrow(sign_in: SignIn) -> OrganizationScenario:
+    """The organization "sparrow", whose Ann and Cat have the same ids as those of "canary"."""
     return await create_organization(sign_in, "sparrow")
 
 
 async def answer_to(person: Person, field: RootField, ids: dict[str, str], **values: object) -> Answer:
-    """The answer; a subscription's first one."""
+    """Returns the answer, or the first answer of a subscription."""
     variables = field.variables(ids, **values)
     if field.root == "Subscription":
         async with aclosing(person.answers(field.text(), **variables)) as answers:
@@ -61,12 +62,12 @@ async def answer_to(person: Person, field: RootField, ids: dict[str, str], **val
 
 
 async def ids_for(field: RootField, organization: OrganizationScenario) -> dict[str, str]:
-    """Ids that the field can be called with, whatever was done before."""
+    """Returns ids with which the field succeeds. For mutations, creates new objects."""
     return await organization.renew(field.kinds) if field.root == "Mutation" else organization.ids
 
 
-async def everything(stores: Stores) -> dict[str, list[str]]:
-    """Every document of the database."""
+async def all_documents(stores: Stores) -> dict[str, list[str]]:
+    """Returns every document of the database, by collection."""
     names = await stores.mongo.database.list_collection_names()
     return {name: sorted([repr(document) async for document in stores.mongo[name].find()]) for name in names}
 
@@ -77,35 +78,48 @@ def test_generated_operations_cover_every_type_with_ids() -> None:
 
 
 async def test_ids_of_another_organization_look_like_unknown_ids(
-    theirs: OrganizationScenario, ours: OrganizationScenario
+    canary: OrganizationScenario, sparrow: OrganizationScenario
 ) -> None:
-    await until_outbox_is_empty(ours.stores)
-    before = await everything(ours.stores)
+    await until_outbox_is_empty(sparrow.stores)
+    before = await all_documents(sparrow.stores)
     for field in WITH_IDS:
         for kind in field.kinds:
-            real, fake = theirs.ids, unknown_ids()
-            answers = [await answer_to(ours.ann, field, {**ours.ids, kind: ids[kind]}) for ids in (real, fake)]
+            real, fake = canary.ids, unknown_ids()
+            answers = [await answer_to(sparrow.ann, field, {**sparrow.ids, kind: ids[kind]}) for ids in (real, fake)]
             shown = [
                 json.dumps(answer).replace(ids[kind], "?") for answer, ids in zip(answers, (real, fake), strict=True)
             ]
-            assert shown[0] == shown[1], f"{field} tells whether a {kind} exists elsewhere."
+            assert shown[0] == shown[1], f"{field} shows whether a {kind} exists in another organization."
             assert [error["extensions"]["code"] for error in answers[0]["errors"]] == ["NOT_FOUND"], f"{field}({kind})"
             assert not (answers[0]["data"] or {}).get(field.name), f"{field} shows a {kind} of another organization."
-    assert await everything(ours.stores) == before
+    assert await all_documents(sparrow.stores) == before
 
 
-async def test_malformed_message_ids_are_not_found(theirs: OrganizationScenario, ours: OrganizationScenario) -> None:
-    topic, _, timestamp = theirs.ids["Message"].rpartition("-")
-    shapes = ["", "-", "nonsense", topic, f"{topic}-", f"{topic}-x", f"{topic}-1", f"{ours.ids['Topic']}-{timestamp}"]
-    shapes += [f"{ours.ids['Topic']}-{'9' * 30}", f"{topic}-{timestamp}-{timestamp}", f"{ours.ids['Topic']}-٣"]
+async def test_malformed_message_ids_are_not_found(canary: OrganizationScenario, sparrow: OrganizationScenario) -> None:
+    topic, _, timestamp = canary.ids["Message"].rpartition("-")
+    malformed_ids = [
+        "",
+        "-",
+        "nonsense",
+        topic,
+        f"{topic}-",
+        f"{topic}-x",
+        f"{topic}-1",
+        f"{sparrow.ids['Topic']}-{timestamp}",
+    ]
+    malformed_ids += [
+        f"{sparrow.ids['Topic']}-{'9' * 30}",
+        f"{topic}-{timestamp}-{timestamp}",
+        f"{sparrow.ids['Topic']}-٣",
+    ]
     for field in WITH_IDS:
-        for shape in shapes if "Message" in field.kinds else ():
-            answer = await answer_to(ours.ann, field, {**ours.ids, "Message": shape})
-            assert [error["extensions"]["code"] for error in answer["errors"]] == ["NOT_FOUND"], f"{field}({shape})"
+        for id_ in malformed_ids if "Message" in field.kinds else ():
+            answer = await answer_to(sparrow.ann, field, {**sparrow.ids, "Message": id_})
+            assert [error["extensions"]["code"] for error in answer["errors"]] == ["NOT_FOUND"], f"{field}({id_})"
 
 
 def test_object_fields_that_take_ids_are_known() -> None:
-    """The walk calls root fields. What else takes ids has a test of its own."""
+    """The other tests call root fields. Each other field that takes ids has a test of its own."""
     types = [type_ for name, type_ in schema._schema.type_map.items() if not name.startswith("__")]
     objects = [type_ for type_ in types if isinstance(type_, GraphQLObjectType) and type_.name not in ROOTS]
     fields = [RootField(type_.name, name, field) for type_ in objects for name, field in type_.fields.items()]
@@ -115,11 +129,12 @@ def test_object_fields_that_take_ids_are_known() -> None:
 
 
 async def test_members_after_a_user_of_another_organization(
-    theirs: OrganizationScenario, ours: OrganizationScenario
+    canary: OrganizationScenario, sparrow: OrganizationScenario
 ) -> None:
     query = "query ($id: ID!, $after: ID) { community(id: $id) { members(after: $after) { id } } }"
     answers = [
-        await ours.ann.ask(query, id=ours.ids["Community"], after=after) for after in (theirs.dog.id, "nobody-at-all")
+        await sparrow.ann.ask(query, id=sparrow.ids["Community"], after=after)
+        for after in (canary.dog.id, "nobody-at-all")
     ]
     for answer in answers:
         (error,) = answer["errors"]
@@ -127,49 +142,49 @@ async def test_members_after_a_user_of_another_organization(
         assert answer["data"] == {"community": None}
 
 
-async def test_generated_operations_succeed_with_own_ids(theirs: OrganizationScenario) -> None:
+async def test_generated_operations_succeed_with_own_ids(canary: OrganizationScenario) -> None:
     for field in WITH_IDS:
-        answer = await answer_to(theirs.ann, field, await ids_for(field, theirs))
+        answer = await answer_to(canary.ann, field, await ids_for(field, canary))
         assert answer["errors"] == [], field
         assert answer["data"][field.name] is not None
 
 
 @pytest.mark.parametrize("name", ["ann", "cat", "dog", "superuser"])
 async def test_no_field_returns_data_of_another_organization(
-    theirs: OrganizationScenario, ours: OrganizationScenario, name: str
+    canary: OrganizationScenario, sparrow: OrganizationScenario, name: str
 ) -> None:
-    """Ann and Cat of B have the ids of A's Ann and Cat: an id alone must lead nowhere."""
-    asker = getattr(ours, name)
-    foreign = [theirs.mark, *theirs.ids.values()]
+    """Ann and Cat of the two organizations have the same ids, so the ids alone must not give access."""
+    viewer = getattr(sparrow, name)
+    canary_texts = [canary.mark, *canary.ids.values()]
     for field in FIELDS + BARE_FIELDS:
-        answer = await answer_to(asker, field, await ids_for(field, ours), query=theirs.mark)
+        answer = await answer_to(viewer, field, await ids_for(field, sparrow), query=canary.mark)
         shown = json.dumps(answer, ensure_ascii=False)
-        assert [mark for mark in foreign if mark in shown] == [], f"{field} shows what is another organization's."
+        assert [mark for mark in canary_texts if mark in shown] == [], f"{field} shows data of another organization."
 
 
-SHOWS = {
+SHOWN_TYPES = {
     "topicEvents": "Topic",
     "communityEvents": "Topic",
     "homeFeedEvents": "Job",
     "notificationEvents": "Topic",
     "jobEvents": "Job",
 }
-"""The id that the event of a subscription shows after `emit_everywhere`."""
+"""The type whose id a subscription's event shows after `emit_everywhere`."""
 
 
 async def test_no_event_of_another_organization_is_received(
-    theirs: OrganizationScenario, ours: OrganizationScenario
+    canary: OrganizationScenario, sparrow: OrganizationScenario
 ) -> None:
     for field in (each for each in FIELDS if each.root == "Subscription"):
-        await until_outbox_is_empty(ours.stores)
-        async with ours.ann.subscribed(
-            field.without_optional_ids().text(), **field.without_optional_ids().variables(ours.ids)
-        ) as heard:
-            await theirs.emit_everywhere()
-            await ours.emit_everywhere()
-            shown = json.dumps(await heard.event())
-            assert theirs.mark not in shown
-            assert ours.ids[SHOWS[field.name]] in shown
+        await until_outbox_is_empty(sparrow.stores)
+        async with sparrow.ann.subscribed(
+            field.without_optional_ids().text(), **field.without_optional_ids().variables(sparrow.ids)
+        ) as events:
+            await canary.emit_everywhere()
+            await sparrow.emit_everywhere()
+            shown = json.dumps(await events.event())
+            assert canary.mark not in shown
+            assert sparrow.ids[SHOWN_TYPES[field.name]] in shown
 
 
 def strings_of_the_schema() -> set[str]:
@@ -184,26 +199,26 @@ def strings_of_the_schema() -> set[str]:
     return texts - UNMARKED
 
 
-def marked(data: Any, mark: str) -> Iterator[str]:
-    """The fields whose text has the mark."""
+def marked_fields(data: Any, mark: str) -> Iterator[str]:
+    """Yields the fields whose text contains the mark."""
     if isinstance(data, list):
         for item in data:
-            yield from marked(item, mark)
+            yield from marked_fields(item, mark)
     elif isinstance(data, dict):
         for name, value in data.items():
             if any(isinstance(each, str) and mark in each for each in (value if isinstance(value, list) else [value])):
                 yield f"{data.get('__typename')}.{name}"
-            yield from marked(value, mark)
+            yield from marked_fields(value, mark)
 
 
-async def test_every_returned_text_has_its_organizations_mark(theirs: OrganizationScenario) -> None:
-    await until_outbox_is_empty(theirs.stores)
+async def test_every_returned_text_has_its_organizations_mark(canary: OrganizationScenario) -> None:
+    await until_outbox_is_empty(canary.stores)
     shown = [
-        await answer_to(theirs.superuser, field, theirs.ids, query=theirs.mark)
+        await answer_to(canary.superuser, field, canary.ids, query=canary.mark)
         for field in FIELDS
         if field.root == "Query"
     ]
-    found = {place for answer in shown for place in marked(answer["data"], theirs.mark)}
+    found = {place for answer in shown for place in marked_fields(answer["data"], canary.mark)}
     assert strings_of_the_schema() - found == set(), (
-        "Put the mark into these in tests/resolvers/organization_scenario.py."
+        "Add the mark to the texts of these fields in tests/resolvers/organization_scenario.py."
     )

@@ -1,4 +1,4 @@
-"""jobEvents: each viewer receives the visible events of the organization's jobs, in order, from the cursor."""
+"""jobEvents: each viewer receives the events of the jobs that they may see, in order, after the cursor."""
 
 import pytest
 
@@ -32,9 +32,9 @@ async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: 
     ann, bob = await sign_in("ann"), await sign_in("bob")
     async with ann.subscribed(LISTEN) as to_ann, bob.subscribed(LISTEN) as to_bob:
         posts = [await post(each) for each in (ann, bob, ann)]
-        heard = [(await to_ann.event())["fanOut"] for _ in range(2)]
-        assert [each["postId"] for each in heard] == [posts[0].id, posts[2].id]
-        assert heard[0] == {
+        fan_outs = [(await to_ann.event())["fanOut"] for _ in range(2)]
+        assert [each["postId"] for each in fan_outs] == [posts[0].id, posts[2].id]
+        assert fan_outs[0] == {
             "id": posts[0].id, "postId": posts[0].id, "state": "PENDING", "total": 0, "delivered": 0, "failed": 0
         }  # fmt: skip
         assert (await to_bob.event())["fanOut"]["postId"] == posts[1].id
@@ -44,28 +44,32 @@ async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Sto
     ann = await sign_in("ann")
     first, second = await post(ann), await post(ann)
     await until_outbox_is_empty(stores)
-    async with ann.subscribed(LISTEN, job=second.id) as heard:
+    async with ann.subscribed(LISTEN, job=second.id) as events:
         for each in (first, second):
             await stores.posts.delete(each.key, "ann", False)
-        assert (await heard.event())["fanOut"]["postId"] == second.id
+        assert (await events.event())["fanOut"]["postId"] == second.id
 
 
 async def test_cursor_continues_after_withheld_events(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
-    async with ann.subscribed(LISTEN) as heard:
+    async with ann.subscribed(LISTEN) as events:
         await post(bob)
         first = await post(ann)
-        event = await heard.event()
+        event = await events.event()
         assert event["fanOut"]["postId"] == first.id
     second = await post(ann)
-    async with ann.subscribed(LISTEN, since=event["cursor"]) as heard:
-        assert (await heard.event())["fanOut"]["postId"] == second.id
+    async with ann.subscribed(LISTEN, since=event["cursor"]) as events:
+        assert (await events.event())["fanOut"]["postId"] == second.id
 
 
 async def test_unknown_job_is_not_found_and_others_post_forbidden(sign_in: SignIn) -> None:
     ann, bob, far = await sign_in("ann"), await sign_in("bob"), await sign_in("ann", "globex")
-    theirs = (await post(bob)).id
-    for person, job, code in ((ann, "nothing", "NOT_FOUND"), (far, theirs, "NOT_FOUND"), (ann, theirs, "FORBIDDEN")):
+    bobs_post = (await post(bob)).id
+    for person, job, code in (
+        (ann, "nothing", "NOT_FOUND"),
+        (far, bobs_post, "NOT_FOUND"),
+        (ann, bobs_post, "FORBIDDEN"),
+    ):
         async for answer in person.answers(LISTEN, job=job):
             assert [error["extensions"]["code"] for error in answer["errors"]] == [code]
 

@@ -22,7 +22,7 @@ from storage.identity import documents as identity
 from storage.indexes import INDEXES, ensure_indexes
 from storage.mail.addresses import Address
 from storage.mail.book import AddressBook
-from storage.mail.imports import Imports, LegacyStanding
+from storage.mail.imports import BookImporter, LegacyBookRow
 from storage.mail.ledger import Ledger, backlog
 from storage.mail.rates import day_of
 from storage.mongo import Document
@@ -183,7 +183,7 @@ async def use_streams(scenario: TopicScenario) -> None:
 async def use_mail(scenario: TopicScenario) -> None:
     mongo, org = scenario.stores.mongo, scenario.organization_id
     book, ledger = AddressBook(mongo, ADDRESS_KEYS), Ledger(mongo, ADDRESS_KEYS)
-    imports, rates = Imports(mongo, ADDRESS_KEYS), scenario.stores.bounce_rates
+    imports, rates = BookImporter(mongo, ADDRESS_KEYS), scenario.stores.bounce_rates
     people = [f"a{number}@d{number % 3}.example" for number in range(30)]
     await ledger.record(org, "mta", [ok(each) for each in people])
     await backlog(mongo)
@@ -194,9 +194,9 @@ async def use_mail(scenario: TopicScenario) -> None:
     await book.look_up(org, people)
     await book.unblock(org, Address(people[0], "d0.example"), "op", "why")
     await book.set_domain_blocked(org, "d0.example", True, "op", "why")
-    await book.note_differences(org, await book.look_up(org, people), {people[1]: True})
+    await book.record_differences(org, await book.look_up(org, people), {people[1]: True})
     await book.differences(org, people)
-    await imports.add(org, "old", [LegacyStanding(each, 1, 0, 0) for each in people])
+    await imports.add(org, "old", [LegacyBookRow(each, 1, 0, 0) for each in people])
     await imports.sources(org)
     await imports.rebuild(org, None, lambda _: None)
     day = day_of(await mongo.now())

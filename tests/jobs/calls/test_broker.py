@@ -16,7 +16,7 @@ from jobs.calls.polling import poll_overdue_calls
 from storage.calls.call_changes import Call, StartRefusal
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.job_changes import JobAction
-from storage.calls.limiter import Superseded
+from storage.calls.limiter import BrokerSuperseded
 from storage.calls.records import CallJob, CallJobState
 from storage.stores import Stores
 from tests.jobs.calls.call_centre import CallCentre, call_centre
@@ -94,7 +94,7 @@ async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, last, return_exceptions=True)
-        kinds = (Superseded, asyncio.CancelledError, type(None))
+        kinds = (BrokerSuperseded, asyncio.CancelledError, type(None))
         assert [result for result in results if not isinstance(result, kinds)] == []
         assert centre.twin.faults == []
         assert centre.twin.rolling_faults(20) == []
@@ -127,10 +127,10 @@ async def test_older_broker_stops_after_takeover(stores: Stores) -> None:
         old = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 1))
         await until(lambda: has_calls(centre))
         new = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 2))
-        with pytest.raises(Superseded):
+        with pytest.raises(BrokerSuperseded):
             await asyncio.wait_for(old, DEADLINE_S)
         await asyncio.wait_for(new, DEADLINE_S)
-        with pytest.raises(Superseded):
+        with pytest.raises(BrokerSuperseded):
             await broker(centre).run(1)
         assert centre.twin.faults == []
 

@@ -1,4 +1,4 @@
-"""The legacy address book over HTTP (docs/interfaces.md): malformed responses are failures, never verdicts."""
+"""The legacy book over HTTP (docs/interfaces.md). A malformed response is a failure, never a verdict."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,30 +17,30 @@ from tests.http_server import http_server
 
 pytestmark = pytest.mark.anyio
 
-ASKED = ["ann@example.org", "bob@example.org"]
-ODD = orjson.dumps({"results": [{"address": each, "blocked": 1} for each in ASKED]})
+ADDRESSES = ["ann@example.org", "bob@example.org"]
+WRONG_TYPE = orjson.dumps({"results": [{"address": each, "blocked": 1} for each in ADDRESSES]})
 
 
 @asynccontextmanager
 async def book_answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[str, list[Any]]]:
-    """Serves a fixed response, and yields the book and the requests that it received."""
-    asked: list[Any] = []
+    """Serves a fixed response. Yields the URL and the list of request bodies received so far."""
+    requests: list[Any] = []
 
     async def answer(request: Request) -> Response:
-        asked.append(orjson.loads(await request.body()))
+        requests.append(orjson.loads(await request.body()))
         return Response(content, status)
 
     async with http_server(Starlette(routes=[Route("/book", answer, methods=["POST"])])) as port:
-        yield f"http://127.0.0.1:{port}/book", asked
+        yield f"http://127.0.0.1:{port}/book", requests
 
 
 async def test_legacy_book_answer_is_used() -> None:
-    results = {"results": [{"address": ASKED[1], "blocked": True}, {"address": ASKED[0], "blocked": False}]}
-    async with book_answering(orjson.dumps(results)) as (url, asked), legacy_book(url, 30) as book:
+    results = {"results": [{"address": ADDRESSES[1], "blocked": True}, {"address": ADDRESSES[0], "blocked": False}]}
+    async with book_answering(orjson.dumps(results)) as (url, requests), legacy_book(url, 30) as book:
         assert book is not None
         assert book.share == 30
-        assert await book.ask(ASKED) == {ASKED[0]: False, ASKED[1]: True}
-    assert asked == [{"addresses": ASKED}]
+        assert await book.ask(ADDRESSES) == {ADDRESSES[0]: False, ADDRESSES[1]: True}
+    assert requests == [{"addresses": ADDRESSES}]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ async def test_legacy_book_answer_is_used() -> None:
         (b'{"results": [{"address": "ann@example.org", "blocked": true}]}', 200),
         (b'{"results": [{"address": "ann@example.org"}]}', 200),
         (b'{"results": 3}', 200),
-        (ODD, 200),
+        (WRONG_TYPE, 200),
         (b'{"results": []}', 500),
         (b'{"results": []}', 404),
     ],
@@ -61,7 +61,7 @@ async def test_unexpected_answer_fails_without_showing_addresses(content: bytes,
     async with book_answering(content, status) as (url, _), legacy_book(url, 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError) as failed:
-            await book.ask(ASKED)
+            await book.ask(ADDRESSES)
     assert "example.org" not in str(failed.value)
 
 
@@ -69,7 +69,7 @@ async def test_unreachable_legacy_book_fails() -> None:
     async with legacy_book("http://127.0.0.1:1/", 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError):
-            await book.ask(ASKED)
+            await book.ask(ADDRESSES)
 
 
 async def test_legacy_book_without_url_is_disabled() -> None:

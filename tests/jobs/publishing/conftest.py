@@ -34,7 +34,7 @@ async def shared_stores(
 
 @pytest.fixture
 async def scenario(shared_stores: Stores) -> PublishingScenario:
-    await shared_stores.mongo.past_orphans(lambda: shared_stores.mongo["publications"].delete_many({}))
+    await shared_stores.mongo.write_past_orphans(lambda: shared_stores.mongo["publications"].delete_many({}))
     return await create_publishing_scenario(shared_stores)
 
 

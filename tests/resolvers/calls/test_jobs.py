@@ -1,4 +1,4 @@
-"""Call jobs through the API: lists, launching, reading, pausing, rights, events."""
+"""Call jobs through the API: lists, launching, reading, pausing, access rights and events."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ PAGE = """query ($states: [CallJobState!], $oldest: Timestamp, $latest: Timestam
     items { id timestamp state } hasOlder hasNewer oldest newest
   }
 }"""
-ACT = "mutation ($id: ID!) { done: pauseCallJob(id: $id) { state progress { queued cancelled } } }"
+PAUSE = "mutation ($id: ID!) { done: pauseCallJob(id: $id) { state progress { queued cancelled } } }"
 LIMITS = (
     "mutation ($input: CallLimitsInput!) { done: setCallLimits(input: $input) { id concurrentCalls callsPerSecond } }"
 )
@@ -50,7 +50,7 @@ async def ann(sign_in: SignIn) -> Person:
     return await sign_in("ann", roles=[Role.ADMIN, Role.SERVICE])
 
 
-def a_list(csv: str = CSV, **more: Any) -> dict[str, Any]:
+def call_list(csv: str = CSV, **more: Any) -> dict[str, Any]:
     return {"name": "Reminders", "scenario": "Hello", "csv": csv, **more}
 
 
@@ -62,7 +62,7 @@ async def start_call(stores: Stores, job: dict[str, Any], row: int = 2) -> str:
 
 
 async def test_launched_list_becomes_job_without_duplicates(ann: Person) -> None:
-    job = await ann.do(LAUNCH, input=a_list())
+    job = await ann.do(LAUNCH, input=call_list())
     assert (job["state"], job["rowErrorCount"]) == ("RUNNING", 0)
     assert job["progress"]["total"] == job["progress"]["queued"] == 2
     assert [(task["row"], task["phoneNumber"]) for task in job["tasks"]] == [(2, "+819012345678"), (3, "+819012345679")]
@@ -72,7 +72,7 @@ async def test_launched_list_becomes_job_without_duplicates(ann: Person) -> None
 
 
 async def test_list_with_bad_rows_is_rejected_with_all_errors(ann: Person, stores: Stores) -> None:
-    job = await ann.do(LAUNCH, input=a_list(CSV + "bad,x\n090-1234-5678,y\n"))
+    job = await ann.do(LAUNCH, input=call_list(CSV + "bad,x\n090-1234-5678,y\n"))
     assert (job["state"], job["rowErrorCount"], job["tasks"], job["progress"]["total"]) == ("REJECTED", 2, [], 0)
     assert [(error["row"], error["column"]) for error in job["rowErrors"]] == [(5, "phone_number"), (6, "phone_number")]
     assert job["estimatedEndAt"] is None
@@ -83,30 +83,30 @@ async def test_list_with_bad_rows_is_rejected_with_all_errors(ann: Person, store
 async def test_job_with_start_is_scheduled_and_estimated(ann: Person) -> None:
     start_at = "2031-03-03T08:00:00.000Z"
     window = {"start": "09:00", "end": "17:00", "timeZone": "UTC", "weekdays": ["MON", "TUE"]}
-    job = await ann.do(LAUNCH, input=a_list(startAt=start_at, window=window, expectedCallS=30))
+    job = await ann.do(LAUNCH, input=call_list(startAt=start_at, window=window, expectedCallS=30))
     assert (job["state"], job["startAt"], job["window"]) == ("SCHEDULED", start_at, window)
     assert job["estimatedEndAt"] == "2031-03-03T09:01:00.000Z"
 
 
 async def test_checked_list_is_not_stored(ann: Person, stores: Stores) -> None:
-    assert (await ann.do(CHECK, input=a_list()))["rows"] == 3
-    bad = await ann.do(CHECK, input=a_list("phone_number\na\nb\nc\n"))
+    assert (await ann.do(CHECK, input=call_list()))["rows"] == 3
+    bad = await ann.do(CHECK, input=call_list("phone_number\na\nb\nc\n"))
     assert (bad["rows"], bad["rowErrorCount"], len(bad["rowErrors"]), bad["estimatedEndAt"]) == (3, 3, 2, None)
     assert await stores.mongo["call_jobs"].count_documents({}) == 0
     assert await stores.mongo["call_drafts"].count_documents({}) == 0
 
 
 async def test_launch_with_same_key_returns_same_job(ann: Person, stores: Stores) -> None:
-    first = await ann.do(LAUNCH, input=a_list(idempotencyKey="k"))
-    again = await ann.do(LAUNCH, input=a_list(idempotencyKey="k"))
+    first = await ann.do(LAUNCH, input=call_list(idempotencyKey="k"))
+    again = await ann.do(LAUNCH, input=call_list(idempotencyKey="k"))
     assert again["id"] == first["id"]
     assert await stores.mongo["call_tasks"].count_documents({}) == 2
-    assert await ann.code(LAUNCH, input=a_list(idempotencyKey="k", maxAttempts=2)) == "CONFLICT"
+    assert await ann.code(LAUNCH, input=call_list(idempotencyKey="k", maxAttempts=2)) == "CONFLICT"
 
 
 async def test_job_in_far_future_has_no_estimated_end(ann: Person, stores: Stores) -> None:
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-    job = await ann.do(LAUNCH, input=a_list(startAt=tomorrow, expectedCallS=86_400))
+    job = await ann.do(LAUNCH, input=call_list(startAt=tomorrow, expectedCallS=86_400))
     assert job["estimatedEndAt"] is not None
     far = {"start_at": datetime(9999, 12, 31, 23, 59, 50, tzinfo=UTC)}
     await stores.mongo["call_jobs"].update_one({"_id": job["id"]}, {"$set": far})
@@ -134,30 +134,30 @@ async def test_job_in_far_future_has_no_estimated_end(ann: Person, stores: Store
 )
 async def test_bad_argument_is_named_in_the_error(ann: Person, more: dict[str, Any], field: str) -> None:
     for query in (LAUNCH, CHECK):
-        assert (await ann.fails(query, input=a_list() | more))["field"] == field
+        assert (await ann.fails(query, input=call_list() | more))["field"] == field
 
 
 async def test_jobs_are_paged_by_creation_and_filtered_by_state(ann: Person) -> None:
-    made = [await ann.do(LAUNCH, input=a_list()) for _ in range(3)]
-    await ann.do(ACT.replace("pause", "cancel"), id=made[1]["id"])
+    jobs = [await ann.do(LAUNCH, input=call_list()) for _ in range(3)]
+    await ann.do(PAUSE.replace("pause", "cancel"), id=jobs[1]["id"])
     newest = await ann.do(PAGE, latest="now", limit=2)
-    assert [item["id"] for item in newest["items"]] == [made[2]["id"], made[1]["id"]]
+    assert [item["id"] for item in newest["items"]] == [jobs[2]["id"], jobs[1]["id"]]
     assert (newest["hasOlder"], newest["hasNewer"]) == (True, False)
-    running = await ann.do(PAGE, oldest=made[0]["timestamp"], states=["RUNNING"])
-    assert [item["id"] for item in running["items"]] == [made[0]["id"], made[2]["id"]]
-    assert len({job["timestamp"] for job in made}) == 3
+    running = await ann.do(PAGE, oldest=jobs[0]["timestamp"], states=["RUNNING"])
+    assert [item["id"] for item in running["items"]] == [jobs[0]["id"], jobs[2]["id"]]
+    assert len({job["timestamp"] for job in jobs}) == 3
 
 
 async def test_job_is_paused_resumed_and_cancelled(ann: Person) -> None:
-    job = await ann.do(LAUNCH, input=a_list())
-    assert (await ann.do(ACT, id=job["id"]))["state"] == "PAUSED"
-    assert (await ann.do(ACT, id=job["id"]))["state"] == "PAUSED"
-    assert (await ann.do(ACT.replace("pause", "resume"), id=job["id"]))["state"] == "RUNNING"
-    cancelled = await ann.do(ACT.replace("pause", "cancel"), id=job["id"])
+    job = await ann.do(LAUNCH, input=call_list())
+    assert (await ann.do(PAUSE, id=job["id"]))["state"] == "PAUSED"
+    assert (await ann.do(PAUSE, id=job["id"]))["state"] == "PAUSED"
+    assert (await ann.do(PAUSE.replace("pause", "resume"), id=job["id"]))["state"] == "RUNNING"
+    cancelled = await ann.do(PAUSE.replace("pause", "cancel"), id=job["id"])
     assert cancelled == {"state": "CANCELLED", "progress": {"queued": 0, "cancelled": 2}}
-    shown = await ann.do(READ, id=job["id"])
-    assert {task["state"] for task in shown["tasks"]} == {"CANCELLED"}
-    assert await ann.code(ACT, id=job["id"]) == "CONFLICT"
+    found = await ann.do(READ, id=job["id"])
+    assert {task["state"] for task in found["tasks"]} == {"CANCELLED"}
+    assert await ann.code(PAUSE, id=job["id"]) == "CONFLICT"
     query = "query ($id: ID!, $s: [CallTaskState!]) { done: callJob(id: $id) { tasks(states: $s) { id } } }"
     assert len((await ann.do(query, id=job["id"], s=["CANCELLED"]))["tasks"]) == 2
     assert (await ann.do(query, id=job["id"], s=["QUEUED"]))["tasks"] == []
@@ -165,7 +165,7 @@ async def test_job_is_paused_resumed_and_cancelled(ann: Person) -> None:
 
 async def test_repeated_report_changes_nothing(ann: Person, stores: Stores) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 2, "callsPerSecond": 100})
-    job = await ann.do(LAUNCH, input=a_list())
+    job = await ann.do(LAUNCH, input=call_list())
     call_id = await start_call(stores, job)
     report = {"callId": call_id, "sequence": 1, "event": "ANSWERED"}
     assert (await ann.do(REPORT, input=report))["state"] == "IN_CALL"
@@ -187,20 +187,20 @@ async def test_reported_end_is_limited_to_start_and_now(
     ann: Person, stores: Stores, after_s: float, shown_s: float | None
 ) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 1, "callsPerSecond": 100})
-    job = await ann.do(LAUNCH, input=a_list())
+    job = await ann.do(LAUNCH, input=call_list())
     report = {"callId": await start_call(stores, job), "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
-    began = datetime.fromisoformat((await times(ann, job))["startedAt"])
+    started_at = datetime.fromisoformat((await call_times(ann, job))["startedAt"])
     await asyncio.sleep(0.05)
-    at = began + timedelta(seconds=after_s)
+    at = started_at + timedelta(seconds=after_s)
     await ann.do(REPORT, input=report | {"at": at.isoformat()})
-    ended = datetime.fromisoformat((await times(ann, job))["endedAt"])
+    ended_at = datetime.fromisoformat((await call_times(ann, job))["endedAt"])
     if shown_s is None:
-        assert began < ended <= await stores.call_jobs.now()
+        assert started_at < ended_at <= await stores.call_jobs.now()
     else:
-        assert ended == began + timedelta(seconds=shown_s)
+        assert ended_at == started_at + timedelta(seconds=shown_s)
 
 
-async def times(ann: Person, job: dict[str, Any]) -> dict[str, str]:
+async def call_times(ann: Person, job: dict[str, Any]) -> dict[str, str]:
     query = "query ($id: ID!) { done: callJob(id: $id) { tasks(limit: 1) { startedAt endedAt } } }"
     found: dict[str, str] = (await ann.do(query, id=job["id"]))["tasks"][0]
     return found
@@ -211,7 +211,7 @@ async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, st
     async with ann.subscribed(LISTEN) as events:
         await ann.do(LIMITS, input={"concurrentCalls": 5, "callsPerSecond": 2.5})
         assert await events.event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
-        job = await ann.do(LAUNCH, input=a_list())
+        job = await ann.do(LAUNCH, input=call_list())
         assert await events.event() == {"kind": "CallJobChanged", "job": {"id": job["id"], "state": "RUNNING"}}
         call_id = await start_call(stores, job)
         event = await events.event()
@@ -232,8 +232,8 @@ async def test_call_fields_require_their_roles(ann: Person, sign_in: SignIn) -> 
     ]
     limits = {"concurrentCalls": 1, "callsPerSecond": 1}
     report = {"callId": "a-1-1", "sequence": 1, "event": "ANSWERED"}
-    dnc = 'mutation { done: addDoNotCall(phoneNumbers: ["+819012345678"]) }'
-    for query, variables in [(LAUNCH, {"input": a_list()}), (CHECK, {"input": a_list()}), (dnc, {})]:
+    add_do_not_call = 'mutation { done: addDoNotCall(phoneNumbers: ["+819012345678"]) }'
+    for query, variables in [(LAUNCH, {"input": call_list()}), (CHECK, {"input": call_list()}), (add_do_not_call, {})]:
         assert await member.code(query, **variables) == "FORBIDDEN"
         assert await service.code(query, **variables) == "FORBIDDEN"
         assert await operator.code(query, **variables) is None

@@ -9,7 +9,7 @@ from tests.resolvers.people import Person, SignIn
 pytestmark = pytest.mark.anyio
 
 READ = "{ done: callLimits { id concurrentCalls callsPerSecond activeCalls } }"
-ASK = "query ($n: [String!]!) { done: doNotCall(phoneNumbers: $n) }"
+IS_LISTED = "query ($n: [String!]!) { done: doNotCall(phoneNumbers: $n) }"
 ADD = "mutation ($n: [String!]!) { done: addDoNotCall(phoneNumbers: $n) }"
 
 
@@ -36,9 +36,9 @@ async def test_limits_out_of_bounds_are_refused(ann: Person, concurrent: int, ra
 async def test_do_not_call_numbers_are_normalized(ann: Person) -> None:
     assert await ann.do(ADD, n=["+81 90-1234-5678", "+819012345678", "+12025550143"]) == 2
     assert await ann.do(ADD, n=["+12025550143"]) == 0
-    assert await ann.do(ASK, n=["+12025550144", "+1 202 555 0143", "+819012345678"]) == [False, True, True]
+    assert await ann.do(IS_LISTED, n=["+12025550144", "+1 202 555 0143", "+819012345678"]) == [False, True, True]
     remove = ADD.replace("addDoNotCall", "removeDoNotCall")
     assert await ann.do(remove, n=["+12025550143", "+12025550144"]) == 1
-    assert await ann.do(ASK, n=["+12025550143"]) == [False]
+    assert await ann.do(IS_LISTED, n=["+12025550143"]) == [False]
     assert (await ann.fails(ADD, n=["090"]))["field"] == "phoneNumbers"
     assert (await ann.fails(ADD, n=["+819012345678"] * 1001))["field"] == "phoneNumbers"

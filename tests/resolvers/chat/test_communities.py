@@ -1,4 +1,4 @@
-"""Communities: creating, listing, joining and leaving; members and topics (docs/semantics.md, 2)."""
+"""Communities: creating, listing, joining, leaving, members and topics (docs/semantics.md, 2)."""
 
 import asyncio
 from typing import Any
@@ -33,14 +33,14 @@ query ($limit: Int! = 10) {
   trendingTopics(limit: $limit) { topic { title lastMessage { id } } messagesPerMinute }
 }
 """
-NOWHERE = "01aaaaaaaaaaaaaaaaaaaaaaaa"
+UNKNOWN_ID = "01aaaaaaaaaaaaaaaaaaaaaaaa"
 
 
-async def names(person: Person, **arguments: Any) -> list[str]:
+async def community_names(person: Person, **arguments: Any) -> list[str]:
     return [community["name"] for community in (await person.run(LIST, **arguments))["communities"]]
 
 
-async def about(person: Person, community: str) -> dict[str, Any]:
+async def community_fields(person: Person, community: str) -> dict[str, Any]:
     found: dict[str, Any] = (await person.run(COMMUNITY, id=community))["community"]
     return found
 
@@ -54,11 +54,11 @@ async def test_founder_is_the_first_member(sign_in: SignIn) -> None:
     ann = await sign_in("ann")
     community = await ann.create_community("Fishers", description="Of the bay")
     expected = {"name": "Fishers", "description": "Of the bay", "memberCount": 1, "joined": True}
-    assert await about(ann, community) == expected
+    assert await community_fields(ann, community) == expected
 
 
 async def test_community_shows_its_basics_to_non_members(chat: ChatScenario) -> None:
-    assert await about(chat.eve, chat.community) == {
+    assert await community_fields(chat.eve, chat.community) == {
         "name": "Fishers",
         "description": "",
         "memberCount": 2,
@@ -69,62 +69,62 @@ async def test_community_shows_its_basics_to_non_members(chat: ChatScenario) -> 
 async def test_join_and_leave_are_idempotent(chat: ChatScenario) -> None:
     for _ in range(2):
         await chat.eve.join(chat.community)
-        assert (await about(chat.eve, chat.community))["memberCount"] == 3
+        assert (await community_fields(chat.eve, chat.community))["memberCount"] == 3
     for _ in range(2):
         await chat.eve.leave(chat.community)
-        assert (await about(chat.eve, chat.community))["memberCount"] == 2
-    assert not (await about(chat.eve, chat.community))["joined"]
+        assert (await community_fields(chat.eve, chat.community))["memberCount"] == 2
+    assert not (await community_fields(chat.eve, chat.community))["joined"]
 
 
 async def test_member_count_holds_under_concurrent_joins_and_leaves(chat: ChatScenario, sign_in: SignIn) -> None:
     people = [await sign_in(f"member{number}") for number in range(6)]
     await asyncio.gather(*(person.join(chat.community) for person in people for _ in range(2)))
-    assert (await about(chat.ann, chat.community))["memberCount"] == 8
+    assert (await community_fields(chat.ann, chat.community))["memberCount"] == 8
     await asyncio.gather(*(person.leave(chat.community) for person in people[:4] for _ in range(2)))
-    assert (await about(chat.ann, chat.community))["memberCount"] == 4
+    assert (await community_fields(chat.ann, chat.community))["memberCount"] == 4
 
 
 async def test_communities_are_paged_by_folded_name(sign_in: SignIn) -> None:
     ann = await sign_in("ann")
     for name in ("pier", "Anchor", "Ｂuoy", "anchor", "Zeal", "狼煙"):
         await ann.create_community(name)
-    everything = await names(ann)
-    assert [name.casefold() for name in everything] == ["anchor", "anchor", "ｂuoy", "pier", "zeal", "狼煙"]
-    seen: list[str] = []
+    all_names = await community_names(ann)
+    assert [name.casefold() for name in all_names] == ["anchor", "anchor", "ｂuoy", "pier", "zeal", "狼煙"]
+    listed: list[str] = []
     after = None
     while page := (await ann.run(LIST, after=after, limit=2))["communities"]:
         assert len(page) == 2
-        seen += [community["name"] for community in page]
+        listed += [community["name"] for community in page]
         after = page[-1]["id"]
-    assert seen == everything
+    assert listed == all_names
 
 
 async def test_joined_selects_joined_or_other_communities(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     for person, name in ((ann, "a"), (bob, "b"), (ann, "c"), (bob, "d")):
         await person.create_community(name)
-    assert await names(ann) == await names(ann, joined=None) == ["a", "b", "c", "d"]
-    assert await names(ann, joined=True) == ["a", "c"]
-    assert await names(ann, joined=False) == ["b", "d"]
+    assert await community_names(ann) == await community_names(ann, joined=None) == ["a", "b", "c", "d"]
+    assert await community_names(ann, joined=True) == ["a", "c"]
+    assert await community_names(ann, joined=False) == ["b", "d"]
     first = (await ann.run(LIST, joined=False, limit=1))["communities"][0]["id"]
-    assert await names(ann, joined=False, after=first) == ["d"]
-    assert await names(ann, joined=True, after=first) == ["c"]
+    assert await community_names(ann, joined=False, after=first) == ["d"]
+    assert await community_names(ann, joined=True, after=first) == ["c"]
 
 
 async def test_list_after_an_unknown_id_is_not_found(chat: ChatScenario) -> None:
-    assert await chat.ann.code(LIST, after=NOWHERE) == "NOT_FOUND"
+    assert await chat.ann.code(LIST, after=UNKNOWN_ID) == "NOT_FOUND"
     assert await chat.ann.code(MEMBERS, id=chat.community, after="nobody") == "NOT_FOUND"
 
 
 async def test_members_are_paged_by_handle(chat: ChatScenario, sign_in: SignIn) -> None:
     for id_, handle in (("u1", "zoe"), ("u2", "aaron"), ("u3", "mika")):
         await (await sign_in(id_, handle=handle)).join(chat.community)
-    seen: list[str] = []
+    listed: list[str] = []
     after = None
     while page := (await chat.eve.run(MEMBERS, id=chat.community, after=after, limit=2))["community"]["members"]:
-        seen += [member["handle"] for member in page]
+        listed += [member["handle"] for member in page]
         after = page[-1]["id"]
-    assert seen == ["aaron", "ann", "bob", "mika", "zoe"]
+    assert listed == ["aaron", "ann", "bob", "mika", "zoe"]
 
 
 async def test_list_of_members_continues_after_one_who_left(chat: ChatScenario) -> None:
@@ -160,13 +160,13 @@ async def test_topics_are_paged_by_last_activity(chat: ChatScenario) -> None:
 
 
 async def test_paging_misses_no_concurrently_created_topic(chat: ChatScenario) -> None:
-    opened = await asyncio.gather(*(chat.ann.create_topic(chat.community) for _ in range(7)))
-    seen: list[str] = []
+    created = await asyncio.gather(*(chat.ann.create_topic(chat.community) for _ in range(7)))
+    listed: list[str] = []
     bounds: dict[str, Any] = {"latest": "now"}
     while (page := await topics(chat.ann, chat.community, limit=3, **bounds))["items"]:
-        seen += [topic["id"] for topic in page["items"]]
+        listed += [topic["id"] for topic in page["items"]]
         bounds = {"latest": page["oldest"], "inclusive": False}
-    assert sorted(seen) == sorted([*opened, chat.topic])
+    assert sorted(listed) == sorted([*created, chat.topic])
 
 
 async def test_community_topics_are_the_most_recently_active(chat: ChatScenario) -> None:

@@ -14,7 +14,7 @@ from tests.resolvers.people import DELETE, EDIT, LISTEN, REACT, ChatScenario, Pe
 
 pytestmark = pytest.mark.anyio
 
-SIDEBAR = """
+COMMUNITY_EVENTS = """
 subscription ($community: ID!, $since: Cursor) {
   communityEvents(communityId: $community, since: $since) {
     type: __typename
@@ -27,45 +27,45 @@ subscription ($community: ID!, $since: Cursor) {
 """
 
 
-async def first(person: Person, query: str, **variables: Any) -> dict[str, Any]:
+async def first_answer(person: Person, query: str, **variables: Any) -> dict[str, Any]:
     async with aclosing(person.answers(query, **variables)) as answers:
         return await anext(answers)
 
 
-async def refusal(person: Person, query: str, **variables: Any) -> dict[str, Any]:
-    (error,) = (await first(person, query, **variables))["errors"]
+async def refused_extensions(person: Person, query: str, **variables: Any) -> dict[str, Any]:
+    (error,) = (await first_answer(person, query, **variables))["errors"]
     extensions: dict[str, Any] = error["extensions"]
     return extensions
 
 
 async def test_new_subscription_starts_with_an_unresumed_position(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "before")
-    ready = (await first(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
+    ready = (await first_answer(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
     assert (ready["type"], ready["resumed"]) == ("StreamReady", False)
     assert ready["cursor"]
 
 
 async def test_every_change_of_a_message_is_emitted_in_order(chat: ChatScenario) -> None:
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as heard:
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as events:
         posted = await chat.ann.post(chat.topic, "Ebb")
-        event = await heard.event()
+        event = await events.event()
         assert (event["type"], event["message"]) == ("MessagePosted", posted)
         edited = await chat.ann.do(EDIT, id=posted["id"], text="Flood")
-        event = await heard.event()
+        event = await events.event()
         assert (event["type"], event["message"]) == ("MessageEdited", edited)
         await chat.ann.run(REACT, id=posted["id"], emoji="👍")
-        event = await heard.event()
+        event = await events.event()
         assert event["type"] == "ReactionsChanged"
         assert event["message"]["reactions"][0]["reacted"] is False
         tombstone = await chat.ann.do(DELETE, id=posted["id"])
-        event = await heard.event()
+        event = await events.event()
         assert (event["type"], event["message"]) == ("MessageDeleted", tombstone)
 
 
 async def test_subscription_continues_after_its_cursor(chat: ChatScenario) -> None:
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as heard:
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as events:
         await chat.ann.post(chat.topic, "1")
-        cursor = (await heard.event())["cursor"]
+        cursor = (await events.event())["cursor"]
     for text in ("2", "3"):
         await chat.ann.post(chat.topic, text)
     async with aclosing(chat.bob.answers(LISTEN, topic=chat.topic, since=cursor)) as answers:
@@ -76,56 +76,58 @@ async def test_subscription_continues_after_its_cursor(chat: ChatScenario) -> No
 
 
 async def test_replayed_events_never_contain_deleted_text(chat: ChatScenario) -> None:
-    ready = (await first(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
+    ready = (await first_answer(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
     posted = await chat.ann.post(chat.topic, "Secret")
     await chat.ann.run(EDIT, id=posted["id"], text="Secret still")
     await chat.ann.run(DELETE, id=posted["id"])
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic, since=ready["cursor"]) as heard:
-        events = [await heard.event() for _ in range(3)]
-    assert [event["type"] for event in events] == ["MessagePosted", "MessageEdited", "MessageDeleted"]
-    assert {event["message"]["text"] for event in events} == {""}
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic, since=ready["cursor"]) as events:
+        replayed = [await events.event() for _ in range(3)]
+    assert [event["type"] for event in replayed] == ["MessagePosted", "MessageEdited", "MessageDeleted"]
+    assert {event["message"]["text"] for event in replayed} == {""}
 
 
 async def test_cursor_of_another_stream_or_malformed_is_refused(chat: ChatScenario) -> None:
-    sidebar = (await first(chat.bob, SIDEBAR, community=chat.community))["data"]["communityEvents"]["cursor"]
+    community_cursor = (await first_answer(chat.bob, COMMUNITY_EVENTS, community=chat.community))["data"][
+        "communityEvents"
+    ]["cursor"]
     other = await chat.ann.create_topic(chat.community, "Nets")
-    there = (await first(chat.bob, LISTEN, topic=other))["data"]["topicEvents"]["cursor"]
-    for cursor in (sidebar, there, "", "nonsense", "狼煙", "YQ", there[:-2]):
-        refused = await refusal(chat.bob, LISTEN, topic=chat.topic, since=cursor)
-        assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "since"), cursor
-        assert refused["expected"]
+    other_cursor = (await first_answer(chat.bob, LISTEN, topic=other))["data"]["topicEvents"]["cursor"]
+    for cursor in (community_cursor, other_cursor, "", "nonsense", "狼煙", "YQ", other_cursor[:-2]):
+        extensions = await refused_extensions(chat.bob, LISTEN, topic=chat.topic, since=cursor)
+        assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", "since"), cursor
+        assert extensions["expected"]
 
 
 async def test_topic_events_need_membership_community_events_do_not(chat: ChatScenario, sign_in: SignIn) -> None:
     zoe = await sign_in("zoe", "elsewhere")
-    assert (await refusal(chat.eve, LISTEN, topic=chat.topic))["code"] == "FORBIDDEN"
-    assert (await refusal(zoe, LISTEN, topic=chat.topic))["code"] == "NOT_FOUND"
-    assert (await refusal(zoe, SIDEBAR, community=chat.community))["code"] == "NOT_FOUND"
-    async with chat.eve.subscribed(SIDEBAR, community=chat.community) as heard:
+    assert (await refused_extensions(chat.eve, LISTEN, topic=chat.topic))["code"] == "FORBIDDEN"
+    assert (await refused_extensions(zoe, LISTEN, topic=chat.topic))["code"] == "NOT_FOUND"
+    assert (await refused_extensions(zoe, COMMUNITY_EVENTS, community=chat.community))["code"] == "NOT_FOUND"
+    async with chat.eve.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await chat.ann.create_topic(chat.community, "Nets")
-        event = await heard.event()
+        event = await events.event()
         assert (event["type"], event["topic"]) == ("TopicCreated", {"title": "Nets"})
         await chat.ann.post(chat.topic, "not for her")
-        event = await heard.event()
+        event = await events.event()
         assert (event["type"], event["topic"]) == ("TopicActivity", {"title": "Tides", "lastMessage": None})
 
 
 async def test_leaving_ends_the_subscription_within_five_seconds(chat: ChatScenario) -> None:
     assert RECHECK_S < 4, "No time is left for the lookup and the delivery."
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as heard:
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as events:
         await chat.bob.leave(chat.community)
-        with pytest.raises(GraphQLFailed) as left:
-            await heard.event()
-    assert left.value.codes == ["FORBIDDEN"]
+        with pytest.raises(GraphQLFailed) as error_info:
+            await events.event()
+    assert error_info.value.codes == ["FORBIDDEN"]
 
 
 async def test_topic_activity_is_emitted_at_most_once_a_second(chat: ChatScenario) -> None:
-    async with chat.bob.subscribed(SIDEBAR, community=chat.community) as heard:
+    async with chat.bob.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await asyncio.gather(*(chat.ann.post(chat.topic, str(number)) for number in range(10)))
         await chat.ann.post(chat.topic, "last")
-        events = [await heard.event()]
-        while events[-1]["topic"]["lastMessage"] != {"text": "last"}:
-            events.append(await heard.event())
-    assert {event["type"] for event in events} == {"TopicActivity"}
-    told_at = [datetime.fromisoformat(event["at"]) for event in events]
-    assert all(later - earlier >= timedelta(seconds=1) for earlier, later in pairwise(told_at))
+        received = [await events.event()]
+        while received[-1]["topic"]["lastMessage"] != {"text": "last"}:
+            received.append(await events.event())
+    assert {event["type"] for event in received} == {"TopicActivity"}
+    emitted_at = [datetime.fromisoformat(event["at"]) for event in received]
+    assert all(later - earlier >= timedelta(seconds=1) for earlier, later in pairwise(emitted_at))

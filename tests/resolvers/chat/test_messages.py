@@ -123,8 +123,8 @@ async def test_edit_by_another_user_or_admin_is_forbidden(chat: ChatScenario, si
     posted = await chat.ann.post(chat.topic)
     admin = await sign_in("root", roles=[Role.ADMIN])
     await admin.join(chat.community)
-    for somebody in (chat.bob, chat.eve, admin):
-        assert await somebody.code(EDIT, id=posted["id"], text="Changed") == "FORBIDDEN"
+    for person in (chat.bob, chat.eve, admin):
+        assert await person.code(EDIT, id=posted["id"], text="Changed") == "FORBIDDEN"
     assert await chat.ann.texts(chat.topic) == ["Hello"]
 
 
@@ -183,8 +183,8 @@ async def test_only_author_and_admin_delete(chat: ChatScenario, sign_in: SignIn)
     posted = await chat.ann.post(chat.topic)
     operator, admin = await sign_in("op", roles=[Role.OPERATOR]), await sign_in("root", roles=[Role.ADMIN])
     await operator.join(chat.community)
-    for somebody in (chat.bob, chat.eve, operator):
-        assert await somebody.code(DELETE, id=posted["id"]) == "FORBIDDEN"
+    for person in (chat.bob, chat.eve, operator):
+        assert await person.code(DELETE, id=posted["id"]) == "FORBIDDEN"
     assert (await admin.do(DELETE, id=posted["id"]))["deletedAt"] is not None
     assert await chat.ann.texts(chat.topic) == [""]
 

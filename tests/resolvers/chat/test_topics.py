@@ -26,13 +26,13 @@ mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $
 AROUND = 'query ($topic: ID!) { messagesAround(topicId: $topic, timestamp: "1.000000") { oldest } }'
 
 
-async def seen(person: Person, topic: str) -> dict[str, Any]:
+async def topic_fields(person: Person, topic: str) -> dict[str, Any]:
     found: dict[str, Any] = (await person.run(TOPIC, id=topic))["topic"]
     return found
 
 
-async def unread(person: Person, topic: str) -> int:
-    count: int = (await seen(person, topic))["unreadCount"]
+async def unread_count(person: Person, topic: str) -> int:
+    count: int = (await topic_fields(person, topic))["unreadCount"]
     return count
 
 
@@ -42,14 +42,14 @@ async def mark_read(person: Person, topic: str, timestamp: str) -> dict[str, Any
 
 
 async def test_member_sees_last_message_and_page(chat: ChatScenario) -> None:
-    empty = await seen(chat.bob, chat.topic)
+    empty = await topic_fields(chat.bob, chat.topic)
     assert (empty["lastMessage"], empty["readUpTo"], empty["unreadCount"]) == (None, None, 0)
     assert empty["messages"] == {"items": []}
     created_at = datetime.fromisoformat(empty["createdAt"]).timestamp()
     assert float(empty["lastActivity"]) == pytest.approx(created_at, abs=0.1)
     await chat.ann.post(chat.topic, "first")
     last = await chat.ann.post(chat.topic, "second")
-    found = await seen(chat.bob, chat.topic)
+    found = await topic_fields(chat.bob, chat.topic)
     assert (found["title"], found["community"]["id"]) == ("Tides", chat.community)
     assert found["lastMessage"] == {"text": "second"}
     assert found["lastActivity"] == last["timestamp"]
@@ -61,9 +61,9 @@ async def test_non_member_sees_title_and_null_fields_without_error(chat: ChatSce
     await chat.eve.join(chat.community)
     await mark_read(chat.eve, chat.topic, posted["timestamp"])
     await chat.bob.post(chat.topic)
-    assert (await seen(chat.eve, chat.topic))["unreadCount"] == 1
+    assert (await topic_fields(chat.eve, chat.topic))["unreadCount"] == 1
     await chat.eve.leave(chat.community)
-    found = await seen(chat.eve, chat.topic)
+    found = await topic_fields(chat.eve, chat.topic)
     assert found["title"] == "Tides"
     assert [found[name] for name in ("lastMessage", "readUpTo", "messages", "unreadCount")] == [None, None, None, 0]
 
@@ -104,10 +104,10 @@ async def test_page_follows_the_timeline_rule(chat: ChatScenario) -> None:
 
 async def test_messages_after_the_read_mark_are_unread(chat: ChatScenario) -> None:
     posted = [await chat.ann.post(chat.topic, str(number)) for number in range(4)]
-    assert await unread(chat.bob, chat.topic) == 4
+    assert await unread_count(chat.bob, chat.topic) == 4
     marked = await mark_read(chat.bob, chat.topic, posted[1]["timestamp"])
     assert marked == {"id": chat.topic, "readUpTo": posted[1]["timestamp"], "unreadCount": 2}
-    assert await unread(chat.ann, chat.topic) == 0
+    assert await unread_count(chat.ann, chat.topic) == 0
 
 
 async def test_mark_read_never_moves_back(chat: ChatScenario) -> None:
@@ -116,7 +116,7 @@ async def test_mark_read_never_moves_back(chat: ChatScenario) -> None:
     await mark_read(chat.bob, chat.topic, late)
     assert (await mark_read(chat.bob, chat.topic, early))["readUpTo"] == late
     await asyncio.gather(*(mark_read(chat.bob, chat.topic, message["timestamp"]) for message in posted))
-    assert (await seen(chat.bob, chat.topic))["readUpTo"] == late
+    assert (await topic_fields(chat.bob, chat.topic))["readUpTo"] == late
 
 
 async def test_mark_read_ends_at_the_newest_message(chat: ChatScenario) -> None:
@@ -124,7 +124,7 @@ async def test_mark_read_ends_at_the_newest_message(chat: ChatScenario) -> None:
     marked = await mark_read(chat.bob, chat.topic, "9999999999.999999")
     assert marked == {"id": chat.topic, "readUpTo": posted["timestamp"], "unreadCount": 0}
     await chat.ann.post(chat.topic)
-    assert await unread(chat.bob, chat.topic) == 1
+    assert await unread_count(chat.bob, chat.topic) == 1
 
 
 async def test_read_marks_belong_to_one_reader_and_topic(chat: ChatScenario) -> None:
@@ -132,21 +132,21 @@ async def test_read_marks_belong_to_one_reader_and_topic(chat: ChatScenario) -> 
     await chat.ann.post(other)
     posted = await chat.ann.post(chat.topic)
     await mark_read(chat.bob, chat.topic, posted["timestamp"])
-    assert await unread(chat.bob, other) == 1
+    assert await unread_count(chat.bob, other) == 1
     await chat.eve.join(chat.community)
-    assert (await seen(chat.eve, chat.topic))["readUpTo"] is None
+    assert (await topic_fields(chat.eve, chat.topic))["readUpTo"] is None
 
 
 async def test_own_and_deleted_messages_are_not_unread(chat: ChatScenario) -> None:
     await chat.bob.post(chat.topic)
     deleted, _ = await chat.ann.post(chat.topic), await chat.ann.post(chat.topic)
     await chat.ann.run(DELETE, id=deleted["id"])
-    assert await unread(chat.bob, chat.topic) == 1
-    assert await unread(chat.ann, chat.topic) == 1
+    assert await unread_count(chat.bob, chat.topic) == 1
+    assert await unread_count(chat.ann, chat.topic) == 1
 
 
 async def test_unread_count_is_capped_at_a_hundred(chat: ChatScenario) -> None:
     await asyncio.gather(*(chat.ann.post(chat.topic) for _ in range(99)))
-    assert await unread(chat.bob, chat.topic) == 99
+    assert await unread_count(chat.bob, chat.topic) == 99
     await asyncio.gather(*(chat.ann.post(chat.topic) for _ in range(6)))
-    assert await unread(chat.bob, chat.topic) == 100
+    assert await unread_count(chat.bob, chat.topic) == 100

@@ -1,4 +1,4 @@
-"""homeFeedEvents and notificationEvents: each event once, resumed by cursor, for pushed and merged posts."""
+"""homeFeedEvents and notificationEvents: each event once, resumption by cursor, pushed and merged posts."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,55 +40,57 @@ subscription ($since: Cursor) {
 DELETE = "mutation ($id: ID!) { deletePost(id: $id) { id } }"
 
 
-async def work(stores: Stores) -> None:
+async def run_fan_outs(stores: Stores) -> None:
     """Runs the workers' fan-out."""
     while await finish_fan_outs(job_context(stores)):
         pass
 
 
 @pytest.fixture
-async def merging(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[SignIn]:
-    """Signs users in where every author with a follower is merged on read."""
+async def sign_in_merged(
+    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
+) -> AsyncIterator[SignIn]:
+    """Signs users in on stores that merge every author with a follower on read."""
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, 0) as stores:
         yield SignIn(stores)
 
 
-async def assert_post_events(sign_in: SignIn) -> tuple[Person, Person]:
+async def assert_events_and_resumption(sign_in: SignIn) -> tuple[Person, Person]:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
     await ann.create_post("before")
-    await work(sign_in.stores)
+    await run_fan_outs(sign_in.stores)
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
         ids = []
         for text in ("one", "two"):
             ids.append(await ann.create_post(text))
-            await work(sign_in.stores)
+            await run_fan_outs(sign_in.stores)
         arrived = [await events.event() for _ in range(2)]
         assert [event["post"]["text"] for event in arrived] == ["one", "two"]
         await ann.run(DELETE, id=ids[0])
-        await work(sign_in.stores)
+        await run_fan_outs(sign_in.stores)
         removed = await events.event()
         assert (removed["type"], removed["postId"]) == ("PostRemoved", ids[0])
     await ann.create_post("three")
-    await work(sign_in.stores)
+    await run_fan_outs(sign_in.stores)
     async with bob.subscribed(HOME_FEED_EVENTS, since=arrived[1]["cursor"]) as events:
-        again = [await events.event() for _ in range(2)]
-        assert [event.get("postId") or event["post"]["text"] for event in again] == [ids[0], "three"]
+        resumed = [await events.event() for _ in range(2)]
+        assert [event.get("postId") or event["post"]["text"] for event in resumed] == [ids[0], "three"]
     return ann, bob
 
 
 async def test_pushed_posts_emit_events_and_cursor_resumes(sign_in: SignIn) -> None:
-    await assert_post_events(sign_in)
+    await assert_events_and_resumption(sign_in)
 
 
-async def test_merged_posts_emit_events_and_cursor_resumes(merging: SignIn) -> None:
-    await assert_post_events(merging)
-    assert await merging.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
+async def test_merged_posts_emit_events_and_cursor_resumes(sign_in_merged: SignIn) -> None:
+    await assert_events_and_resumption(sign_in_merged)
+    assert await sign_in_merged.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
 
 
-async def test_author_gets_own_post_once_pushed_or_merged(sign_in: SignIn, merging: SignIn) -> None:
-    for stores in (sign_in, merging):
-        ann, bob = await stores("ann"), await stores("bob")
+async def test_author_gets_own_post_once_pushed_or_merged(sign_in: SignIn, sign_in_merged: SignIn) -> None:
+    for sign_in_user in (sign_in, sign_in_merged):
+        ann, bob = await sign_in_user("ann"), await sign_in_user("bob")
         await bob.follow(ann)
         async with ann.subscribed(HOME_FEED_EVENTS) as events:
             for text in ("one", "two"):
@@ -103,10 +105,10 @@ async def test_events_of_unfollowed_or_blocked_author_are_withheld(sign_in: Sign
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
         await ann.create_post("late")
         await bob.unfollow(ann)
-        await work(sign_in.stores)
-        await cyd.create_post("heard")
-        await work(sign_in.stores)
-        assert (await events.event())["post"]["text"] == "heard"
+        await run_fan_outs(sign_in.stores)
+        await cyd.create_post("visible")
+        await run_fan_outs(sign_in.stores)
+        assert (await events.event())["post"]["text"] == "visible"
 
 
 async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,16 +118,16 @@ async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: p
     await bob.follow(ann)
     feeds = sign_in.stores.mongo["feeds"]
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
-        waiting = asyncio.create_task(events.event())
+        next_event = asyncio.create_task(events.event())
         await feeds.update_one({"_id.u": "bob"}, [{"$set": {"seen_at": {"$subtract": ["$$NOW", 29 * 86_400_000]}}}])
 
-        async def is_here() -> bool:
+        async def is_visit_recorded() -> bool:
             return not await feeds.count_documents({"_id.u": "bob", **older_than("seen_at", 3600)})
 
-        assert await poll_until_true(is_here)
-        await ann.create_post("heard")
-        await work(sign_in.stores)
-        assert (await waiting)["post"]["text"] == "heard"
+        assert await poll_until_true(is_visit_recorded)
+        await ann.create_post("visible")
+        await run_fan_outs(sign_in.stores)
+        assert (await next_event)["post"]["text"] == "visible"
 
 
 async def test_notification_events_omit_blocked_actors(chat: ChatScenario) -> None:

@@ -11,10 +11,10 @@ PAGE = """
 { notifications(latest: "now") { items { id timestamp kind actor { id } message { text } post { text } } }
   unreadNotificationCount }
 """
-MARK = "mutation ($at: Timestamp!) { markNotificationsRead(timestamp: $at) }"
+MARK_READ = "mutation ($at: Timestamp!) { markNotificationsRead(timestamp: $at) }"
 
 
-async def notified(person: Person) -> list[tuple[str, str, str | None]]:
+async def notifications_of(person: Person) -> list[tuple[str, str, str | None]]:
     """Returns kind, actor and text of each notification, newest first."""
     await until_outbox_is_empty(person.stores)
     items = (await person.run(PAGE))["notifications"]["items"]
@@ -28,42 +28,42 @@ async def test_mention_reaction_and_follow_notify_their_user(chat: ChatScenario,
     await chat.eve.follow(chat.ann)
     await until_outbox_is_empty(stores)
     await chat.eve.create_post("Hello @ann")
-    assert await notified(chat.bob) == [("MENTION", "ann", "Look @bob @ann")]
-    assert await notified(chat.ann) == [
+    assert await notifications_of(chat.bob) == [("MENTION", "ann", "Look @bob @ann")]
+    assert await notifications_of(chat.ann) == [
         ("MENTION", "eve", "Hello @ann"),
         ("FOLLOW", "eve", None),
         ("REACTION", "bob", "Look @bob @ann"),
     ]
-    assert await notified(chat.eve) == []
+    assert await notifications_of(chat.eve) == []
 
 
 async def test_edit_notifies_only_added_mentions(chat: ChatScenario) -> None:
     message = await chat.ann.post(chat.topic, "@bob")
     await chat.ann.run(EDIT, id=message["id"], text="@bob again")
-    assert len(await notified(chat.bob)) == 1
+    assert len(await notifications_of(chat.bob)) == 1
     other = await chat.ann.post(chat.topic, "nobody")
     await chat.ann.run(EDIT, id=other["id"], text="now @bob")
-    assert [text for *_, text in await notified(chat.bob)] == ["now @bob", "@bob again"]
+    assert [text for *_, text in await notifications_of(chat.bob)] == ["now @bob", "@bob again"]
 
 
 async def test_withdrawn_reaction_sends_no_notification(chat: ChatScenario) -> None:
     message = await chat.ann.post(chat.topic, "one")
     await chat.bob.run(REACT, id=message["id"], emoji="🐟")
-    assert len(await notified(chat.ann)) == 1
+    assert len(await notifications_of(chat.ann)) == 1
     await chat.bob.run(UNREACT, id=message["id"], emoji="🐟")
-    assert await notified(chat.ann) == []
+    assert await notifications_of(chat.ann) == []
     await chat.bob.run(REACT, id=message["id"], emoji="🐟")
-    assert len(await notified(chat.ann)) == 1
+    assert len(await notifications_of(chat.ann)) == 1
     await chat.ann.run(DELETE, id=message["id"])
-    assert await notified(chat.ann) == []
+    assert await notifications_of(chat.ann) == []
 
 
 async def test_notification_hides_message_from_non_member(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "secret @eve @bob")
-    assert await notified(chat.eve) == []
+    assert await notifications_of(chat.eve) == []
     await until_outbox_is_empty(chat.ann.stores)
     await chat.bob.leave(chat.community)
-    assert await notified(chat.bob) == [("MENTION", "ann", None)]
+    assert await notifications_of(chat.bob) == [("MENTION", "ann", None)]
 
 
 async def test_unread_notifications_are_counted_until_marked(chat: ChatScenario) -> None:
@@ -74,24 +74,24 @@ async def test_unread_notifications_are_counted_until_marked(chat: ChatScenario)
     items = answer["notifications"]["items"]
     assert answer["unreadNotificationCount"] == 3
     for item, left in ((items[1], 1), (items[2], 1), (items[0], 0)):
-        assert (await chat.bob.run(MARK, at=item["timestamp"]))["markNotificationsRead"] == left
-    assert await chat.bob.code(MARK, at="now") == "BAD_USER_INPUT"
+        assert (await chat.bob.run(MARK_READ, at=item["timestamp"]))["markNotificationsRead"] == left
+    assert await chat.bob.code(MARK_READ, at="now") == "BAD_USER_INPUT"
 
 
 async def test_notifications_after_a_mark_in_the_future_are_unread(chat: ChatScenario) -> None:
-    assert (await chat.bob.run(MARK, at="9999999999.999999"))["markNotificationsRead"] == 0
+    assert (await chat.bob.run(MARK_READ, at="9999999999.999999"))["markNotificationsRead"] == 0
     for _ in range(2):
         await chat.ann.post(chat.topic, "@bob")
         await until_outbox_is_empty(chat.ann.stores)
         assert (await chat.bob.run(PAGE))["unreadNotificationCount"] == 1
-        assert (await chat.bob.run(MARK, at="9999999999.999999"))["markNotificationsRead"] == 0
+        assert (await chat.bob.run(MARK_READ, at="9999999999.999999"))["markNotificationsRead"] == 0
 
 
 async def test_notification_from_blocked_user_is_hidden(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "@bob")
     await until_outbox_is_empty(chat.ann.stores)
     await chat.bob.block(chat.ann)
-    assert await notified(chat.bob) == []
+    assert await notifications_of(chat.bob) == []
     assert (await chat.bob.run(PAGE))["unreadNotificationCount"] == 0
     await chat.bob.unblock(chat.ann)
-    assert len(await notified(chat.bob)) == 1
+    assert len(await notifications_of(chat.bob)) == 1

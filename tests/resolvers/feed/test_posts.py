@@ -28,7 +28,7 @@ async def read(person: Person, id_: str) -> dict[str, object]:
     return post
 
 
-async def pages(person: Person) -> dict[str, list[str]]:
+async def texts_by_timeline(person: Person) -> dict[str, list[str]]:
     answer = await person.run(f"{{ {' '.join(PAGES.values())} }}")
     return {name: [item["text"] for item in answer[name]["items"]] for name in PAGES}
 
@@ -49,17 +49,17 @@ async def test_created_post_is_on_every_timeline_at_once(sign_in: SignIn) -> Non
     bob = await sign_in("bob")
     for n in range(5):
         await bob.create_post(f"{n} #tide")
-        assert {texts[0] for texts in (await pages(bob)).values()} == {f"{n} #tide"}
+        assert {texts[0] for texts in (await texts_by_timeline(bob)).values()} == {f"{n} #tide"}
 
 
 async def test_blocked_author_is_on_no_timeline_until_unblocked(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     id_ = await bob.create_post("#tide")
     await ann.block(bob)
-    assert await pages(ann) == {key: [] for key in PAGES}
+    assert await texts_by_timeline(ann) == {key: [] for key in PAGES}
     assert await ann.code(READ, id=id_) == "NOT_FOUND"
     await ann.unblock(bob)
-    assert await pages(ann) == {**{key: ["#tide"] for key in PAGES}, "homeFeed": []}
+    assert await texts_by_timeline(ann) == {**{key: ["#tide"] for key in PAGES}, "homeFeed": []}
     assert (await read(ann, id_))["text"] == "#tide"
 
 
@@ -67,10 +67,10 @@ async def test_deleted_post_is_gone_from_every_timeline(sign_in: SignIn) -> None
     ann, bob = await sign_in("ann"), await sign_in("bob")
     id_ = await bob.create_post("#tide @ann", mediaUrls=["https://example.org/a.png"])
     for _ in range(2):
-        gone = (await bob.run(DELETE, id=id_))["deletePost"]
-        assert (gone["id"], gone["text"], gone["mediaUrls"], gone["hashtags"]) == (id_, "", [], [])
+        deleted = (await bob.run(DELETE, id=id_))["deletePost"]
+        assert (deleted["id"], deleted["text"], deleted["mediaUrls"], deleted["hashtags"]) == (id_, "", [], [])
     assert await ann.code(READ, id=id_) == "NOT_FOUND"
-    assert await pages(bob) == {key: [] for key in PAGES}
+    assert await texts_by_timeline(bob) == {key: [] for key in PAGES}
     other = await bob.create_post("mine")
     assert await ann.code(DELETE, id=other) == "FORBIDDEN"
 
@@ -99,7 +99,7 @@ async def test_repeated_key_returns_post_or_conflicts(sign_in: SignIn) -> None:
     ids = {await ann.create_post("once", idempotencyKey="k") for _ in range(3)}
     assert len(ids) == 1
     assert await ann.code(CREATE_POST, input={"text": "twice", "idempotencyKey": "k"}) == "CONFLICT"
-    assert (await pages(ann))["localFeed"] == ["once"]
+    assert (await texts_by_timeline(ann))["localFeed"] == ["once"]
 
 
 async def test_post_timelines_follow_timeline_rule(sign_in: SignIn) -> None:

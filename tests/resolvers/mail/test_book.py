@@ -50,14 +50,14 @@ def mail(stores: Stores) -> OrganizationMail:
 
 async def test_address_book_gives_standing_and_verdict(operator: Person, mail: OrganizationMail) -> None:
     await mail.take(ok("ann@example.org"), hard("Bob@Example.org"))
-    (ann, bob, odd) = await operator.do(BOOK, addresses=["ann@example.org", "bob@EXAMPLE.org", "odd"])
+    (ann, bob, malformed) = await operator.do(BOOK, addresses=["ann@example.org", "bob@EXAMPLE.org", "malformed"])
     assert (ann["blocked"], ann["success"], ann["verdict"]["rule"]) == (False, 1, "DELIVERABLE")
     assert (bob["blocked"], bob["hardBounce"], bob["verdict"]["rule"]) == (True, 1, "HARD_BOUNCED")
     assert "550 5.1.1 (no such mailbox)" in bob["verdict"]["detail"]
     assert (bob["address"], bob["normalized"]) == ("bob@EXAMPLE.org", "bob@example.org")
     assert bob["lastEventAt"] == today().isoformat(timespec="milliseconds").replace("+00:00", "Z")
     assert bob["domain"]["hardBounce"] == bob["domain"]["success"] == 1
-    assert (odd["normalized"], odd["domain"], odd["blocked"]) == (None, None, True)
+    assert (malformed["normalized"], malformed["domain"], malformed["blocked"]) == (None, None, True)
 
 
 async def test_lookups_accept_at_most_1000(operator: Person) -> None:
@@ -89,8 +89,8 @@ async def test_bounce_rates_by_day_and_domain(operator: Person, mail: Organizati
     [({"to": "2026-01-01T00:00:00Z"}, "to"), ({"to": "2028-02-01T00:00:00Z"}, "to"), ({"domain": "x"}, "domain")],
 )
 async def test_bounce_rates_check_arguments(operator: Person, change: dict[str, str], field: str) -> None:
-    asked = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", **change}
-    refused = await operator.fails(RATES, **asked)
+    variables = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", **change}
+    refused = await operator.fails(RATES, **variables)
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
 
 
@@ -123,8 +123,8 @@ async def test_set_domain_blocked_and_back(operator: Person, mail: OrganizationM
 async def test_operator_change_checks_arguments(
     operator: Person, query: str, change: dict[str, str], field: str
 ) -> None:
-    given = {"address": "ann@example.org", "domain": "example.org", "reason": "why", **change}
-    wanted = "domain" if "address" in query.partition("{")[0] else "address"
-    given.pop(wanted)
-    refused = await operator.fails(query, **given)
+    variables = {"address": "ann@example.org", "domain": "example.org", "reason": "why", **change}
+    unused = "domain" if "address" in query.partition("{")[0] else "address"
+    variables.pop(unused)
+    refused = await operator.fails(query, **variables)
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)

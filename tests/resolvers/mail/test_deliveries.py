@@ -48,14 +48,14 @@ async def test_record_deliveries_complaint_blocks_address(service: Person, mail:
 
 
 async def test_record_deliveries_rejects_invalid_events_by_index(service: Person) -> None:
-    events = [event(), event(address="nobody", eventId="odd"), event(at="2020-01-01T00:00:00Z", smtpCode=None)]
+    events = [event(), event(address="nobody", eventId="bad"), event(at="2020-01-01T00:00:00Z", smtpCode=None)]
     result = await service.do(RECORD, events=events)
     assert result["accepted"] == 1
     assert [(each["index"], each["message"].partition(":")[0]) for each in result["rejected"]] == [
         (1, "address"),
         (2, "at"),
     ]
-    assert result["rejected"][0]["eventId"] == "odd"
+    assert result["rejected"][0]["eventId"] == "bad"
 
 
 async def test_record_deliveries_accepts_at_most_1000(service: Person) -> None:

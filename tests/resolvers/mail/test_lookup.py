@@ -1,4 +1,4 @@
-"""Lookups during a migration: the share of the older book, failover between the books, and differences."""
+"""Lookups during a migration: the share of the legacy book, failover between the books, and differences."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -24,16 +24,16 @@ ADDRESSES = [f"a{number}@example.org" for number in range(200)]
 
 @dataclass
 class FakeLegacyBook:
-    """An older book that blocks given addresses, records requests, and may be down."""
+    """A legacy book that blocks given addresses, records requests, and may be down."""
 
     blocked: set[str] = field(default_factory=set)
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
     is_down: bool = False
 
     async def ask(self, addresses: Sequence[str]) -> Mapping[str, bool]:
         if self.is_down:
             raise LegacyBookError("down")
-        self.asked += addresses
+        self.requested += addresses
         return {each: each in self.blocked for each in addresses}
 
 
@@ -42,12 +42,12 @@ def mail(stores: Stores) -> OrganizationMail:
     return OrganizationMail(stores, "acme")
 
 
-def context(mail: OrganizationMail, other: FakeLegacyBook, share: int) -> Context:
-    return Context(mail.stores, str, legacy_book=LegacyBook(share, other.ask))
+def context(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> Context:
+    return Context(mail.stores, str, legacy_book=LegacyBook(share, legacy.ask))
 
 
-async def blocked(mail: OrganizationMail, other: FakeLegacyBook, share: int) -> set[str]:
-    found = await look_up(context(mail, other, share), "acme", ADDRESSES)
+async def blocked(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> set[str]:
+    found = await look_up(context(mail, legacy, share), "acme", ADDRESSES)
     assert [each.address for each in found] == ADDRESSES
     return {each.address for each in found if each.blocked}
 
@@ -65,14 +65,14 @@ def test_larger_share_contains_smaller_share() -> None:
     assert is_answered_by_legacy("A1@Example.org", 50) == is_answered_by_legacy("a1@example.org", 50)
 
 
-async def test_lookup_share_is_answered_by_older_book(mail: OrganizationMail) -> None:
+async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -> None:
     await mail.take(*map(hard, ADDRESSES))
-    nobody = FakeLegacyBook()
-    answered = await blocked(mail, nobody, 30)
+    blocks_none = FakeLegacyBook()
+    answered = await blocked(mail, blocks_none, 30)
     assert answered == {each for each in ADDRESSES if not is_answered_by_legacy(each, 30)}
-    assert set(nobody.asked) == set(ADDRESSES) - answered
-    assert await blocked(mail, nobody, 0) == set(ADDRESSES)
-    assert await blocked(mail, nobody, 100) == set()
+    assert set(blocks_none.requested) == set(ADDRESSES) - answered
+    assert await blocked(mail, blocks_none, 0) == set(ADDRESSES)
+    assert await blocked(mail, blocks_none, 100) == set()
 
 
 async def test_lookup_differences_are_counted_and_stored_by_hash(mail: OrganizationMail) -> None:
@@ -85,23 +85,23 @@ async def test_lookup_differences_are_counted_and_stored_by_hash(mail: Organizat
     assert "example.org" not in repr(kept)
 
 
-async def test_lookup_failed_older_book_uses_own_book(mail: OrganizationMail) -> None:
+async def test_lookup_failed_legacy_book_uses_own_book(mail: OrganizationMail) -> None:
     await mail.take(hard(ADDRESSES[0]), ok(ADDRESSES[1]))
     assert await blocked(mail, FakeLegacyBook({ADDRESSES[5]}, is_down=True), 100) == {ADDRESSES[0]}
 
 
-async def test_lookup_failed_own_book_uses_older_book(mail: OrganizationMail) -> None:
+async def test_lookup_failed_own_book_uses_legacy_book(mail: OrganizationMail) -> None:
     broken = replace(mail.stores, address_book=AddressBook(mail.stores.mongo, AddressKeys()))
-    other = FakeLegacyBook({ADDRESSES[5]})
-    assert await blocked(OrganizationMail(broken, "acme"), other, 0) == {ADDRESSES[5]}
-    assert await blocked(OrganizationMail(broken, "acme"), other, 50) == {ADDRESSES[5]}
+    legacy = FakeLegacyBook({ADDRESSES[5]})
+    assert await blocked(OrganizationMail(broken, "acme"), legacy, 0) == {ADDRESSES[5]}
+    assert await blocked(OrganizationMail(broken, "acme"), legacy, 50) == {ADDRESSES[5]}
     with pytest.raises(Unavailable):
         await blocked(OrganizationMail(broken, "acme"), FakeLegacyBook(is_down=True), 50)
     with pytest.raises(Unavailable):
         await look_up(Context(broken, str), "acme", ADDRESSES)
 
 
-async def test_lookup_invalid_address_is_not_sent_to_older_book(mail: OrganizationMail) -> None:
-    other = FakeLegacyBook()
-    (found,) = await look_up(context(mail, other, 100), "acme", ["odd"])
-    assert (found.blocked, found.normalized, other.asked) == (True, None, [])
+async def test_lookup_invalid_address_is_not_sent_to_legacy_book(mail: OrganizationMail) -> None:
+    legacy = FakeLegacyBook()
+    (found,) = await look_up(context(mail, legacy, 100), "acme", ["malformed"])
+    assert (found.blocked, found.normalized, legacy.requested) == (True, None, [])

@@ -1,4 +1,4 @@
-"""An organization for each test. Tests of a module share a database, because opening one takes longer than a test."""
+"""A new organization for each test. Tests of a module share a database, since creating one takes longer than a test."""
 
 import secrets
 from collections.abc import AsyncIterator, Iterable, Iterator

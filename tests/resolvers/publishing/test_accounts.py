@@ -1,4 +1,4 @@
-"""Connecting and disconnecting accounts: checks, rights, and credentials that are never returned."""
+"""Connecting and disconnecting accounts: validation, access rights, and credentials that are never returned."""
 
 import json
 from typing import Any
@@ -28,8 +28,14 @@ async def ann(sign_in: SignIn) -> Person:
 
 
 async def connect(person: Person, **more: Any) -> Any:
-    given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET, **more}
-    return await person.do(CONNECT, input=given)
+    input_ = {
+        "network": "WEBHOOK",
+        "name": "Hook",
+        "baseUrl": "https://example.org/hook",
+        "credentials": SECRET,
+        **more,
+    }
+    return await person.do(CONNECT, input=input_)
 
 
 async def test_account_is_listed_until_disconnected(ann: Person) -> None:
@@ -43,10 +49,10 @@ async def test_account_is_listed_until_disconnected(ann: Person) -> None:
 
 async def test_credentials_are_encrypted_then_deleted(ann: Person) -> None:
     account = await connect(ann, idempotencyKey="k")
-    everything = []
+    documents = []
     for name in await ann.stores.mongo.database.list_collection_names():
-        everything += [repr(row) async for row in ann.stores.mongo[name].find()]
-    assert SECRET not in "".join(everything)
+        documents += [repr(row) async for row in ann.stores.mongo[name].find()]
+    assert SECRET not in "".join(documents)
     record = await ann.stores.accounts.get(ann.user.organization_id, account["id"])
     assert await ann.stores.accounts.decrypt_credentials(record) == SECRET
     assert SECRET not in repr(record)
@@ -59,8 +65,8 @@ async def test_credentials_are_encrypted_then_deleted(ann: Person) -> None:
 async def test_repeated_key_connects_once(ann: Person) -> None:
     first, second = await connect(ann, idempotencyKey="k"), await connect(ann, idempotencyKey="k")
     assert first["id"] == second["id"]
-    given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "idempotencyKey": "k"}
-    assert await ann.code(CONNECT, input={**given, "credentials": "another"}) == "CONFLICT"
+    input_ = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "idempotencyKey": "k"}
+    assert await ann.code(CONNECT, input={**input_, "credentials": "another"}) == "CONFLICT"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +86,8 @@ async def test_repeated_key_connects_once(ann: Person) -> None:
     ],
 )
 async def test_invalid_account_is_refused_without_echo(ann: Person, change: dict[str, Any], field: str) -> None:
-    given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET}
-    answer = await ann.ask(CONNECT, input=given | change)
+    input_ = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET}
+    answer = await ann.ask(CONNECT, input=input_ | change)
     (error,) = answer["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
     assert SECRET not in json.dumps(answer)
@@ -90,7 +96,7 @@ async def test_invalid_account_is_refused_without_echo(ann: Person, change: dict
 @pytest.mark.parametrize(
     ("network", "credentials"),
     [("MASTODON", "token"), ("BLUESKY", "ann.bsky.social:abcd-efgh"), ("X", "token"), ("INSTAGRAM", "1784:token")]
-    + [("SANDBOX", mood) for mood in ("ok", "fail", "lose", "slow")],
+    + [("SANDBOX", credential) for credential in ("ok", "fail", "lose", "slow")],
 )
 async def test_every_network_can_be_connected(ann: Person, network: str, credentials: str) -> None:
     base_url = "https://mastodon.example/" if network == "MASTODON" else None
@@ -103,17 +109,17 @@ async def test_connecting_without_encryption_keys_is_unavailable(
     mongodb_uri: str, redis_url: str, shared_database: str, ann: Person
 ) -> None:
     async with open_stores(mongodb_uri, redis_url, shared_database) as stores:
-        keyless = Person(stores, ann.user, ann.roles)
-        given = {"network": "SANDBOX", "name": "x", "credentials": "ok"}
-        assert await keyless.code(CONNECT, input=given) == "UNAVAILABLE"
+        person_without_keys = Person(stores, ann.user, ann.roles)
+        input_ = {"network": "SANDBOX", "name": "x", "credentials": "ok"}
+        assert await person_without_keys.code(CONNECT, input=input_) == "UNAVAILABLE"
 
 
 async def test_disconnecting_fails_waiting_publications(ann: Person) -> None:
     account = await connect(ann)
     schedule = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
-    given = {"text": "x", "toAccountIds": [account["id"]], "dueAt": "2030-01-01T00:00:00Z"}
-    post = await ann.do(schedule, input=given)
+    input_ = {"text": "x", "toAccountIds": [account["id"]], "dueAt": "2030-01-01T00:00:00Z"}
+    post = await ann.do(schedule, input=input_)
     await ann.do(DISCONNECT, id=account["id"])
     (publication,) = await ann.stores.scheduled_posts.publications_of(post["id"])
     assert publication.state is PublicationState.FAILED
-    assert await ann.code(schedule, input=given) == "CONFLICT"
+    assert await ann.code(schedule, input=input_) == "CONFLICT"

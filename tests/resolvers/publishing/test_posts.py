@@ -41,7 +41,7 @@ async def schedule(person: Person, **more: Any) -> Answer:
     return await person.do(SCHEDULE, input={"text": "hello", "toHomeFeed": True, "dueAt": DUE, **more})
 
 
-async def refused(person: Person, **more: Any) -> tuple[str, str]:
+async def refused_input(person: Person, **more: Any) -> tuple[str, str]:
     extensions = await person.fails(SCHEDULE, input={"text": "hello", "toHomeFeed": True, "dueAt": DUE, **more})
     return extensions["code"], extensions.get("field", "")
 
@@ -49,61 +49,61 @@ async def refused(person: Person, **more: Any) -> tuple[str, str]:
 async def account(person: Person, network: str = "SANDBOX", credentials: str = "ok") -> str:
     connect = "mutation ($input: ConnectAccountInput!) { done: connectAccount(input: $input) { id } }"
     base = "https://mastodon.example" if network == "MASTODON" else None
-    given = {"network": network, "name": network, "credentials": credentials, "baseUrl": base}
-    return str((await person.do(connect, input=given))["id"])
+    input_ = {"network": network, "name": network, "credentials": credentials, "baseUrl": base}
+    return str((await person.do(connect, input=input_))["id"])
 
 
 @pytest.fixture
-async def boss(sign_in: SignIn) -> Person:
+async def operator(sign_in: SignIn) -> Person:
     return await sign_in("boss", roles=[Role.OPERATOR])
 
 
-async def test_post_goes_to_several_targets(chat: ChatScenario, boss: Person) -> None:
-    await boss.join(chat.community)
-    sandbox = await account(boss)
-    post = await schedule(boss, toTopicIds=[chat.topic, chat.topic], toAccountIds=[sandbox])
+async def test_post_goes_to_several_targets(chat: ChatScenario, operator: Person) -> None:
+    await operator.join(chat.community)
+    sandbox = await account(operator)
+    post = await schedule(operator, toTopicIds=[chat.topic, chat.topic], toAccountIds=[sandbox])
     assert (post["state"], post["revision"], post["editable"]) == ("SCHEDULED", 1, True)
     assert [each["target"] for each in post["publications"]] == [
         {"type": "HomeFeedTarget", "author": {"id": "boss"}},
         {"type": "TopicTarget", "topic": {"id": chat.topic}},
         {"type": "AccountTarget", "account": {"id": sandbox}},
     ]
-    assert (await boss.do(GET, id=post["id"])) == post
+    assert (await operator.do(GET, id=post["id"])) == post
     assert post["timestamp"] == "1893456000.000000"
     assert post["dueAt"] == "2030-01-01T00:00:00.000Z"
 
 
-async def test_post_beyond_limits_of_any_target_is_refused(chat: ChatScenario, boss: Person) -> None:
-    await boss.join(chat.community)
-    mastodon, instagram = await account(boss, "MASTODON", "t"), await account(boss, "INSTAGRAM", "1:t")
+async def test_post_beyond_limits_of_any_target_is_refused(chat: ChatScenario, operator: Person) -> None:
+    await operator.join(chat.community)
+    mastodon, instagram = await account(operator, "MASTODON", "t"), await account(operator, "INSTAGRAM", "1:t")
     bad = "BAD_USER_INPUT"
-    assert await refused(boss, toHomeFeed=False) == (bad, "toHomeFeed")
-    assert await refused(boss, text="") == (bad, "text")
-    assert await refused(boss, text=" ", media=[PNG]) == (bad, "text")
-    assert await refused(boss, text="x" * 501, toAccountIds=[mastodon]) == (bad, "text")
-    assert await refused(boss, toAccountIds=[instagram]) == (bad, "media")
-    assert await refused(boss, media=[PNG], toTopicIds=[chat.topic]) == (bad, "media")
-    assert await refused(boss, media=[PNG] * 5, toHomeFeed=False, toAccountIds=[mastodon]) == (bad, "media")
-    assert await refused(boss, media=[{"url": "file:///a"}]) == (bad, "url")
-    assert await refused(boss, timeZone="Tokyo") == (bad, "timeZone")
-    assert await refused(boss, maxLatenessS=0) == (bad, "maxLatenessS")
-    assert await refused(boss, dueAt="2020-01-01T00:00:00Z") == (bad, "dueAt")
-    assert await refused(boss, dueAt="2026-10-25T02:30:00+02:00", timeZone="Europe/Berlin") == (bad, "dueAt")
-    assert (await schedule(boss, text="", media=[PNG]))["media"] == [{**PNG, "kind": "IMAGE"}]
+    assert await refused_input(operator, toHomeFeed=False) == (bad, "toHomeFeed")
+    assert await refused_input(operator, text="") == (bad, "text")
+    assert await refused_input(operator, text=" ", media=[PNG]) == (bad, "text")
+    assert await refused_input(operator, text="x" * 501, toAccountIds=[mastodon]) == (bad, "text")
+    assert await refused_input(operator, toAccountIds=[instagram]) == (bad, "media")
+    assert await refused_input(operator, media=[PNG], toTopicIds=[chat.topic]) == (bad, "media")
+    assert await refused_input(operator, media=[PNG] * 5, toHomeFeed=False, toAccountIds=[mastodon]) == (bad, "media")
+    assert await refused_input(operator, media=[{"url": "file:///a"}]) == (bad, "url")
+    assert await refused_input(operator, timeZone="Tokyo") == (bad, "timeZone")
+    assert await refused_input(operator, maxLatenessS=0) == (bad, "maxLatenessS")
+    assert await refused_input(operator, dueAt="2020-01-01T00:00:00Z") == (bad, "dueAt")
+    assert await refused_input(operator, dueAt="2026-10-25T02:30:00+02:00", timeZone="Europe/Berlin") == (bad, "dueAt")
+    assert (await schedule(operator, text="", media=[PNG]))["media"] == [{**PNG, "kind": "IMAGE"}]
 
 
-async def test_external_targets_need_operator(chat: ChatScenario, boss: Person) -> None:
-    sandbox = await account(boss)
-    assert (await refused(chat.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
-    assert (await refused(chat.eve, toTopicIds=[chat.topic]))[0] == "FORBIDDEN"
-    assert (await refused(chat.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
+async def test_external_targets_need_operator(chat: ChatScenario, operator: Person) -> None:
+    sandbox = await account(operator)
+    assert (await refused_input(chat.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
+    assert (await refused_input(chat.eve, toTopicIds=[chat.topic]))[0] == "FORBIDDEN"
+    assert (await refused_input(chat.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
     assert (await schedule(chat.ann, toTopicIds=[chat.topic]))["state"] == "SCHEDULED"
 
 
 async def test_repeated_key_schedules_once(chat: ChatScenario) -> None:
     posts = await asyncio.gather(*(schedule(chat.ann, idempotencyKey="k") for _ in range(3)))
     assert len({post["id"] for post in posts}) == 1
-    assert (await refused(chat.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
+    assert (await refused_input(chat.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
 
 
 async def test_update_changes_only_named_fields(chat: ChatScenario) -> None:
@@ -136,27 +136,29 @@ async def test_cancelled_post_is_final(chat: ChatScenario) -> None:
     assert await chat.ann.code(UPDATE, id=post["id"], input={"text": "x"}) == "CONFLICT"
 
 
-async def test_authors_see_own_posts_and_operators_all(chat: ChatScenario, boss: Person) -> None:
-    mine, theirs = await schedule(chat.ann), await schedule(chat.bob)
-    pages = {person.id: await person.do(PAGE, latest="now") for person in (chat.ann, chat.bob, chat.eve, boss)}
+async def test_authors_see_own_posts_and_operators_all(chat: ChatScenario, operator: Person) -> None:
+    anns, bobs = await schedule(chat.ann), await schedule(chat.bob)
+    pages = {person.id: await person.do(PAGE, latest="now") for person in (chat.ann, chat.bob, chat.eve, operator)}
     ids = {name: [item["id"] for item in page["items"]] for name, page in pages.items()}
-    assert ids == {"ann": [mine["id"]], "bob": [theirs["id"]], "eve": [], "boss": [theirs["id"], mine["id"]]}
-    assert await chat.bob.code(GET, id=mine["id"]) == "FORBIDDEN"
-    assert await chat.bob.code(CANCEL, id=mine["id"]) == "FORBIDDEN"
-    assert await boss.code(UPDATE, id=mine["id"], input={"text": "not mine"}) == "FORBIDDEN"
-    assert (await boss.do(CANCEL, id=mine["id"]))["state"] == "CANCELLED"
+    assert ids == {"ann": [anns["id"]], "bob": [bobs["id"]], "eve": [], "boss": [bobs["id"], anns["id"]]}
+    assert await chat.bob.code(GET, id=anns["id"]) == "FORBIDDEN"
+    assert await chat.bob.code(CANCEL, id=anns["id"]) == "FORBIDDEN"
+    assert await operator.code(UPDATE, id=anns["id"], input={"text": "not mine"}) == "FORBIDDEN"
+    assert (await operator.do(CANCEL, id=anns["id"]))["state"] == "CANCELLED"
 
 
 async def test_timeline_is_by_due_time_and_state(chat: ChatScenario) -> None:
     dues = [f"2030-01-0{day}T00:00:00Z" for day in (3, 1, 2)]
     posts = [await schedule(chat.ann, dueAt=due) for due in dues]
     await chat.ann.do(CANCEL, id=posts[1]["id"])
-    furthest = await chat.ann.do(PAGE, latest="now", limit=2)
-    assert [item["id"] for item in furthest["items"]] == [posts[0]["id"], posts[2]["id"]]
-    assert (furthest["hasOlder"], furthest["hasNewer"]) == (True, False)
+    newest = await chat.ann.do(PAGE, latest="now", limit=2)
+    assert [item["id"] for item in newest["items"]] == [posts[0]["id"], posts[2]["id"]]
+    assert (newest["hasOlder"], newest["hasNewer"]) == (True, False)
     first = await chat.ann.do(PAGE, oldest="0000000000.000000", limit=1, states=["SCHEDULED"])
     assert [item["id"] for item in first["items"]] == [posts[2]["id"]]
-    assert (first["hasOlder"], first["hasNewer"]) == (False, True), "what is not shown does not count"
+    assert (first["hasOlder"], first["hasNewer"]) == (False, True), (
+        "Posts in other states do not count as older or newer."
+    )
     cancelled = await chat.ann.do(PAGE, latest="now", states=["CANCELLED", "FAILED"])
     assert [item["id"] for item in cancelled["items"]] == [posts[1]["id"]]
     assert await chat.ann.code(PAGE) == "BAD_USER_INPUT"

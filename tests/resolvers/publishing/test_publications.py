@@ -34,7 +34,7 @@ NOTIFICATIONS = '{ notifications(latest: "now") { items { kind actor { id } publ
 
 
 @pytest.fixture
-async def boss(sign_in: SignIn) -> Person:
+async def operator(sign_in: SignIn) -> Person:
     return await sign_in("boss", roles=[Role.OPERATOR])
 
 
@@ -54,30 +54,30 @@ def now() -> str:
 
 
 async def test_changes_reach_author_and_operators_only(
-    chat: ChatScenario, boss: Person, publisher: PostPublisher
+    chat: ChatScenario, operator: Person, publisher: PostPublisher
 ) -> None:
     async with (
-        chat.ann.subscribed(LISTEN) as ann,
-        boss.subscribed(LISTEN) as operator,
-        chat.bob.subscribed(LISTEN) as bob,
+        chat.ann.subscribed(LISTEN) as to_ann,
+        operator.subscribed(LISTEN) as to_operator,
+        chat.bob.subscribed(LISTEN) as to_bob,
     ):
         post = await schedule(chat.ann, toHomeFeed=False, toTopicIds=[chat.topic], dueAt=now())
         await publish(publisher)
-        for heard in (ann, operator):
-            events = [await heard.event() for _ in range(2)]
+        for received in (to_ann, to_operator):
+            events = [await received.event() for _ in range(2)]
             assert [event["type"] for event in events] == ["PublicationChanged"] * 2
             assert events[-1]["publication"]["state"] == "PUBLISHED"
             assert {event["publication"]["scheduledPostId"] for event in events} == {post["id"]}
         other = await schedule(chat.bob, toHomeFeed=False, toTopicIds=[chat.topic])
-        assert (await bob.event())["publication"]["scheduledPostId"] == other["id"]
+        assert (await to_bob.event())["publication"]["scheduledPostId"] == other["id"]
 
 
 async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
     first, second = await schedule(chat.ann), await schedule(chat.ann)
-    async with chat.ann.subscribed(LISTEN, job=second["id"]) as heard:
+    async with chat.ann.subscribed(LISTEN, job=second["id"]) as events:
         await chat.ann.do(CANCEL, id=first["id"])
         await chat.ann.do(CANCEL, id=second["id"])
-        event = await heard.event()
+        event = await events.event()
         assert event["publication"] == {**event["publication"], "scheduledPostId": second["id"], "state": "CANCELLED"}
     async with aclosing(chat.bob.answers(LISTEN, job=first["id"])) as answers:
         (error,) = (await anext(answers))["errors"]
@@ -85,44 +85,44 @@ async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
 
 
 async def test_unknown_is_notified_and_resolved_once(
-    chat: ChatScenario, boss: Person, publisher: PostPublisher
+    chat: ChatScenario, operator: Person, publisher: PostPublisher
 ) -> None:
-    lossy = await account(boss, credentials="lose")
-    post = await schedule(boss, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
+    lossy = await account(operator, credentials="lose")
+    post = await schedule(operator, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
     await publish(publisher)
-    await until_outbox_is_empty(boss.stores)
-    (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
-    (publication,) = (await boss.do(GET, id=post["id"]))["publications"]
+    await until_outbox_is_empty(operator.stores)
+    (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]
+    (publication,) = (await operator.do(GET, id=post["id"]))["publications"]
     assert notification == {
         "kind": "PUBLICATION_UNKNOWN",
         "actor": None,
         "publication": {"id": publication["id"], "state": "UNKNOWN"},
     }
     assert await chat.ann.code(RESOLVE, id=publication["id"], published=True) == "FORBIDDEN"
-    done = await boss.do(RESOLVE, id=publication["id"], published=True, external="there")
+    done = await operator.do(RESOLVE, id=publication["id"], published=True, external="there")
     assert (done["state"], done["externalId"], done["error"]) == ("PUBLISHED", "there", None)
     assert done["latenessMs"] >= 0
-    assert await boss.code(RESOLVE, id=publication["id"], published=False) == "CONFLICT"
-    assert (await boss.do(GET, id=post["id"]))["state"] == "PUBLISHED"
+    assert await operator.code(RESOLVE, id=publication["id"], published=False) == "CONFLICT"
+    assert (await operator.do(GET, id=post["id"]))["state"] == "PUBLISHED"
 
 
 async def test_resolution_as_not_published_fails_publication(
-    boss: Person, chat: ChatScenario, publisher: PostPublisher
+    operator: Person, chat: ChatScenario, publisher: PostPublisher
 ) -> None:
-    lossy = await account(boss, credentials="lose")
-    post = await schedule(boss, toAccountIds=[lossy], dueAt=now())
+    lossy = await account(operator, credentials="lose")
+    post = await schedule(operator, toAccountIds=[lossy], dueAt=now())
     await publish(publisher)
-    unknown = (await boss.do(GET, id=post["id"]))["publications"][1]
-    assert (await boss.do(GET, id=post["id"]))["state"] == "UNKNOWN"
-    done = await boss.do(RESOLVE, id=unknown["id"], published=False)
+    unknown = (await operator.do(GET, id=post["id"]))["publications"][1]
+    assert (await operator.do(GET, id=post["id"]))["state"] == "UNKNOWN"
+    done = await operator.do(RESOLVE, id=unknown["id"], published=False)
     assert (done["state"], done["error"], done["publishedAt"]) == ("FAILED", {"code": "NOT_PUBLISHED"}, None)
-    assert (await boss.do(GET, id=post["id"]))["state"] == "PARTIAL"
+    assert (await operator.do(GET, id=post["id"]))["state"] == "PARTIAL"
 
 
-async def test_failure_is_notified(boss: Person, publisher: PostPublisher) -> None:
-    failing = await account(boss, credentials="fail")
-    await schedule(boss, toHomeFeed=False, toAccountIds=[failing], dueAt=now())
+async def test_failure_is_notified(operator: Person, publisher: PostPublisher) -> None:
+    failing = await account(operator, credentials="fail")
+    await schedule(operator, toHomeFeed=False, toAccountIds=[failing], dueAt=now())
     await publish(publisher)
-    await until_outbox_is_empty(boss.stores)
-    (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
+    await until_outbox_is_empty(operator.stores)
+    (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]
     assert (notification["kind"], notification["publication"]["state"]) == ("PUBLICATION_FAILED", "FAILED")

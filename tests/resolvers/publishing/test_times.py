@@ -15,12 +15,12 @@ def moment(text: str, zone: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "zone", "meant"),
+    ("text", "zone", "instant"),
     [
         ("2026-11-21T12:00:00Z", "UTC", "2026-11-21T12:00:00+00:00"),
         ("2026-11-21T21:00:00+09:00", "Asia/Tokyo", "2026-11-21T12:00:00+00:00"),
         ("2026-07-01T02:30:00+02:00", "Europe/Berlin", "2026-07-01T00:30:00+00:00"),
-        # In UTC, or with a foreign offset, it is an instant, whatever the clocks in Berlin show.
+        # In UTC, or with an offset of another zone, it is an instant, regardless of local time in Berlin.
         ("2026-10-25T00:30:00Z", "Europe/Berlin", "2026-10-25T00:30:00+00:00"),
         ("2026-10-25T01:30:00Z", "Europe/Berlin", "2026-10-25T01:30:00+00:00"),
         ("2026-03-29T02:30:00+09:00", "Europe/Berlin", "2026-03-28T17:30:00+00:00"),
@@ -31,12 +31,12 @@ def moment(text: str, zone: str) -> str:
         ("2026-10-25T03:00:00+01:00", "Europe/Berlin", "2026-10-25T02:00:00+00:00"),
     ],
 )
-def test_due_moment_is_instant_meant(text: str, zone: str, meant: str) -> None:
-    assert moment(text, zone) == meant
+def test_due_moment_is_instant_meant(text: str, zone: str, instant: str) -> None:
+    assert moment(text, zone) == instant
 
 
 @pytest.mark.parametrize(
-    ("text", "zone", "first", "second", "how"),
+    ("text", "zone", "first", "second", "problem"),
     [
         ("2026-03-29T02:30:00+01:00", "Europe/Berlin", "00:30:00Z", "01:30:00Z", "does not exist"),
         ("2026-03-29T02:30:00+02:00", "Europe/Berlin", "00:30:00Z", "01:30:00Z", "does not exist"),
@@ -47,13 +47,13 @@ def test_due_moment_is_instant_meant(text: str, zone: str, meant: str) -> None:
     ],
 )
 def test_ambiguous_local_time_is_refused_with_both_readings(
-    text: str, zone: str, first: str, second: str, how: str
+    text: str, zone: str, first: str, second: str, problem: str
 ) -> None:
     with pytest.raises(BadUserInput) as refused:
         moment(text, zone)
     expected = str(refused.value.details["expected"])
     assert refused.value.details["field"] == "dueAt"
-    for words in (first, second, how, zone):
+    for words in (first, second, problem, zone):
         assert words in expected
     readings = expected.split(", because")[0].split(" or ")
     assert [due_moment(datetime.fromisoformat(each), zone).tzinfo for each in readings] == [UTC, UTC]

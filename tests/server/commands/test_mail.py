@@ -75,12 +75,12 @@ def test_mail_verify_lists_lookup_differences(
 ) -> None:
     async def look_up(mail: OrganizationMail) -> None:
         found = await mail.standings(["ann@example.org", "bob@example.org"])
-        await mail.stores.address_book.note_differences("acme", found, {"ann@example.org": True})
+        await mail.stores.address_book.record_differences("acme", found, {"ann@example.org": True})
 
     with_mail(look_up)
     run(["mail", "verify", str(rows), "--org", "acme"])
     shown = capsys.readouterr().out
-    assert "ann@example.org: in lookups, only the older book blocked it" in shown
+    assert "ann@example.org: in lookups, only the legacy book blocked it" in shown
     assert "1 differed in lookups" in shown
 
 

@@ -8,7 +8,7 @@ import strawberry
 from graphql import GraphQLSchema, print_schema
 from strawberry.schema.config import StrawberryConfig
 
-from resolvers.access import member
+from resolvers.access import require_member
 from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context, Info
 from schema.binding import subscription
@@ -143,7 +143,7 @@ async def test_subscriptions_of_different_topics_have_different_keys(scenario: T
 
 
 async def own_events(info: Info) -> ChatEventSource:
-    viewer = member(info)
+    viewer = require_member(info)
     return ChatEventSource(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, None)
 
 

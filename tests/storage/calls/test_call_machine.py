@@ -20,7 +20,7 @@ from storage.calls.call_changes import (
 )
 from storage.calls.documents import DO_NOT_CALL
 from storage.calls.job_changes import ActOnJob, JobAction, RefreshJobState, SetLimits, TakeOver
-from storage.calls.limiter import Superseded
+from storage.calls.limiter import BrokerSuperseded
 from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportEvent, CallTaskState, TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.errors import Conflict
@@ -71,7 +71,7 @@ class CallMachine(RuleBasedStateMachine):
         fence = self.fence - is_old
         try:
             result = self.stream.commit(StartCall(ORG, key, fence, task["phone"], timedelta(seconds=lead_s)))
-        except Superseded:
+        except BrokerSuperseded:
             assert self.stream.limits["fence"] > fence
             return
         if isinstance(result, CallStart):

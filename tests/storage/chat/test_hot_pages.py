@@ -405,6 +405,6 @@ async def test_settled_position_is_contained_in_every_later_page(
         with monkeypatch.context() as patch:
             # According to this host's clock, the topic is no longer hot.
             patch.setattr(time, "time", lambda: now_s() + 3600)
-            await reading_stores.messages.settle(hot_topic.topic.id, position.n)
+            await reading_stores.messages.wait_until_readable(hot_topic.topic.id, position.n)
         assert (await newest_page(reader))[0].text == "not returned yet"
         await posting

@@ -1,4 +1,4 @@
-"""Imported rows of an older book, and removed sources: the book then equals one without them."""
+"""Imported rows of the legacy book, and removed sources: the book then equals one without them."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from storage.errors import BadUserInput
 from storage.ids import new_id
-from storage.mail.imports import Imports, LegacyStanding
+from storage.mail.imports import BookImporter, LegacyBookRow
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import any_events, hard, ok, soft
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def imports(mail_stores: Stores) -> Imports:
-    return Imports(mail_stores.mongo, ADDRESS_KEYS)
+def importer(mail_stores: Stores) -> BookImporter:
+    return BookImporter(mail_stores.mongo, ADDRESS_KEYS)
 
 
 async def everything(mail: OrganizationMail) -> dict[str, list[str]]:
@@ -44,11 +44,11 @@ def _plain(value: Any, org: str) -> Any:
     return "" if value == org else str(value).replace(org, "")
 
 
-async def test_imported_bounces_count_until_later_delivery(mail: OrganizationMail, imports: Imports) -> None:
-    await imports.add(mail.org, "mysql", [LegacyStanding("Ann@example.org", 5, 2, 1)])
+async def test_imported_bounces_count_until_later_delivery(mail: OrganizationMail, importer: BookImporter) -> None:
+    await importer.add(mail.org, "mysql", [LegacyBookRow("Ann@example.org", 5, 2, 1)])
     found = await mail.standing()
     assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (5, 2, 1, True)
-    assert "in the older book" in found.verdict.detail
+    assert "an imported hard bounce" in found.verdict.detail
     domain = await mail.domain()
     assert (domain.success, domain.soft_bounce, domain.hard_bounce) == (5, 2, 1)
     await mail.take(ok(days=1))
@@ -58,29 +58,31 @@ async def test_imported_bounces_count_until_later_delivery(mail: OrganizationMai
     assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (7, 0, 0, False)
 
 
-async def test_later_import_replaces_earlier_rows(mail: OrganizationMail, imports: Imports) -> None:
-    await imports.add(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
+async def test_later_import_replaces_earlier_rows(mail: OrganizationMail, importer: BookImporter) -> None:
+    await importer.add(mail.org, "one", [LegacyBookRow("ann@example.org", 5, 2, 1)])
     for source in ("one", "other"):
-        await imports.add(mail.org, source, [LegacyStanding("ann@example.org", 1, 0, 0)])
+        await importer.add(mail.org, source, [LegacyBookRow("ann@example.org", 1, 0, 0)])
         found, domain = await mail.standing(), await mail.domain()
         assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (1, 0, 0, False)
         assert (domain.success, domain.soft_bounce, domain.hard_bounce) == (1, 0, 0)
 
 
-async def test_rebuild_without_later_import_restores_earlier_rows(mail: OrganizationMail, imports: Imports) -> None:
-    await imports.add(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
+async def test_rebuild_without_later_import_restores_earlier_rows(
+    mail: OrganizationMail, importer: BookImporter
+) -> None:
+    await importer.add(mail.org, "one", [LegacyBookRow("ann@example.org", 5, 2, 1)])
     before = await everything(mail)
-    later = [LegacyStanding("ann@example.org", 1, 0, 0), LegacyStanding("b@c.example", 1, 1, 1)]
-    await imports.add(mail.org, "other", later)
-    await imports.rebuild(mail.org, "other", lambda done: None)
+    later = [LegacyBookRow("ann@example.org", 1, 0, 0), LegacyBookRow("b@c.example", 1, 1, 1)]
+    await importer.add(mail.org, "other", later)
+    await importer.rebuild(mail.org, "other", lambda done: None)
     assert await everything(mail) == before
-    await imports.rebuild(mail.org, "one", lambda done: None)
+    await importer.rebuild(mail.org, "one", lambda done: None)
     assert await everything(mail) == {name: [] for name in before}
 
 
-async def test_import_invalid_address_is_rejected(mail: OrganizationMail, imports: Imports) -> None:
+async def test_import_invalid_address_is_rejected(mail: OrganizationMail, importer: BookImporter) -> None:
     with pytest.raises(BadUserInput):
-        await imports.add(mail.org, "one", [LegacyStanding("a@b.example", 1, 0, 0), LegacyStanding("nobody", 1, 0, 0)])
+        await importer.add(mail.org, "one", [LegacyBookRow("a@b.example", 1, 0, 0), LegacyBookRow("nobody", 1, 0, 0)])
     assert (await mail.standing("a@b.example")).success == 0
 
 
@@ -88,18 +90,18 @@ async def test_import_invalid_address_is_rejected(mail: OrganizationMail, import
 @given(st.integers(0, 10**6))
 async def test_rebuild_without_source_equals_book_without_it(mail_stores: Stores, seed: int) -> None:
     with_it, never = OrganizationMail(mail_stores, new_id()), OrganizationMail(mail_stores, new_id())
-    imports, dice = Imports(mail_stores.mongo, ADDRESS_KEYS), random.Random(seed)
+    importer, dice = BookImporter(mail_stores.mongo, ADDRESS_KEYS), random.Random(seed)
     events = list(any_events(dice, 120, addresses=8))
     bad = [each for each in events if dice.random() < 0.4]
     good = [each for each in events if each not in bad]
-    rows = [LegacyStanding(f"a{n}@hot.example", n, n % 2, n % 3) for n in range(5)]
-    await imports.add(with_it.org, "broken rows", rows)
+    rows = [LegacyBookRow(f"a{n}@hot.example", n, n % 2, n % 3) for n in range(5)]
+    await importer.add(with_it.org, "broken rows", rows)
     await with_it.record(*bad[::2], source="broken")
     await with_it.aggregate()
     await with_it.take(*good)
     await with_it.record(*bad[1::2], source="broken")  # not aggregated when the source is removed
     for source in ("broken", "broken rows"):
-        await imports.rebuild(with_it.org, source, lambda done: None)
+        await importer.rebuild(with_it.org, source, lambda done: None)
     await never.take(*good)
     assert await with_it.aggregate() == 0
     assert await everything(with_it) == await everything(never)
@@ -108,43 +110,43 @@ async def test_rebuild_without_source_equals_book_without_it(mail_stores: Stores
     await with_it.assert_equals(model)
 
 
-async def test_event_ids_of_removed_source_are_accepted_again(mail: OrganizationMail, imports: Imports) -> None:
+async def test_event_ids_of_removed_source_are_accepted_again(mail: OrganizationMail, importer: BookImporter) -> None:
     event = hard()
     await mail.take(event, source="broken")
-    await imports.rebuild(mail.org, "broken", lambda done: None)
+    await importer.rebuild(mail.org, "broken", lambda done: None)
     assert (await mail.record(event, source="mended")).accepted == 1
 
 
-async def test_rebuild_during_aggregation_removes_source(mail: OrganizationMail, imports: Imports) -> None:
+async def test_rebuild_during_aggregation_removes_source(mail: OrganizationMail, importer: BookImporter) -> None:
     for part in range(5):
         await mail.record(*(soft(f"a{n}@example.org", days=part) for n in range(40)), source="broken")
         await mail.record(*(ok(f"a{n}@example.org", days=part) for n in range(40)))
-    await asyncio.gather(mail.aggregate(limit=20), imports.rebuild(mail.org, "broken", lambda done: None))
+    await asyncio.gather(mail.aggregate(limit=20), importer.rebuild(mail.org, "broken", lambda done: None))
     await mail.aggregate()
-    await imports.rebuild(mail.org, "broken", lambda done: None)
+    await importer.rebuild(mail.org, "broken", lambda done: None)
     found = await mail.standings([f"a{n}@example.org" for n in range(40)])
     assert [(each.success, each.soft_bounce) for each in found] == [(5, 0)] * 40
     assert (await mail.domain()).soft_bounce == 0
 
 
-async def test_rebuild_keeps_operator_decisions(mail: OrganizationMail, imports: Imports) -> None:
+async def test_rebuild_keeps_operator_decisions(mail: OrganizationMail, importer: BookImporter) -> None:
     await mail.take(hard(), source="broken")
     await mail.stores.address_book.set_domain_blocked(mail.org, "example.org", True, "op", "why")
-    await imports.rebuild(mail.org, "broken", lambda done: None)
+    await importer.rebuild(mail.org, "broken", lambda done: None)
     assert (await mail.domain()).blocked
-    assert await imports.sources(mail.org) == []
+    assert await importer.sources(mail.org) == []
 
 
-async def test_rebuild_changes_no_other_organization(mail: OrganizationMail, imports: Imports) -> None:
+async def test_rebuild_changes_no_other_organization(mail: OrganizationMail, importer: BookImporter) -> None:
     other = OrganizationMail(mail.stores, new_id())
-    rows = [LegacyStanding("old@example.org", 5, 2, 1)]
+    rows = [LegacyBookRow("old@example.org", 5, 2, 1)]
     for each in (mail, other):
         await each.take(hard(), ok("bob@other.example"), source="broken")
-        await imports.add(each.org, "broken", rows)
+        await importer.add(each.org, "broken", rows)
     for each in (mail, other):
         await each.record(soft("carol@example.org"), source="broken")  # not aggregated yet
     before, events = await everything(other), await ledger_events(other)
-    assert await imports.rebuild(mail.org, "broken", lambda done: None) == 3
+    assert await importer.rebuild(mail.org, "broken", lambda done: None) == 3
     assert (await everything(other), await ledger_events(other)) == (before, events)
     assert (await everything(mail), await ledger_events(mail)) == ({name: [] for name in before}, 0)
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_lookups_beyond_limits_are_refused_at_once() -> None:
-    limiter, resume, running, most = LookupLimiter(running=2, waiting=3, patience_s=60), asyncio.Event(), 0, 0
+    limiter, resume, running, most = LookupLimiter(running=2, waiting=3, max_wait_s=60), asyncio.Event(), 0, 0
 
     async def look_up() -> None:
         nonlocal running, most
@@ -31,7 +31,7 @@ async def test_lookups_beyond_limits_are_refused_at_once() -> None:
 
 
 async def test_lookup_waiting_too_long_is_refused_and_frees_slot() -> None:
-    limiter = LookupLimiter(running=1, waiting=1, patience_s=0.05)
+    limiter = LookupLimiter(running=1, waiting=1, max_wait_s=0.05)
     async with limiter.slot():
         with pytest.raises(RateLimited):
             async with limiter.slot():

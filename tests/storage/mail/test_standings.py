@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.mail.records import VerdictRule
-from storage.mail.standings import domain_standing, standing
+from storage.mail.standings import address_standing, domain_standing
 
 AT = 1_763_640_000_000  # 2025-11-20 12:00 UTC
 HAND = {"blocked": False, "by": "op", "reason": "moved", "at": datetime(2025, 11, 20, tzinfo=UTC)}
@@ -14,7 +14,8 @@ HAND = {"blocked": False, "by": "op", "reason": "moved", "at": datetime(2025, 11
 
 def verdict(domain: Any = None, **found: Any) -> tuple[bool, str, str]:
     of_domain = domain_standing("example.org", domain)
-    found_standing = standing("Ann@example.org", "ann@example.org", {"success": 1, "last": AT, **found}, of_domain)
+    summary: Any = {"success": 1, "last": AT, **found}
+    found_standing = address_standing("Ann@example.org", "ann@example.org", summary, of_domain)
     return found_standing.blocked, found_standing.verdict.rule.value, found_standing.verdict.detail
 
 
