@@ -23,6 +23,7 @@ from benchmarks.cpu import CpuTimes, cpu_times
 from jobs.calls.broker_pool import run_broker_pool
 from jobs.calls.polling import poll_overdue_calls
 from jobs.context import JobContext
+from jobs.providers.telephony import CallStarted
 from storage.calls.documents import SIMULATED_CALLS
 from storage.metrics import CALL_ANSWERS
 from storage.mongo import Driver
@@ -99,7 +100,7 @@ async def _measure(table: Table, stores: Stores, mongod_pid: int, seconds: float
         passed_s = now.cpu.at_s - before.cpu.at_s
         percent = now.cpu.percent_since(before.cpu)
         answers = {name: now.answers[name] - before.answers.get(name, 0) for name in now.answers}
-        starts = answers.pop("Began", 0) / passed_s
+        starts = answers.pop(CallStarted.__name__, 0) / passed_s
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         cpu = f"{percent[str(os.getpid())]:.0f}", f"{percent[str(mongod_pid)]:.0f}"
         after = f"{now.cpu.at_s - began_s:.0f}"
