@@ -149,7 +149,7 @@ function TopicLink({ topic }: { topic: TopicRow }) {
           )}
         </span>
         {unread > 0 && (
-          <span className="rounded-full bg-accent px-2 text-xs font-semibold leading-5 text-on-accent tabular-nums">
+          <span className="shrink-0 rounded-full bg-accent px-2 text-xs font-semibold leading-5 text-on-accent tabular-nums">
             {unread >= 100 ? "99+" : unread}
             <span className="sr-only"> {t("unread")}</span>
           </span>
