@@ -37,10 +37,10 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
   return (
     <div className="relative h-full">
       {pill}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div
         ref={scroller}
         onScroll={loadIfNearEnd}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard.
         tabIndex={0}
         className="thin-scroll h-full overflow-y-auto"
       >
