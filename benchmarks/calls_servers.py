@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from jobs.providers.telephony.simulator import Script, Simulator
+from jobs.providers.telephony.simulator import CallScript, Simulator
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from server.worker import tune_interpreter
 from storage.calls.job_changes import NewCallJob
@@ -33,7 +33,9 @@ async def servers(driver: Driver = "pymongo") -> AsyncIterator[tuple[Stores, int
 
 def simulator(stores: Stores, talk_s: Callable[[str], float], speed: float = 1.0) -> Simulator:
     """Returns a simulator that answers every call at once. `talk_s` gives a call's length by its id."""
-    return Simulator(stores.mongo, stores.calls.report, speed, lambda id_: Script(0, talk_s(id_), CallOutcome.ANSWERED))
+    return Simulator(
+        stores.mongo, stores.calls.report, speed, lambda id_: CallScript(0, talk_s(id_), CallOutcome.ANSWERED)
+    )
 
 
 async def launch(stores: Stores, org: str, numbers: int, concurrent: int, per_second: float) -> str:

@@ -33,7 +33,7 @@ async def measure(deployment: CallDeployment, number: signal.Signals, tries: int
         pid = await deployment.wait_for_holder(deadline_s=40)
         await deployment.start_worker()
         # The lease has a random age when its holder ends.
-        await asyncio.sleep(deployment.twin.dice.uniform(0, 5))
+        await asyncio.sleep(deployment.twin.rng.uniform(0, 5))
         began_s, began_at = time.monotonic(), time.time()
         os.kill(pid, number)
         await deployment.wait_for_holder(but=pid, deadline_s=40)

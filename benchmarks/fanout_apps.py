@@ -37,7 +37,7 @@ from schema.binding import subscription
 from schema.events import TopicEvent
 from schema.root import Query
 from schema.scalars import SCALARS
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from server.graphql.socket_writer import WebSocketProtocol, protocol_of, text_frame_header
 from server.logs import configure_logging
 from server.settings import Settings
@@ -89,7 +89,7 @@ class Subscription:
 class OrdinaryView(GraphQL[Context, None]):
     """Strawberry's view without changes, with the product's context."""
 
-    def __init__(self, schema: strawberry.Schema, stores: Stores, viewers: Viewers) -> None:
+    def __init__(self, schema: strawberry.Schema, stores: Stores, viewers: ViewerSessions) -> None:
         super().__init__(schema, subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL])
         self._stores, self._viewers = stores, viewers
 
@@ -116,7 +116,7 @@ def ordinary(settings: Settings) -> Starlette:
         async with open_stores(
             settings.mongodb_uri, settings.redis_url, settings.database, settings.mongo_driver
         ) as stores:
-            view = OrdinaryView(schema, stores, Viewers(server.app._verifier(settings), stores.users))
+            view = OrdinaryView(schema, stores, ViewerSessions(server.app._verifier(settings), stores.users))
             app.router.routes.append(WebSocketRoute("/graphql", view))
             yield
 

@@ -22,7 +22,7 @@ from strawberry.dataloader import DataLoader
 
 import server.app
 import server.web
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from server.settings import Settings
 from storage.mail.book import AddressBook
 from storage.mail.records import DomainStanding, VerdictRule
@@ -84,7 +84,7 @@ class Query:
 class OrdinaryView(GraphQL[dict[str, object], None]):
     """Strawberry's view without changes."""
 
-    def __init__(self, stores: Stores, viewers: Viewers) -> None:
+    def __init__(self, stores: Stores, viewers: ViewerSessions) -> None:
         super().__init__(strawberry.Schema(query=Query))
         self._stores, self._viewers = stores, viewers
 
@@ -109,7 +109,7 @@ def create_app(settings: Settings) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         servers = settings.mongodb_uri or "", settings.redis_url or ""
         async with open_stores(*servers, settings.database, address_keys=settings.keys_of_addresses) as stores:
-            view = OrdinaryView(stores, Viewers(server.app._verifier(settings), stores.users))
+            view = OrdinaryView(stores, ViewerSessions(server.app._verifier(settings), stores.users))
             app.router.routes.append(Route("/graphql", view, methods=["POST"]))
             yield
 

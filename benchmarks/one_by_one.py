@@ -20,8 +20,8 @@ from starlette.types import Receive, Scope, Send
 import server.app
 import storage.stores
 from resolvers.context import Context
-from schema.errors import PresentErrors
-from server.auth.viewers import Viewers
+from schema.errors import ErrorPresenter
+from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, limits_extension
 from server.logs import configure_logging
 from server.settings import Settings
@@ -78,8 +78,8 @@ class EmptyMutationEndpoint:
     def _make_view(self) -> GraphQLEndpoint:
         stores = self._app.state.stores
         documents = Documents()
-        schema = strawberry.Schema(Query, Mutation, extensions=[PresentErrors, limits_extension(documents)])
-        viewers = Viewers(server.app._verifier(self._settings), stores.users)
+        schema = strawberry.Schema(Query, Mutation, extensions=[ErrorPresenter, limits_extension(documents)])
+        viewers = ViewerSessions(server.app._verifier(self._settings), stores.users)
         return GraphQLEndpoint(schema, documents, viewers, partial(Context, stores, str))
 
 

@@ -24,7 +24,7 @@ from strawberry.schema.config import StrawberryConfig
 import server.app
 import server.web
 from schema.scalars import SCALARS
-from server.auth.viewers import Session, Viewers
+from server.auth.viewers import ViewerSession, ViewerSessions
 from server.logs import configure_logging
 from server.settings import Settings
 from storage.mongo import Document, Mongo
@@ -37,7 +37,7 @@ class Context:
     """The viewer and the data loaders of a request."""
 
     mongo: Mongo
-    viewer: Session
+    viewer: ViewerSession
     authors: "DataLoader[str, Document]"
     reacted: "DataLoader[tuple[str, int], set[str]]"
 
@@ -129,7 +129,7 @@ async def load_reacted(mongo: Mongo, viewer_id: str, keys: list[tuple[str, int]]
 class OrdinaryView(GraphQL[Context, None]):
     """Strawberry's view without changes."""
 
-    def __init__(self, schema: strawberry.Schema, mongo: Mongo, viewers: Viewers) -> None:
+    def __init__(self, schema: strawberry.Schema, mongo: Mongo, viewers: ViewerSessions) -> None:
         super().__init__(schema)
         self._mongo, self._viewers = mongo, viewers
 
@@ -158,7 +158,7 @@ def create_app(settings: Settings) -> Starlette:
         async with open_stores(
             settings.mongodb_uri, settings.redis_url, settings.database, settings.mongo_driver
         ) as stores:
-            view = OrdinaryView(schema, stores.mongo, Viewers(server.app._verifier(settings), stores.users))
+            view = OrdinaryView(schema, stores.mongo, ViewerSessions(server.app._verifier(settings), stores.users))
             app.router.routes.append(Route("/graphql", view, methods=["POST"]))
             yield
 

@@ -48,10 +48,10 @@ FUNCTIONS: dict[str, list[Function]] = {
 }
 
 
-LOOPS: list[Loop] = [Loop("call_manager", run_broker_pool), Loop("fold_mail", aggregate_mail)]
+LOOPS: list[Loop] = [Loop("run_broker_pool", run_broker_pool), Loop("aggregate_mail", aggregate_mail)]
 
 SWEEPERS: list[Sweeper] = [
-    Sweeper("move_outbox", 2.0, relay_outbox),
+    Sweeper("relay_outbox", 2.0, relay_outbox),
     Sweeper("find_lost_previews", 5.0, find_lost_previews),
     Sweeper("finish_fan_outs", 1.0, finish_fan_outs),
     Sweeper("retry_failed_inserts", 1.0, retry_failed_inserts),
@@ -63,6 +63,6 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("prune_events", 60.0, prune_events),
-    Sweeper("ask_for_silent_calls", 1.0, poll_overdue_calls),
+    Sweeper("poll_overdue_calls", 1.0, poll_overdue_calls),
     Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),
 ]

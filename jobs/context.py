@@ -13,7 +13,7 @@ class DuePublisher(Protocol):
     """Publishes due posts for this process; `jobs.publishing.publisher.PostPublisher` implements it."""
 
     async def sweep(self) -> int:
-        """Claims what is due within five seconds, starts to publish it, and returns the number of claims."""
+        """Claims publications that are due within five seconds, starts to publish them, and returns their number."""
         ...
 
     async def upload_media(self) -> int:

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 async def fan_out(ctx: dict[str, Any], organization_id: str, timestamp: int) -> None:
-    """Pushes a post into the followers' feeds, or removes it from them. Does nothing without the claim."""
+    """Pushes a post into its readers' feeds, or removes it. Does nothing if another worker holds the claim."""
     jobs: JobContext = ctx["jobs"]
     if not await _work(jobs, PostKey(organization_id, timestamp), TIME_SLICE_S):
         raise Retry(defer=0)
@@ -37,12 +37,12 @@ async def _work(jobs: JobContext, key: PostKey, time_slice_s: float) -> bool:
     """Processes chunks of followers. Returns False when the time slice ended before the work."""
     ends_at = asyncio.get_running_loop().time() + time_slice_s
     claim = await jobs.stores.fan_outs.claim(key)
-    ahead: asyncio.Task[_FollowerBatch] | None = None
+    next_batch: asyncio.Task[_FollowerBatch] | None = None
     try:
         while claim is not None:
-            batch = await (ahead or _read_chunk(jobs, claim, claim.after))
-            # The next followers are read while these are written.
-            ahead = None if batch.is_last else asyncio.create_task(_read_chunk(jobs, claim, batch.after))
+            batch = await (next_batch or _read_chunk(jobs, claim, claim.after))
+            # The next batch is read while this one is written.
+            next_batch = None if batch.is_last else asyncio.create_task(_read_chunk(jobs, claim, batch.after))
             claim = await _write_chunk(jobs, claim, batch)
             if batch.is_last:
                 return True
@@ -50,15 +50,15 @@ async def _work(jobs: JobContext, key: PostKey, time_slice_s: float) -> bool:
                 await jobs.stores.fan_outs.release(claim)
                 return False
     finally:
-        if ahead is not None:
-            ahead.cancel()
-            await asyncio.gather(ahead, return_exceptions=True)
+        if next_batch is not None:
+            next_batch.cancel()
+            await asyncio.gather(next_batch, return_exceptions=True)
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class _FollowerBatch:
-    """The readers of a chunk, without absent ones and those who blocked the author."""
+    """The readers in a chunk of followers, without absent readers and readers who blocked the author."""
 
     reader_ids: Sequence[str]
     after: str
@@ -79,7 +79,7 @@ async def _read_chunk(jobs: JobContext, claim: FanOutClaim, after: str) -> _Foll
 
 
 async def _write_chunk(jobs: JobContext, claim: FanOutClaim, batch: _FollowerBatch) -> FanOutClaim | None:
-    """Writes one chunk. Returns the claim as it is then, or None when it was lost or the post is gone."""
+    """Writes one chunk. Returns the advanced claim, or None when it was lost or the post is gone."""
     stores, key = jobs.stores, claim.key
     if claim.task == "remove":
         await stores.feeds.remove(key, batch.reader_ids)
@@ -119,7 +119,7 @@ async def _retry(jobs: JobContext, retry: FanOutRetry) -> None:
 
 
 async def settle_follows(jobs: JobContext) -> int:
-    """Applies to feeds the follows whose change has waited for 3 s. Returns their number."""
+    """Applies changes of follows that have waited for 3 s to the feeds. Returns their number."""
     pairs = await jobs.stores.follows.unsettled(UNSETTLED_S, SWEEP_LIMIT * 10)
     for pair in pairs:
         await jobs.stores.follows.try_to_settle(pair)
@@ -141,7 +141,7 @@ async def rebuild_feeds(jobs: JobContext) -> int:
 
 
 async def _isolated(work: Coroutine[Any, Any, object]) -> None:
-    """Runs `work`, and logs a failure, which a later sweep tries again. It does not affect other work."""
+    """Runs `work`, and logs a failure. A later sweep tries again; other work is not affected."""
     try:
         await work
     except Exception as error:

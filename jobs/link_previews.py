@@ -46,7 +46,7 @@ async def preview_post_link(ctx: dict[str, Any], organization_id: str, timestamp
 
 
 async def _fetch(ctx: dict[str, Any], url: str) -> LinkPreview | None:
-    """Returns the preview of a page; None if it has none, or if the last attempt failed. Raises: Retry."""
+    """Returns the preview of a page; None if the page has none, or if the last attempt failed. Raises: Retry."""
     jobs: JobContext = ctx["jobs"]
     try:
         return _record(await fetch_preview(jobs.egress, url))

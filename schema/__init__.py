@@ -1,1 +1,1 @@
-"""The table of contents: GraphQL types and their bindings; no logic and no I/O."""
+"""GraphQL types, and the bindings of their fields to resolvers. No logic and no I/O."""

@@ -7,7 +7,7 @@ from strawberry import ID
 
 import resolvers.calls.jobs
 from schema.binding import field, shared_field
-from schema.timeline import OfPage, Timeline
+from schema.timeline import PageMixin, Timeline
 from storage.calls.records import CallJobState, CallOutcome, CallTaskState
 from storage.calls.windows import Weekday
 from storage.timeline import Timestamp
@@ -134,7 +134,7 @@ class CallJob:
 
 
 @strawberry.type(description="A page of call jobs, in the order of the requested range.")
-class CallJobTimeline(OfPage, Timeline):
+class CallJobTimeline(PageMixin, Timeline):
     items: list[CallJob] = strawberry.field(description="The jobs of the page.")
 
 

@@ -11,7 +11,7 @@ import resolvers.chat.messages
 import resolvers.chat.topics
 from schema.binding import field, shared_field
 from schema.identity import User
-from schema.timeline import OfPage, Timeline
+from schema.timeline import PageMixin, Timeline
 from storage.timeline import Timestamp
 
 
@@ -109,7 +109,7 @@ class Message:
 
 
 @strawberry.type(description="A page of messages.")
-class MessageTimeline(OfPage, Timeline):
+class MessageTimeline(PageMixin, Timeline):
     items: list[Message] = strawberry.field(description="Items of the page, in the order of the range.")
 
 
@@ -147,7 +147,7 @@ class Topic:
 
 
 @strawberry.type(description="A page of topics by last activity.")
-class TopicTimeline(OfPage, Timeline):
+class TopicTimeline(PageMixin, Timeline):
     items: list[Topic] = strawberry.field(description="Items of the page, in the order of the range.")
 
 
@@ -173,5 +173,5 @@ class ReceivedReaction:
 
 
 @strawberry.type(description="A page of received reactions by time.")
-class ReactionTimeline(OfPage, Timeline):
+class ReactionTimeline(PageMixin, Timeline):
     items: list[ReceivedReaction] = strawberry.field(description="Items of the page, in the order of the range.")

@@ -23,11 +23,11 @@ def presented(error: GraphQLError) -> GraphQLError:
     """Returns the error as clients see it."""
     original = error.original_error
     if original is None or isinstance(original, GraphQLError):
-        return _coded(error)
-    known = original if isinstance(original, DomainError) else _unexecutable(original) or unavailable(original)
-    if known is None:
-        return _masked(error, original)
-    return _copy(error, known.message, known.extensions)
+        return _with_code(error)
+    domain_error = original if isinstance(original, DomainError) else _unexecutable(original) or unavailable(original)
+    if domain_error is None:
+        return _log_and_mask(error, original)
+    return _copy(error, domain_error.message, domain_error.extensions)
 
 
 def _unexecutable(error: BaseException) -> BadUserInput | None:
@@ -41,22 +41,22 @@ def _unexecutable(error: BaseException) -> BadUserInput | None:
     return None
 
 
-def _coded(error: GraphQLError) -> GraphQLError:
+def _with_code(error: GraphQLError) -> GraphQLError:
     """Presents GraphQL's own errors: about the document, an input value, or a value of a resolver."""
     extensions = dict(error.extensions or {})
     if isinstance(error, GraphQLSyntaxError):
         extensions.setdefault("code", "GRAPHQL_PARSE_FAILED")
     elif extensions.get("code") == "BAD_USER_INPUT" or _VALUE.match(error.message):
-        extensions = {"code": "BAD_USER_INPUT", **_about_value(error), **extensions}
+        extensions = {"code": "BAD_USER_INPUT", **_value_extensions(error), **extensions}
     elif error.path is None:
         extensions.setdefault("code", "GRAPHQL_VALIDATION_FAILED")
     elif "code" not in extensions:
         # The operation was executed, so a resolver returned the value that cannot be serialized.
-        return _masked(error, error.original_error or error)
+        return _log_and_mask(error, error.original_error or error)
     return _copy(error, error.message, extensions)
 
 
-def _about_value(error: GraphQLError) -> dict[str, str]:
+def _value_extensions(error: GraphQLError) -> dict[str, str]:
     """Returns `field` and `expected` of a refused value, from a literal, a variable or an argument."""
     node = error.nodes[0] if error.nodes else None
     refused = _VALUE.match(error.message)
@@ -77,7 +77,7 @@ def _named_before(value: Node) -> str:
     return token.prev.value or "" if token and token.prev else ""
 
 
-def _masked(error: GraphQLError, original: BaseException) -> GraphQLError:
+def _log_and_mask(error: GraphQLError, original: BaseException) -> GraphQLError:
     request_id = secrets.token_hex(8)
     log.error("unexpected_error", request_id=request_id, path=error.path, exc_info=original)
     extensions = {"code": "INTERNAL_SERVER_ERROR", "requestId": request_id}
@@ -88,7 +88,7 @@ def _copy(error: GraphQLError, message: str, extensions: dict[str, Any]) -> Grap
     return GraphQLError(message, error.nodes, error.source, error.positions, error.path, None, extensions)
 
 
-class PresentErrors(SchemaExtension):
+class ErrorPresenter(SchemaExtension):
     """Presents every error of a result, including those of subscription events."""
 
     def on_operation(self) -> Iterator[None]:

@@ -25,8 +25,8 @@ class Event:
     at: datetime = strawberry.field(description="When the event happened, by the database's clock.")
 
 
-class OfKind:
-    """Base of types that are named like the kind of their records."""
+class EventKindMixin:
+    """Recognizes the records of a type by their kind, which is the name of the type."""
 
     @classmethod
     def is_type_of(cls, record: Any, _info: object) -> bool:
@@ -56,32 +56,32 @@ class StreamReady(Event):
 
 
 @strawberry.type(description="A new message.")
-class MessagePosted(OfKind, Event):
+class MessagePosted(EventKindMixin, Event):
     message: Message = strawberry.field(description="The message in its current state.")
 
 
 @strawberry.type(description="A message's text or link preview changed.")
-class MessageEdited(OfKind, Event):
+class MessageEdited(EventKindMixin, Event):
     message: Message = strawberry.field(description="The message in its current state.")
 
 
 @strawberry.type(description="A message was deleted.")
-class MessageDeleted(OfKind, Event):
+class MessageDeleted(EventKindMixin, Event):
     message: Message = strawberry.field(description="The tombstone that is left of the message.")
 
 
 @strawberry.type(description="A reaction to a message was added or removed.")
-class ReactionsChanged(OfKind, Event):
+class ReactionsChanged(EventKindMixin, Event):
     message: Message = strawberry.field(description="The message in its current state.")
 
 
 @strawberry.type(description="A new topic in the community.")
-class TopicCreated(OfKind, Event):
+class TopicCreated(EventKindMixin, Event):
     topic: Topic = strawberry.field(description="The topic.")
 
 
 @strawberry.type(description="A topic has new messages. Sent at most once a second for each topic.")
-class TopicActivity(OfKind, Event):
+class TopicActivity(EventKindMixin, Event):
     topic: Topic = strawberry.field(description="The topic.")
 
 
@@ -97,12 +97,12 @@ CommunityEvent = Annotated[
 
 
 @strawberry.type(description="The delivery of one of the viewer's posts to the followers' feeds progressed or ended.")
-class FanOutChanged(OfKind, Event):
+class FanOutChanged(EventKindMixin, Event):
     fan_out: FanOut = strawberry.field(description="The fan-out in its current state.")
 
 
 @strawberry.type(description="A call job changed. Changes of state are sent at once, progress at most twice a second.")
-class CallJobChanged(OfKind, Event):
+class CallJobChanged(EventKindMixin, Event):
     job: CallJob = strawberry.field(description="The job in its current state.")
 
 
@@ -111,32 +111,32 @@ class CallJobChanged(OfKind, Event):
         "A task of a call job changed. At most ten are sent a second for each job; the last change is always sent."
     )
 )
-class CallTaskChanged(OfKind, Event):
+class CallTaskChanged(EventKindMixin, Event):
     task: CallTask = strawberry.field(description="The task in its current state.")
 
 
 @strawberry.type(description="The call limits were set.")
-class CallLimitsChanged(OfKind, Event):
+class CallLimitsChanged(EventKindMixin, Event):
     limits: CallLimits = strawberry.field(description="The current limits.")
 
 
 @strawberry.type(description="A publication was scheduled or changed. Sent to its author and to operators.")
-class PublicationChanged(OfKind, Event):
+class PublicationChanged(EventKindMixin, Event):
     publication: Publication = strawberry.field(description="The publication in its current state.")
 
 
 @strawberry.type(description="A post was added to the viewer's home feed.")
-class PostArrived(OfKind, Event):
+class PostArrived(EventKindMixin, Event):
     post: Post = strawberry.field(description="The post in its current state.")
 
 
 @strawberry.type(description="A post was removed from the viewer's home feed because it was deleted.")
-class PostRemoved(OfKind, Event):
+class PostRemoved(EventKindMixin, Event):
     post_id: ID = strawberry.field(description="Id of the removed post.")
 
 
 @strawberry.type(description="The viewer has a new notification.")
-class NotificationArrived(OfKind, Event):
+class NotificationArrived(EventKindMixin, Event):
     notification: Notification = strawberry.field(description="The notification.")
 
 

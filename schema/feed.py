@@ -10,7 +10,7 @@ from schema.binding import field, shared_field
 from schema.chat import LinkPreview, Message
 from schema.identity import User
 from schema.publishing import Publication
-from schema.timeline import OfPage, Timeline
+from schema.timeline import PageMixin, Timeline
 from storage.feed.home import HomeFeedState
 from storage.feed.records import FanOutState
 from storage.notifications import NotificationKind
@@ -79,12 +79,12 @@ class Post:
 
 
 @strawberry.type(description="A page of posts, in the order of the requested range.")
-class PostTimeline(OfPage, Timeline):
+class PostTimeline(PageMixin, Timeline):
     items: list[Post] = strawberry.field(description="The items of the page.")
 
 
 @strawberry.type(description="A page of the viewer's home feed, in the order of the requested range.")
-class HomeFeedTimeline(OfPage, Timeline):
+class HomeFeedTimeline(PageMixin, Timeline):
     items: list[Post] = strawberry.field(description="The items of the page.")
     state: HomeFeedState = strawberry.field(description="Whether the feed is complete or is being rebuilt.")
 
@@ -115,5 +115,5 @@ class Notification:
 
 
 @strawberry.type(description="A page of notifications, in the order of the requested range.")
-class NotificationTimeline(OfPage, Timeline):
+class NotificationTimeline(PageMixin, Timeline):
     items: list[Notification] = strawberry.field(description="The items of the page.")

@@ -11,7 +11,7 @@ import resolvers.publishing.publications
 from schema.binding import field
 from schema.chat import Topic
 from schema.identity import User
-from schema.timeline import OfPage, Timeline
+from schema.timeline import PageMixin, Timeline
 from storage.publishing import records
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledPostState
@@ -164,5 +164,5 @@ class ScheduledPost:
 
 
 @strawberry.type(description="A page of scheduled posts by due time.")
-class ScheduledPostTimeline(OfPage, Timeline):
+class ScheduledPostTimeline(PageMixin, Timeline):
     items: list[ScheduledPost] = strawberry.field(description="The posts of the page.")

@@ -41,7 +41,7 @@ from schema.chat import (
     TopicTimeline,
     TrendingTopic,
 )
-from schema.errors import PresentErrors
+from schema.errors import ErrorPresenter
 from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
 from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
 from schema.identity import User
@@ -314,18 +314,18 @@ class Subscription:
 def build_schema(
     *extensions: Callable[[], SchemaExtension], executor: type[Executor[Any]] | None = None
 ) -> strawberry.Schema:
-    """Returns the schema with further extensions after PresentErrors, and with an executor in place of Strawberry's."""
+    """Returns the schema with extensions after ErrorPresenter, and with an executor in place of Strawberry's."""
     return _Schema(
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
-        config=StrawberryConfig(scalar_map=SCALARS, name_converter=_Names()),
-        extensions=[PresentErrors, *extensions],
+        config=StrawberryConfig(scalar_map=SCALARS, name_converter=_CachedNameConverter()),
+        extensions=[ErrorPresenter, *extensions],
         execution_context_class=executor,
     )
 
 
-class _Names(NameConverter):
+class _CachedNameConverter(NameConverter):
     """Strawberry's converter with a cache, since Strawberry converts argument names whenever a field is resolved."""
 
     apply_naming_config = cache(NameConverter.apply_naming_config)
@@ -333,7 +333,7 @@ class _Names(NameConverter):
 
 class _Schema(strawberry.Schema):
     def process_errors(self, errors: object, execution_context: object = None) -> None:
-        """Logs nothing: PresentErrors logs unexpected errors, and expected errors need no log."""
+        """Logs nothing: ErrorPresenter logs unexpected errors, and expected errors need no log."""
 
 
 schema = build_schema()

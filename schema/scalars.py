@@ -42,9 +42,9 @@ def _parse_instant(value: object) -> datetime:
     text = value.upper() if isinstance(value, str) and _RFC_3339.fullmatch(value) else ""
     try:
         # The offset stays as written: it says in whose local time the instant is meant.
-        written = datetime.fromisoformat(text)
-        written.astimezone(UTC)
-        return written
+        instant = datetime.fromisoformat(text)
+        instant.astimezone(UTC)
+        return instant
     except (ValueError, OverflowError):
         raise _bad_value("DateTime", _INSTANT) from None
 

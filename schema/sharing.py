@@ -30,7 +30,7 @@ def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
     Looks at the whole document, including operations and fragments that are not executed. It may return True for a
     document that does not depend on the viewer, never False for one that does.
     """
-    # Listeners share the root field; its event source checks who may listen.
+    # Subscribers share the root field; its event source checks the rights of each.
     roots = {schema.query_type, schema.mutation_type, schema.subscription_type}
     return not all(
         field is not None and is_shared(field)
@@ -60,11 +60,11 @@ def field_suits_audience(field: StrawberryField) -> bool:
     return bool(field.metadata.get(FOR_AUDIENCES)) or is_shared(field)
 
 
-_Selected = tuple[GraphQLObjectType, StrawberryField | None]
+_SelectedField = tuple[GraphQLObjectType, StrawberryField | None]
 """An object type, and the binding of its selected field; None for introspection and unknown fields."""
 
 
-def _selected_fields(schema: GraphQLSchema, document: DocumentNode) -> Iterator[_Selected]:
+def _selected_fields(schema: GraphQLSchema, document: DocumentNode) -> Iterator[_SelectedField]:
     """Yields each selected field on every object type that it may be selected on."""
     type_info = TypeInfo(schema)
     visitor = _FieldVisitor(schema, type_info)
@@ -75,7 +75,7 @@ def _selected_fields(schema: GraphQLSchema, document: DocumentNode) -> Iterator[
 class _FieldVisitor(Visitor):
     def __init__(self, schema: GraphQLSchema, type_info: TypeInfo) -> None:
         super().__init__()
-        self.selected: list[_Selected] = []
+        self.selected: list[_SelectedField] = []
         self._schema, self._type_info = schema, type_info
 
     def enter_field(self, node: FieldNode, *_: Any) -> None:

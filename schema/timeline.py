@@ -27,7 +27,7 @@ class Timeline:
     )
 
 
-class OfPage:
+class PageMixin:
     """Accepts every record as a page, since the field that returns the page determines its GraphQL type."""
 
     @classmethod

@@ -15,7 +15,7 @@ from jobs.providers.legacy_book import legacy_book
 from resolvers.context import Context
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from server.http import health
 from server.http.callbacks import callback_routes
@@ -58,7 +58,7 @@ async def _add_routes_of_stores(
 ) -> None:
     """Adds the routes that need open stores, in front of the others."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
-    viewers = Viewers(_verifier(settings), stores.users)
+    viewers = ViewerSessions(_verifier(settings), stores.users)
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     endpoint = GraphQLEndpoint(
@@ -87,13 +87,13 @@ def _is_operator(roles: frozenset[Role]) -> bool:
 
 def _dispatch_before_router(app: Starlette, view: ASGIApp) -> None:
     """Dispatches GraphQL requests before Starlette's middleware and router, which cost as much as a shared answer."""
-    others = app.middleware_stack or app.build_middleware_stack()
+    starlette_stack = app.middleware_stack or app.build_middleware_stack()
     for middleware, args, kwargs in reversed(app.user_middleware):
         view = middleware(view, *args, **kwargs)
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
         is_graphql = scope["type"] == "http" and scope["path"] == GRAPHQL
-        await (view if is_graphql else others)(scope, receive, send)
+        await (view if is_graphql else starlette_stack)(scope, receive, send)
 
     app.middleware_stack = dispatch
 

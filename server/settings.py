@@ -35,7 +35,7 @@ def _setting(default: object, *, expected: str, description: str, secret: bool =
     return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
 
 
-def _items(value: object) -> object:
+def _split_list(value: object) -> object:
     if not isinstance(value, str):
         return value
     return tuple(item for item in (part.strip() for part in value.split(",")) if item)
@@ -92,7 +92,7 @@ def _default_log_format() -> Literal["console", "json"]:
 
 HttpAddress = Annotated[str, _address("http", "https")]
 Origin = Annotated[str, AfterValidator(_origin)]
-Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
+IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
 
 
 class Settings(BaseSettings):
@@ -149,7 +149,7 @@ class Settings(BaseSettings):
         expected="the `iss` claim that tokens must have",
         description="The issuer that tokens must name. Without it any issuer is accepted.",
     )
-    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_items)] = _setting(
+    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
         (),
         expected="origins such as https://example.org, separated by commas",
         description="Other origins whose pages may use the API from a browser.",
@@ -168,7 +168,7 @@ class Settings(BaseSettings):
         description="The address at which others reach this server, in image URLs and callbacks. "
         "Without it http://127.0.0.1 and the port.",
     )
-    egress_allow: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_items)] = _setting(
+    egress_allow: Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
         (),
         expected="address ranges such as 10.0.0.0/8, separated by commas",
         description="Private address ranges that URLs given by users may reach. By default only public addresses.",
@@ -313,9 +313,9 @@ class Settings(BaseSettings):
     @classmethod
     def from_environment(cls, **overrides: object) -> Self:
         """Returns the settings of the environment. An override that is not None wins. Raises: SettingsError."""
-        given = {name: value for name, value in overrides.items() if value is not None}
+        set_values = {name: value for name, value in overrides.items() if value is not None}
         try:
-            return cls(**given)  # type: ignore[arg-type]
+            return cls(**set_values)  # type: ignore[arg-type]
         except ValidationError as error:
             raise SettingsError(_first_line(error)) from None
 
@@ -324,10 +324,10 @@ class Settings(BaseSettings):
         return self.model_copy(update=values)
 
     def environment(self) -> dict[str, str]:
-        """Returns the environment for a child process: this process's own, with every setting spelled out."""
+        """Returns the environment for a child process: this process's own, with every setting as text."""
         names = {name: variable(name) for name in type(self).model_fields}
         rest = {key: value for key, value in os.environ.items() if key.upper() not in names.values()}
-        own = {names[name]: _spelled(getattr(self, name)) for name in names}
+        own = {names[name]: _as_text(getattr(self, name)) for name in names}
         return rest | {key: value for key, value in own.items() if value}
 
     @property
@@ -352,7 +352,7 @@ def expected_value(field: FieldInfo) -> str:
     return str(field.json_schema_extra["expected"])
 
 
-def _spelled(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(str(item) for item in value)
     return "" if value is None else str(value)
@@ -362,8 +362,8 @@ def _first_line(error: ValidationError) -> str:
     first = error.errors()[0]
     name = _field_name(str(first["loc"][0]))
     field = Settings.model_fields[name]
-    given = f", got {str(first['input'])[:100]!r}" if field.repr else ""
-    return f"{variable(name)}: expected {expected_value(field)}{given}"
+    got = f", got {str(first['input'])[:100]!r}" if field.repr else ""
+    return f"{variable(name)}: expected {expected_value(field)}{got}"
 
 
 def _field_name(location: str) -> str:

@@ -24,7 +24,7 @@ from server.auth.sign_in import (
     with_auth_secret,
     with_credential_keys,
 )
-from server.embedded import Servers, check_servers, embedded_servers
+from server.embedded import EmbeddedServers, check_servers, embedded_servers
 from server.processes import ChildProcess, StartupError
 from server.settings import Settings
 from server.web import listen
@@ -35,7 +35,7 @@ READY_POLL_S = 0.05
 PROBE_TIMEOUT_S = 5.0
 FIRST_DELAY_S = 0.2
 MAX_DELAY_S = 5.0
-STEADY_AFTER_S = 30.0
+STABLE_AFTER_S = 30.0
 STARTS_BEFORE_GIVING_UP = 3
 
 log = structlog.get_logger(__name__)
@@ -51,7 +51,7 @@ class Restartable(Protocol):
     async def restart(self) -> None: ...
 
 
-class Program:
+class SupervisedProcess:
     """A web or worker process, restarted with the same command."""
 
     def __init__(self, name: str, settings: Settings, listener: socket.socket | None = None) -> None:
@@ -82,9 +82,9 @@ class Processes:
     """All supervised processes, and their settings."""
 
     settings: Settings
-    servers: Servers
-    web: list[Program]
-    workers: list[Program]
+    servers: EmbeddedServers
+    web: list[SupervisedProcess]
+    workers: list[SupervisedProcess]
 
     @property
     def all(self) -> list[Restartable]:
@@ -150,8 +150,8 @@ async def _processes(settings: Settings, listener: socket.socket, web: int, work
         processes = Processes(
             settings,
             servers,
-            [Program("web", settings, listener) for _ in range(web)],
-            [Program("worker", settings) for _ in range(workers)],
+            [SupervisedProcess("web", settings, listener) for _ in range(web)],
+            [SupervisedProcess("worker", settings) for _ in range(workers)],
         )
         try:
             for program in (*processes.web, *processes.workers):
@@ -184,7 +184,7 @@ async def keep_running(member: Restartable) -> NoReturn:
     while True:
         since = time.monotonic()
         exit_code = await member.wait()
-        if time.monotonic() - since > STEADY_AFTER_S:
+        if time.monotonic() - since > STABLE_AFTER_S:
             delay_s = FIRST_DELAY_S
         log.warning("process_ended", process=member.name, exit_code=exit_code, restart_after_s=delay_s)
         await asyncio.sleep(delay_s)
@@ -233,8 +233,8 @@ async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:
 
     say("Sign in as")
     for user in DEMO_USERS:
-        who = f"{user.name} (@{user.handle}, {user.organization_id}, {' '.join(user.roles)})"
-        say(f"  {who}  {url}/#token={sign_for(settings, user)}")
+        label = f"{user.name} (@{user.handle}, {user.organization_id}, {' '.join(user.roles)})"
+        say(f"  {label}  {url}/#token={sign_for(settings, user)}")
     try:
         await fill(url, functools.partial(sign_for, settings))
     except Exception:

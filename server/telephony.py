@@ -29,7 +29,7 @@ def make_telephony(settings: Settings, stores: Stores) -> Telephony:
     return Simulator(stores.mongo, stores.calls.report, settings.simulator_speed)
 
 
-_NEEDED = {
+_REQUIRED_SETTINGS = {
     "simulator": (),
     "webhook": ("telephony_url", "telephony_secret"),
     "twilio": ("twilio_account", "twilio_token", "twilio_from"),
@@ -38,7 +38,7 @@ _NEEDED = {
 
 def check_telephony(settings: Settings) -> None:
     """Raises: SettingsError when a setting of the chosen telephony provider is missing."""
-    missing = [variable(name) for name in _NEEDED[settings.telephony] if not getattr(settings, name)]
+    missing = [variable(name) for name in _REQUIRED_SETTINGS[settings.telephony] if not getattr(settings, name)]
     if missing:
         raise SettingsError(f"{variable('telephony')}={settings.telephony} needs {', '.join(missing)}")
     if settings.telephony_secret is not None:

@@ -32,8 +32,8 @@ RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
 MAX_JOBS = 50
 
-# Motor works in threads. While the loop is busy, a thread waits up to this long for the GIL after each answer, many
-# times for a commit. Python's default is 5 ms.
+# Motor works in threads. While the event loop is busy, a thread waits up to this long for the GIL after each answer of
+# MongoDB, and a commit takes many answers. Python's default is 5 ms.
 SWITCH_INTERVAL_S = 0.001
 GC_THRESHOLDS = 10_000, 20, 10
 

@@ -40,7 +40,7 @@ class Broker:
         self._placing: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
-        """Plans again, because something changed for the organization."""
+        """Makes the broker plan again, because something changed for the organization."""
         self._woken.set()
 
     def stop(self) -> None:
@@ -62,7 +62,7 @@ class Broker:
             await self._drain()
 
     async def _work(self, fence: int) -> float | None:
-        """Does the work that is due. Returns how long to wait for more, or None when there is no work."""
+        """Does the work that is due. Returns how many seconds to wait for more, or None when there is no work."""
         try:
             plan = await self._calls.plan_work(self._organization_id)
             if not plan.has_work:

@@ -27,13 +27,13 @@ log = structlog.get_logger(__name__)
 
 async def poll_overdue_calls(jobs: JobContext) -> int:
     """Polls calls whose report is overdue, many at once, until none is left. Returns how many were polled."""
-    count, room = 0, asyncio.Semaphore(MAX_CONCURRENT_POLLS)
+    count, places = 0, asyncio.Semaphore(MAX_CONCURRENT_POLLS)
     async with asyncio.TaskGroup() as polls:
         while overdue := await jobs.stores.calls.take_overdue_calls(CLAIM_SIZE):
             for call in overdue:
                 # A slow answer occupies one place and does not delay the others.
-                await room.acquire()
-                polls.create_task(_poll(jobs, call)).add_done_callback(lambda _: room.release())
+                await places.acquire()
+                polls.create_task(_poll(jobs, call)).add_done_callback(lambda _: places.release())
             count += len(overdue)
     return count
 
@@ -56,8 +56,8 @@ async def _poll(jobs: JobContext, overdue: OverdueCall) -> None:
 
 def _may_be_unlisted(jobs: JobContext, overdue: OverdueCall) -> bool:
     """Whether the service can only search its list, and the call may not be listed yet."""
-    is_nameless = not jobs.telephony.honours_not_after and overdue.call.reference is None
-    return is_nameless and overdue.age_s < LISTED_AFTER_S
+    needs_search = not jobs.telephony.honours_not_after and overdue.call.reference is None
+    return needs_search and overdue.age_s < LISTED_AFTER_S
 
 
 async def _settle(jobs: JobContext, overdue: OverdueCall, found: CallState) -> None:
@@ -66,7 +66,7 @@ async def _settle(jobs: JobContext, overdue: OverdueCall, found: CallState) -> N
         case CallActive():
             return
         case CallUntraceable() if not overdue.is_unreported and overdue.age_s <= UNKNOWN_AFTER_S:
-            # The call was answered, and may still be one of the active ones.
+            # A report showed that the call was answered. The service may fail to identify it only for a while.
             return
         case CallUntraceable() if not overdue.is_unreported:
             await calls.mark_unknown(call, "The telephony service cannot identify the call.", keeps_slot=True)

@@ -16,11 +16,11 @@ from storage.mail.aggregation import BATCH
 from storage.mail.ledger import PARTITIONS
 from storage.stores import Stores
 
-LOOK_EVERY_S = 0.25
-"""How often idle loops look for events, in seconds."""
+POLL_EVERY_S = 0.25
+"""How often the partitions with waiting events are read, in seconds."""
 
-AT_ONCE = 4
-"""Concurrent transactions of a worker. Sixteen would slow each other down until all time out."""
+MAX_CONCURRENT_TRANSACTIONS = 4
+"""How many transactions a worker runs at once. Sixteen would slow each other down until all time out."""
 
 LINGER_S = 5.0
 """How long a loop keeps its lock without events, in seconds."""
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 async def aggregate_mail(jobs: JobContext) -> None:
-    """Aggregates waiting events for ever."""
+    """Aggregates waiting events until it is cancelled."""
     await AggregationLoops(jobs.stores).run()
 
 
@@ -43,7 +43,7 @@ class AggregationLoops:
         self._stores = stores
         self._work = [asyncio.Event() for _ in range(PARTITIONS)]
         self._batch = [BATCH] * PARTITIONS
-        self._transactions = asyncio.Semaphore(AT_ONCE)
+        self._transactions = asyncio.Semaphore(MAX_CONCURRENT_TRANSACTIONS)
 
     async def run(self) -> None:
         """Never returns. Raises: PyMongoError when the partitions with waiting events can't be read."""
@@ -56,7 +56,7 @@ class AggregationLoops:
         while True:
             for partition in await self._stores.aggregator.pending_partitions():
                 self._work[partition].set()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_EVERY_S)
 
     async def _serve(self, partition: int) -> None:
         work = self._work[partition]
@@ -74,7 +74,7 @@ class AggregationLoops:
             except Exception:
                 # An error in one partition must not stop the others.
                 log.exception("mail_aggregation_crashed", partition=partition, next_batch=self._batch[partition])
-            # Another worker holds the lock, or the database is busy. The next look finds events that still wait.
+            # Another worker holds the lock, or the database is busy. The next poll finds events that still wait.
             work.clear()
             await asyncio.sleep(RETRY_S)
 

@@ -40,7 +40,7 @@ class PostfixLogReader:
         id_ = sha256(line.strip()).hexdigest()
         delivery = _DELIVERY.match(rest)
         if delivery is not None and delivery["status"] in _FINAL_OR_DEFERRED:
-            self._note(queue, delivery["to"], delivery["status"])
+            self._track_deferred(queue, delivery["to"], delivery["status"])
             yield _event(id_, queue, self._at(head["when"], now), delivery)
         elif _EXPIRED.match(rest):
             for address in self.deferred.pop(queue, []):
@@ -50,8 +50,8 @@ class PostfixLogReader:
         elif rest == "removed":
             self.deferred.pop(queue, None)
 
-    def _note(self, queue: str, address: str, status: str) -> None:
-        """Records deferred recipients, since the line of an expired message does not name them."""
+    def _track_deferred(self, queue: str, address: str, status: str) -> None:
+        """Updates the deferred recipients, since the line of an expired message does not name them."""
         recipients = self.deferred.get(queue, [])
         if status == "deferred" and address not in recipients:
             self.deferred[queue] = [*recipients, address]

@@ -52,8 +52,8 @@ def delivery_events(content: bytes, now: datetime) -> list[DeliveryEvent]:
 def _dsn_events(part: Message, message: Message, id_: str, at: datetime) -> Iterator[DeliveryEvent]:
     """Yields an event per recipient with a final result. Delayed, relayed and expanded are not final."""
     blocks = _blocks(part)
-    about = blocks[0] if blocks else Message()
-    queue_id = about.get("X-Postfix-Queue-ID") or about.get("Original-Envelope-Id") or _original_id(message)
+    header = blocks[0] if blocks else Message()
+    queue_id = header.get("X-Postfix-Queue-ID") or header.get("Original-Envelope-Id") or _original_id(message)
     for number, block in enumerate(blocks[1:]):
         action = (block.get("Action") or "").strip().lower()
         address = _recipient(block.get("Original-Recipient")) or _recipient(block.get("Final-Recipient"))
@@ -73,7 +73,7 @@ def _dsn_events(part: Message, message: Message, id_: str, at: datetime) -> Iter
 
 
 def _blocks(part: Message) -> list[Message]:
-    """Returns the groups of fields of a report part: of the message, then of each recipient."""
+    """Returns the groups of fields of a report part: first those of the message, then those of each recipient."""
     payload = part.get_payload()
     return [each for each in payload if isinstance(each, Message) and each.keys()] if isinstance(payload, list) else []
 

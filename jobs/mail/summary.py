@@ -21,10 +21,10 @@ from storage.mail.records import BounceRate
 from storage.secrets.shared_secrets import shared_secret
 
 SUMMARY_AFTER_MS = 3_600_000
-"""When a day's summary is sent after midnight UTC. The last events of the day are aggregated by then."""
+"""How long after midnight UTC a day's summary is sent. The last events of the day are aggregated by then."""
 
 ALARMED_DOMAINS = 5
-"""How many domains of an organization raise alarms: the worst ones."""
+"""How many domains of an organization can raise an alarm on a day: those with the most bounces."""
 
 TIMEOUT_S = 15.0
 
@@ -44,11 +44,11 @@ class BounceReport:
     @property
     def id(self) -> str:
         """Id of the report, the same on every attempt."""
-        return f"bounce-{self.kind}-{self.rate.day:%Y-%m-%d}-{self.of}"
+        return f"bounce-{self.kind}-{self.rate.day:%Y-%m-%d}-{self.scope}"
 
     @property
-    def of(self) -> str:
-        """Organization or domain of the rate."""
+    def scope(self) -> str:
+        """Subject of the report: an organization, or one of its domains."""
         return f"{self.rate.domain} {self.organization_id}" if self.rate.domain else self.organization_id
 
     @property
@@ -56,15 +56,15 @@ class BounceReport:
         """JSON body for a webhook."""
         worst = [{"domain": e.domain, "sent": e.sent, "bounced": e.bounced, "rate": e.rate} for e in self.worst]
         rate = {"sent": self.rate.sent, "bounced": self.rate.bounced, "rate": self.rate.rate}
-        about = {"type": f"bounce.{self.kind}", "organizationId": self.organization_id, "domain": self.rate.domain}
+        header = {"type": f"bounce.{self.kind}", "organizationId": self.organization_id, "domain": self.rate.domain}
         day = {"day": f"{self.rate.day:%Y-%m-%d}", "thresholdPercent": self.threshold_percent}
-        return orjson.dumps({**about, **day, **rate, "worstDomains": worst})
+        return orjson.dumps({**header, **day, **rate, "worstDomains": worst})
 
     @property
     def subject(self) -> str:
         """Subject of a mail."""
         title = "Too many mails bounce" if self.kind == "alarm" else "Bounces"
-        return f"{title}: {self.rate.rate:.2%} of {self.of} on {self.rate.day:%Y-%m-%d}"
+        return f"{title}: {self.rate.rate:.2%} of {self.scope} on {self.rate.day:%Y-%m-%d}"
 
     @property
     def text(self) -> str:
@@ -85,14 +85,16 @@ async def report_bounces(jobs: JobContext) -> int:
     """Sends due alarms of yesterday and today, and due summaries of yesterday. Returns how many."""
     now = await jobs.stores.mongo.now()
     today = day_of(now)
-    due = [(day, "alarm", org, rate) for day in (today - 1, today) for org, rate in await _alarming(jobs, day)]
+    due = [
+        (day, "alarm", org, rate) for day in (today - 1, today) for org, rate in await _rates_above_threshold(jobs, day)
+    ]
     if jobs.bounce_report_to is not None and epoch_ms(now) % DAY_MS >= SUMMARY_AFTER_MS:
         yesterday = await jobs.stores.bounce_rates.of_day(today - 1)
         due += [(today - 1, "summary", org, rate) for org, rate in yesterday.items()]
     return sum([await _report(jobs, *each) for each in due])
 
 
-async def _alarming(jobs: JobContext, day: int) -> list[tuple[str, BounceRate]]:
+async def _rates_above_threshold(jobs: JobContext, day: int) -> list[tuple[str, BounceRate]]:
     """Returns rates of a day above the threshold, by organization: its total and those of its worst domains."""
     percent, rates = jobs.bounce_alarm_percent, jobs.stores.bounce_rates
     totals = (await rates.of_day(day)).items()
@@ -106,14 +108,14 @@ async def _alarming(jobs: JobContext, day: int) -> list[tuple[str, BounceRate]]:
 
 
 async def _report(jobs: JobContext, day: int, kind: str, org: str, rate: BounceRate) -> bool:
-    claimed = f"{kind} {rate.domain}" if rate.domain else kind
-    if not await jobs.stores.reports.claim(org, day, claimed):
+    report_name = f"{kind} {rate.domain}" if rate.domain else kind
+    if not await jobs.stores.reports.claim(org, day, report_name):
         return False
     worst = [] if rate.domain else await jobs.stores.bounce_rates.worst_domains(org, day)
     report = BounceReport(kind, org, rate, worst, jobs.bounce_alarm_percent)
     if kind == "alarm":
-        about = {"organization": org, "domain": rate.domain, "rate": rate.rate}
-        log.warning("bounce_alarm_raised", **about, sent=rate.sent, bounced=rate.bounced)
+        subject = {"organization": org, "domain": rate.domain, "rate": rate.rate}
+        log.warning("bounce_alarm_raised", **subject, sent=rate.sent, bounced=rate.bounced)
     try:
         await _send(jobs, report)
     except (MailDelayed, httpx2.HTTPError) as error:
@@ -121,7 +123,7 @@ async def _report(jobs: JobContext, day: int, kind: str, org: str, rate: BounceR
         return False
     except MailRefused as error:
         log.warning("bounce_report_refused", report=report.id, error=type(error).__name__)
-    await jobs.stores.reports.mark_sent(org, day, claimed)
+    await jobs.stores.reports.mark_sent(org, day, report_name)
     return True
 
 
@@ -130,17 +132,17 @@ async def _send(jobs: JobContext, report: BounceReport) -> None:
     if to is None:
         return
     if "://" in to:
-        await _call(jobs, to, report)
+        await _post(jobs, to, report)
     else:
         await jobs.mailer.send(Mail("Postmaster", to, report.subject, report.text), report.id)
 
 
-async def _call(jobs: JobContext, url: str, report: BounceReport) -> None:
+async def _post(jobs: JobContext, url: str, report: BounceReport) -> None:
     """POSTs the report, signed with the password of the URL, or else with a secret from the database."""
     parts = urlsplit(url)
     secret = unquote(parts.password or "") or (await shared_secret(jobs.stores.mongo, "bounce_reports")).hex()
-    bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    bare_url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     now_s = int((await jobs.stores.mongo.now()).timestamp())
     headers = {"content-type": "application/json", **sign(secret, report.id, now_s, report.payload)}
     async with httpx2.AsyncClient(timeout=TIMEOUT_S) as http:
-        (await http.post(bare, content=report.payload, headers=headers)).raise_for_status()
+        (await http.post(bare_url, content=report.payload, headers=headers)).raise_for_status()

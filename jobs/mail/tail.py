@@ -33,7 +33,7 @@ RETIRE_S = 60.0
 CHUNK_BYTES = 1 << 18
 PACKED = {".gz", ".bz2", ".xz", ".zst"}
 Result = TypeVar("Result")
-Record = Callable[[list[DeliveryEvent]], Awaitable[RecordDeliveriesResult]]
+RecordDeliveries = Callable[[list[DeliveryEvent]], Awaitable[RecordDeliveriesResult]]
 
 log = structlog.get_logger(__name__)
 
@@ -42,15 +42,15 @@ log = structlog.get_logger(__name__)
 class FollowedFile:
     """An open file: the digest of its first line, the position, and when it was rotated (monotonic seconds)."""
 
-    head: str
+    digest: str
     offset: int
     stream: FileIO
     retired_at: float | None = None
 
     @property
-    def was_emptied(self) -> bool:
-        """Whether the file was truncated or replaced since it was read."""
-        return _head(self.stream) != self.head or os.fstat(self.stream.fileno()).st_size < self.offset
+    def was_truncated(self) -> bool:
+        """Whether the file was truncated, and perhaps written again, since it was read."""
+        return _first_line_digest(self.stream) != self.digest or os.fstat(self.stream.fileno()).st_size < self.offset
 
     def lines(self, most: int) -> Iterator[bytes]:
         """Yields the next complete lines. An incomplete line is left for later."""
@@ -65,18 +65,19 @@ class FollowedFile:
 
 
 @dataclass(slots=True)
-class Tail:
-    """Reader of one log. `state` is the file that holds its position."""
+class MailLogFollower:
+    """Follows one log. `state` is the file that stores the position."""
 
     path: Path
     state: Path
-    record: Record
+    record: RecordDeliveries
     mongo: Mongo
     log: PostfixLogReader = field(default_factory=PostfixLogReader)
     lines: int = 0
     events: int = 0
     _files: list[FollowedFile] = field(default_factory=list)
-    _past: set[str] = field(default_factory=set)
+    _finished_digests: set[str] = field(default_factory=set)
+    """First-line digests of rotated files that need no reading any more."""
 
     async def run(self) -> None:
         """Reads until it is cancelled."""
@@ -116,7 +117,7 @@ class Tail:
             elif each.retired_at is not None and time.monotonic() - each.retired_at > RETIRE_S:
                 each.stream.close()
                 self._files.remove(each)
-                self._past = {each.head, *self._past.intersection(self._heads())}
+                self._finished_digests = {each.digest, *self._finished_digests.intersection(self._rotated_digests())}
         return count
 
     async def _record(self, lines: list[bytes]) -> None:
@@ -131,38 +132,38 @@ class Tail:
             )
 
     def _open_newest(self) -> None:
-        """Opens the file that has the log's name now, if it is a new one."""
+        """Opens the file that now has the log's name, unless it is open already."""
         newest = next((each for each in self._files if each.retired_at is None), None)
-        if newest is not None and newest.was_emptied:
+        if newest is not None and newest.was_truncated:
             self._continue_in_copy(newest)
             newest = None
-        stream = _opened(self.path)
-        head = _head(stream) if stream is not None else None
-        if stream is None or head is None or (newest is not None and newest.head == head):
+        stream = _open_or_none(self.path)
+        digest = _first_line_digest(stream) if stream is not None else None
+        if stream is None or digest is None or (newest is not None and newest.digest == digest):
             if stream is not None:
                 stream.close()
             return
         if newest is not None:
             newest.retired_at = time.monotonic()
-        self._files.append(FollowedFile(head, 0, stream))
+        self._files.append(FollowedFile(digest, 0, stream))
         self._open_missed()
 
     def _continue_in_copy(self, file: FollowedFile) -> None:
         """Continues a truncated file in its copy, if there is one."""
         file.stream.close()
         self._files.remove(file)
-        copy = self._find(file.head, self._rotated())
+        copy = self._find(file.digest, self._rotated())
         if copy is not None:
-            self._files.insert(0, FollowedFile(file.head, file.offset, copy, time.monotonic()))
+            self._files.insert(0, FollowedFile(file.digest, file.offset, copy, time.monotonic()))
 
     def _open_missed(self) -> None:
-        """Opens files that were created and rotated since the last look."""
-        known = self._past | {each.head for each in self._files}
+        """Opens files that were created and rotated since the last call."""
+        known = self._finished_digests | {each.digest for each in self._files}
         for path in self._rotated():
-            stream = _opened(path)
-            head = _head(stream) if stream is not None else None
-            if stream is not None and head is not None and head not in known:
-                self._files.insert(0, FollowedFile(head, 0, stream, time.monotonic()))
+            stream = _open_or_none(path)
+            digest = _first_line_digest(stream) if stream is not None else None
+            if stream is not None and digest is not None and digest not in known:
+                self._files.insert(0, FollowedFile(digest, 0, stream, time.monotonic()))
             elif stream is not None:
                 stream.close()
 
@@ -170,11 +171,11 @@ class Tail:
         """Returns the rotated files next to the log, except compressed ones."""
         return [path for path in sorted(self.path.parent.glob(f"{self.path.name}?*")) if path.suffix not in PACKED]
 
-    def _find(self, head: str, among: Iterable[Path]) -> FileIO | None:
-        """Returns the file with that first line, whatever its name is."""
-        for path in among:
-            stream = _opened(path)
-            if stream is not None and _head(stream) == head:
+    def _find(self, digest: str, paths: Iterable[Path]) -> FileIO | None:
+        """Returns the file whose first line has this digest, or None."""
+        for path in paths:
+            stream = _open_or_none(path)
+            if stream is not None and _first_line_digest(stream) == digest:
                 return stream
             if stream is not None:
                 stream.close()
@@ -185,38 +186,40 @@ class Tail:
         try:
             state = orjson.loads(self.state.read_bytes())
         except FileNotFoundError:
-            self._past = set(self._heads())
+            self._finished_digests = set(self._rotated_digests())
             self._save()
             return
-        self.log.deferred, self._past = state["waiting"], set(state["past"])
-        for known in state["files"]:
-            stream = self._find(known["head"], (self.path, *self._rotated()))
+        self.log.deferred, self._finished_digests = state["waiting"], set(state["past"])
+        for saved in state["files"]:
+            stream = self._find(saved["head"], (self.path, *self._rotated()))
             if stream is None:
-                log.warning("mail_log_missing", offset=known["offset"])
+                log.warning("mail_log_missing", offset=saved["offset"])
                 continue
-            self._files.append(FollowedFile(known["head"], known["offset"], stream))
+            self._files.append(FollowedFile(saved["head"], saved["offset"], stream))
         for older in self._files[:-1]:
             older.retired_at = time.monotonic()
 
-    def _heads(self) -> Iterator[str]:
+    def _rotated_digests(self) -> Iterator[str]:
         """Yields the first-line digests of the rotated files."""
         for path in self._rotated():
-            stream = _opened(path)
+            stream = _open_or_none(path)
             if stream is not None:
                 with stream:
-                    head = _head(stream)
-                if head is not None:
-                    yield head
+                    digest = _first_line_digest(stream)
+                if digest is not None:
+                    yield digest
 
     def _save(self) -> None:
         # Renamed into place, and readable by its owner only, since it holds addresses of deferred recipients.
-        files = [{"head": each.head, "offset": each.offset} for each in self._files]
-        fresh = self.state.with_name(f"{self.state.name}.new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(orjson.dumps({"files": files, "waiting": self.log.deferred, "past": list(self._past)}))
+        files = [{"head": each.digest, "offset": each.offset} for each in self._files]
+        temporary = self.state.with_name(f"{self.state.name}.new")
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(
+                orjson.dumps({"files": files, "waiting": self.log.deferred, "past": list(self._finished_digests)})
+            )
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(self.state)
+        temporary.replace(self.state)
 
 
 async def _retry(work: Callable[[], Awaitable[Result]]) -> Result:
@@ -238,14 +241,14 @@ def _split(chunk: bytes) -> list[bytes]:
     return [line + b"\n" for line in chunk.split(b"\n")[:-1]]
 
 
-def _opened(path: Path) -> FileIO | None:
+def _open_or_none(path: Path) -> FileIO | None:
     try:
         return path.open("rb", buffering=0)
     except OSError:
         return None
 
 
-def _head(stream: FileIO) -> str | None:
+def _first_line_digest(stream: FileIO) -> str | None:
     """Returns the digest of the first line; None while it is incomplete."""
     line, end, _ = os.pread(stream.fileno(), CHUNK_BYTES, 0).partition(b"\n")
     return sha256(line).hexdigest() if end else None

@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections to checked addresses, kept for a second after use and reused only for the same name and address.
+"""A pool of HTTP/1.1 connections to checked addresses. An idle connection is kept for a second, for its own peer.
 
 The address guard decides which addresses may be reached (egress.py). This module follows no redirects, keeps no
 cookies, retries nothing, and limits only the time to connect; callers limit the whole request.
@@ -13,15 +13,15 @@ from typing import NamedTuple, cast
 import httpx2
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-KEPT_S = 1.0
-"""Less than servers keep idle connections: a request that crosses the server's close leaves its outcome unknown."""
+IDLE_S = 1.0
+"""How long an idle connection is kept. Servers keep theirs longer, so that no request crosses a server's close."""
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_UNREAD_BYTES = 256 * 1024
 
 
 class Peer(NamedTuple):
-    """The destination of a connection and the key of kept ones. Two names may share an address."""
+    """The destination of a connection, and the key of idle connections. Two names may share an address."""
 
     scheme: str
     name: str
@@ -29,30 +29,30 @@ class Peer(NamedTuple):
     address: str
 
 
-class Answer:
+class IncomingResponse:
     """A response as it arrives. The parser calls the `on_` methods, which must not raise."""
 
     def __init__(self) -> None:
         self.parser = HttpResponseParser(self)
         self.headers: list[tuple[bytes, bytes]] = []
         self.status = 0
-        self._lines: list[tuple[bytes, bytes]] = []
+        self._received_headers: list[tuple[bytes, bytes]] = []
         self.is_complete = self.leaves_connection_usable = self.ends_with_connection = False
         self.failure: httpx2.TransportError | None = None
         self.pieces: deque[bytes] = deque()
         self.unread_bytes = 0
-        self._bare_bytes = 0
+        self._overhead_bytes = 0
         self._arrived = asyncio.Event()
 
     def feed(self, data: bytes) -> None:
         """Parses received bytes. Malformed HTTP, or too many bytes without body content, is a failure."""
-        self._bare_bytes += len(data)
+        self._overhead_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self.leaves_connection_usable = False
-            self.fail(httpx2.RemoteProtocolError(f"no HTTP/1.1 answer: {error}"))
-        if self._bare_bytes > MAX_HEAD_BYTES and not self.is_complete:
+            self.fail(httpx2.RemoteProtocolError(f"no HTTP/1.1 response: {error}"))
+        if self._overhead_bytes > MAX_HEAD_BYTES and not self.is_complete:
             self.fail(httpx2.RemoteProtocolError(f"more than {MAX_HEAD_BYTES} bytes of headers"))
         self._arrived.set()
 
@@ -66,10 +66,10 @@ class Answer:
         """Handles the end of the connection, which completes bodies of unknown length."""
         if self.status and self.ends_with_connection and self.failure is None:
             self.is_complete = True
-        self.fail(httpx2.RemoteProtocolError("the connection was closed before the answer was complete"))
+        self.fail(httpx2.RemoteProtocolError("the connection was closed before the response was complete"))
 
-    async def more(self) -> None:
-        """Waits until more has arrived. Raises: httpx2.TransportError when nothing more will."""
+    async def wait_for_data(self) -> None:
+        """Waits until more data has arrived. Raises: httpx2.TransportError when the response has failed."""
         if self.failure is not None:
             raise self.failure
         self._arrived.clear()
@@ -77,31 +77,31 @@ class Answer:
 
     def on_message_begin(self) -> None:
         """Starts a message: the response, a 1xx response before it, or an unexpected one."""
-        self._lines = []
+        self._received_headers = []
         # A second response belongs to no request, so the connection cannot be reused.
         self.leaves_connection_usable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Adds a header, or a trailer of a chunked body."""
-        self._lines.append((name, value))
+        self._received_headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Makes status and headers available; the body is still to come."""
         status = self.parser.get_status_code()
         if status < 200 or self.status:  # 1xx responses precede the final one.
             return
-        self.status, self.headers = status, self._lines
+        self.status, self.headers = status, self._received_headers
         names = {name.lower() for name, _ in self.headers}
         self.ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
 
     def on_chunk_header(self) -> None:
         """Starts a chunk of the body."""
-        self._bare_bytes = 0
+        self._overhead_bytes = 0
 
     def on_body(self, piece: bytes) -> None:
         """Adds bytes of the body."""
         if not self.is_complete:
-            self._bare_bytes = 0
+            self._overhead_bytes = 0
             self.pieces.append(piece)
             self.unread_bytes += len(piece)
 
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
         self.peer = peer
         self.expiry: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
-        self._answer: Answer | None = None
+        self._response: IncomingResponse | None = None
         self._is_usable = False
         self._writable = asyncio.Event()
 
@@ -135,13 +135,13 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Passes bytes to the current response; unexpected bytes close the connection."""
-        if self._answer is None:
+        if self._response is None:
             self.close()
             return
-        self._answer.feed(data)
-        if self._answer.failure is not None:
+        self._response.feed(data)
+        if self._response.failure is not None:
             self.close()
-        elif self._answer.unread_bytes > MAX_UNREAD_BYTES and self._transport is not None:
+        elif self._response.unread_bytes > MAX_UNREAD_BYTES and self._transport is not None:
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
@@ -156,18 +156,19 @@ class Connection(asyncio.Protocol):
         """Handles the end of the connection, with or without an error."""
         self._is_usable = False
         self._writable.set()
-        if self._answer is None:
+        if self._response is None:
             return
         if error is None:
-            self._answer.end()
+            self._response.end()
         else:
-            self._answer.fail(httpx2.ReadError(f"{type(error).__name__}: {error}"))
+            self._response.fail(httpx2.ReadError(f"{type(error).__name__}: {error}"))
 
-    async def send(self, request: httpx2.Request) -> Answer:
+    async def send(self, request: httpx2.Request) -> IncomingResponse:
         """Sends a request, and returns the response once it has status and headers. Raises: httpx2.TransportError."""
         head = _head(request)
-        self._answer = answer = Answer()
-        # When the connection ends during the write, the response reports it; it may have arrived before.
+        self._response = response = IncomingResponse()
+        # When the connection ends during the write, waiting for the response raises the error. A response that arrived
+        # earlier is returned.
         try:
             await self._write(head + request.content)
         except httpx2.RequestNotRead:
@@ -176,9 +177,9 @@ class Connection(asyncio.Protocol):
             await self._write(head)
             async for piece in cast(httpx2.AsyncByteStream, request.stream):
                 await self._write(piece)
-        while not answer.status:
-            await answer.more()
-        return answer
+        while not response.status:
+            await response.wait_for_data()
+        return response
 
     async def _write(self, data: bytes) -> None:
         assert self._transport is not None
@@ -186,23 +187,23 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
             await self._writable.wait()
 
-    async def pieces(self, answer: Answer) -> AsyncIterator[bytes]:
+    async def pieces(self, response: IncomingResponse) -> AsyncIterator[bytes]:
         """Yields the response's body as it arrives; buffers at most 256 KB. Raises: httpx2.TransportError."""
         assert self._transport is not None
         while True:
-            while answer.pieces:
-                piece = answer.pieces.popleft()
-                answer.unread_bytes -= len(piece)
+            while response.pieces:
+                piece = response.pieces.popleft()
+                response.unread_bytes -= len(piece)
                 yield piece
-            if answer.is_complete:
+            if response.is_complete:
                 return
             self._transport.resume_reading()
-            await answer.more()
+            await response.wait_for_data()
 
     def finish(self) -> None:
-        """Ends the response, whether it was read or not."""
-        answer, self._answer = self._answer, None
-        if answer is None or not answer.leaves_connection_usable or answer.pieces:
+        """Ends the response. Closes the connection unless the response was read completely."""
+        response, self._response = self._response, None
+        if response is None or not response.leaves_connection_usable or response.pieces:
             self.close()
 
     def close(self) -> None:
@@ -212,19 +213,19 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-class Connections:
-    """Opens connections, and keeps used ones for a second."""
+class ConnectionPool:
+    """Opens connections, and keeps idle ones for a second."""
 
     def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
         self._ssl = ssl_context or httpx2.create_ssl_context()
-        self._kept: defaultdict[Peer, list[Connection]] = defaultdict(list)
+        self._idle: defaultdict[Peer, list[Connection]] = defaultdict(list)
 
-    def kept(self, peer: Peer) -> Connection | None:
-        """Returns a kept connection, which the caller then owns, or None."""
-        waiting = self._kept.get(peer, [])
-        while waiting:
-            connection = waiting.pop()
-            self._forget(connection)
+    def take_idle(self, peer: Peer) -> Connection | None:
+        """Returns an idle connection, which the caller then owns, or None."""
+        idle = self._idle.get(peer, [])
+        while idle:
+            connection = idle.pop()
+            self._stop_expiry(connection)
             if connection.is_usable:
                 return connection
             connection.close()
@@ -245,51 +246,52 @@ class Connections:
             raise httpx2.ConnectError(str(error)) from error
         return connection
 
-    def keep(self, connection: Connection) -> None:
-        """Keeps the connection for a second, if it may be reused."""
+    def release(self, connection: Connection) -> None:
+        """Takes a connection back and keeps it for a second, if it may be reused."""
         connection.finish()
         if connection.is_usable:
-            self._kept[connection.peer].append(connection)
+            self._idle[connection.peer].append(connection)
             loop = asyncio.get_running_loop()
-            connection.expiry = loop.call_later(KEPT_S, self._expire, connection)
+            connection.expiry = loop.call_later(IDLE_S, self._expire, connection)
 
     def _expire(self, connection: Connection) -> None:
-        self._kept[connection.peer].remove(connection)
-        self._forget(connection)
+        self._idle[connection.peer].remove(connection)
+        self._stop_expiry(connection)
         connection.close()
 
-    def _forget(self, connection: Connection) -> None:
+    def _stop_expiry(self, connection: Connection) -> None:
+        """Cancels the timer of a connection that is no longer idle, and removes an empty list of its peer."""
         if connection.expiry is not None:
             connection.expiry.cancel()
-        if not self._kept[connection.peer]:
-            del self._kept[connection.peer]
+        if not self._idle[connection.peer]:
+            del self._idle[connection.peer]
 
     async def aclose(self) -> None:
-        """Closes kept connections; connections in use are closed by their users."""
-        for peer in list(self._kept):
-            while (connection := self.kept(peer)) is not None:
+        """Closes idle connections; connections in use are closed by their users."""
+        for peer in list(self._idle):
+            while (connection := self.take_idle(peer)) is not None:
                 connection.close()
         await asyncio.sleep(0)
 
 
-class Body(httpx2.AsyncByteStream):
-    """A response's body. Closing it returns the connection."""
+class ResponseBody(httpx2.AsyncByteStream):
+    """A response's body. Closing it returns the connection to the pool."""
 
-    def __init__(self, connections: Connections, connection: Connection, answer: Answer) -> None:
+    def __init__(self, connections: ConnectionPool, connection: Connection, response: IncomingResponse) -> None:
         self._connections = connections
         self._connection: Connection | None = connection
-        self._answer = answer
+        self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         assert self._connection is not None, "closed"
-        async for piece in self._connection.pieces(self._answer):
+        async for piece in self._connection.pieces(self._response):
             yield piece
 
     async def aclose(self) -> None:
-        """Returns the connection; a second call does nothing."""
+        """Returns the connection to the pool; a second call does nothing."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._connections.keep(connection)
+            self._connections.release(connection)
 
 
 def _head(request: httpx2.Request) -> bytes:

@@ -1,7 +1,7 @@
 """The address guard: the only way to request a URL that a user gave.
 
 It connects only to addresses that were checked in the same step, so a name that changes its addresses (DNS rebinding)
-gains nothing, and it checks every redirect anew. A kept connection is reused only for the same name at an address that
+gains nothing. It checks every redirect anew. An idle connection is reused only for the same name, at an address that
 was checked just now. The guard keeps no cookies and reads no proxy settings.
 """
 
@@ -16,10 +16,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 import httpx2
 
-from jobs.providers.connections import Body, Connection, Connections, Peer
+from jobs.providers.connections import Connection, ConnectionPool, Peer, ResponseBody
 
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+IpAddress = IPv4Address | IPv6Address
+IpNetwork = IPv4Network | IPv6Network
 
 USER_AGENT = "NoroshiBot/0.1 (+link previews)"
 MAX_REDIRECTS = 3
@@ -32,11 +32,11 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST_V6 = IPv6Network("2000::/3")
 # Reserved by IANA, yet global to `ipaddress` of some Python versions: protocol assignments, 6to4 relays, Teredo and
 # related ranges, documentation.
-_SET_ASIDE = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20")))
+_RESERVED = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20")))
 
 
 class EgressRefused(Exception):
-    """The URL, its address or its response is not acceptable. A retry changes nothing."""
+    """The URL, its address or its response is not acceptable. A retry would fail in the same way."""
 
 
 class EgressTooLarge(EgressRefused):
@@ -48,8 +48,8 @@ class EgressFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """A response. `url` is the last one after redirects; `content_type` is the header as sent, "" without one."""
+class FetchedResponse:
+    """A response with its body. `url` is the last one after redirects; `content_type` is the header, "" without one."""
 
     url: str
     status: int
@@ -58,25 +58,25 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _FetchOptions:
     accept: tuple[str, ...]
     max_bytes: int
     truncate: bool
     connect_timeout_s: float
 
 
-def is_public(address: Address) -> bool:
+def is_public(address: IpAddress) -> bool:
     """Returns whether packets to `address` reach a public unicast host, also for IPv6 forms of IPv4 addresses."""
     if isinstance(address, IPv6Address):
-        carried = _carried(address)
-        if carried is not None:
-            return is_public(carried)
+        embedded = _embedded_ipv4(address)
+        if embedded is not None:
+            return is_public(embedded)
         if address not in _GLOBAL_UNICAST_V6:
             return False
-    return address.is_global and not address.is_multicast and not _within(address, _SET_ASIDE)
+    return address.is_global and not address.is_multicast and not _within(address, _RESERVED)
 
 
-def check_addresses(addresses: Iterable[str], port: int, allow: tuple[Network, ...]) -> None:
+def check_addresses(addresses: Iterable[str], port: int, allow: tuple[IpNetwork, ...]) -> None:
     """Checks every address of a name. Raises: EgressRefused when one of them may not be reached."""
     for text in addresses:
         address = ip_address(text)
@@ -89,18 +89,18 @@ def check_addresses(addresses: Iterable[str], port: int, allow: tuple[Network, .
             raise EgressRefused(f"port {port} is neither 80 nor 443")
 
 
-def _carried(address: IPv6Address) -> IPv4Address | None:
+def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.ipv4_mapped or address.sixtofour
 
 
-def _within(address: Address, networks: tuple[Network, ...]) -> bool:
+def _within(address: IpAddress, networks: tuple[IpNetwork, ...]) -> bool:
     return any(address in network for network in networks)
 
 
 def web_url(text: str, base: str | None = None) -> httpx2.URL:
-    """Parses an http(s) URL, relative to `base` when given. Raises: EgressRefused when it is none.
+    """Parses an http(s) URL, relative to `base` when given. Raises: EgressRefused when the text is not such a URL.
 
     Does not check the address behind it; the transport does that when it connects.
     """
@@ -117,9 +117,8 @@ def _checked_url(url: httpx2.URL) -> httpx2.URL:
         raise EgressRefused(f"scheme {url.scheme!r} is neither http nor https")
     if url.userinfo:
         raise EgressRefused("the URL carries credentials")
-    if (
-        not url.host or "%" in url.host
-    ):  # Characters that host names cannot hold are percent-encoded, and so are IPv6 zones.
+    # Characters that host names cannot hold are percent-encoded, and so are IPv6 zones.
+    if not url.host or "%" in url.host:
         raise EgressRefused("the URL names no host")
     if not 1 <= _port(url) <= 65535:
         raise EgressRefused(f"there is no port {url.port}")
@@ -137,10 +136,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     header use the URL's name. Networks in `allow` may be reached on any port, public addresses on 80 and 443 only.
     """
 
-    def __init__(self, allow: tuple[Network, ...] = (), ssl_context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, allow: tuple[IpNetwork, ...] = (), ssl_context: ssl.SSLContext | None = None) -> None:
         self._allow = allow
-        self._connections = Connections(ssl_context)
-        # A thread pool of its own: slow lookups of names must not delay other lookups of the process.
+        self._connections = ConnectionPool(ssl_context)
+        # A separate thread pool: slow lookups of names must not delay other lookups of the process.
         self._resolvers = ThreadPoolExecutor(8, thread_name_prefix="egress-resolver")
         self._lookups: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
@@ -149,23 +148,23 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
         Of the request's timeouts only `connect` applies; callers limit the whole request.
         """
-        connection = await self._connected(request)
+        connection = await self._connect(request)
         try:
             answer = await connection.send(request)
         except BaseException:
             connection.close()
             raise
-        body = Body(self._connections, connection, answer)
+        body = ResponseBody(self._connections, connection, answer)
         return httpx2.Response(answer.status, headers=answer.headers, stream=body)
 
-    async def _connected(self, request: httpx2.Request) -> Connection:
+    async def _connect(self, request: httpx2.Request) -> Connection:
         url = _checked_url(request.url)
         addresses = await self._resolve(url)
         check_addresses(addresses, _port(url), self._allow)
         peers = [Peer(url.scheme, _name(url), _port(url), address) for address in addresses[:MAX_ADDRESSES]]
         for peer in peers:
-            if (kept := self._connections.kept(peer)) is not None:
-                return kept
+            if (idle := self._connections.take_idle(peer)) is not None:
+                return idle
         failure: httpx2.TransportError = httpx2.ConnectError(f"{url.host} has no address")
         for peer in peers:
             try:
@@ -176,29 +175,29 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _resolve(self, url: httpx2.URL) -> list[str]:
         try:
-            answers = await asyncio.shield(self._lookup(_name(url), _port(url)))
+            answers = await asyncio.shield(self._shared_lookup(_name(url), _port(url)))
         except UnicodeError as error:
             raise EgressRefused(f"not a host name: {error}") from None
         except OSError as error:
             raise httpx2.ConnectError(f"{url.host} does not resolve: {error}") from error
         return list(dict.fromkeys(answers))
 
-    def _lookup(self, name: str, port: int) -> asyncio.Future[list[str]]:
+    def _shared_lookup(self, name: str, port: int) -> asyncio.Future[list[str]]:
         """Resolves a name; concurrent callers share one lookup."""
-        known = self._lookups.get((name, port))
-        if known is None:
+        lookup = self._lookups.get((name, port))
+        if lookup is None:
             loop = asyncio.get_running_loop()
-            known = self._lookups[name, port] = loop.run_in_executor(self._resolvers, _look_up, name, port)
-            known.add_done_callback(lambda found: self._looked_up(name, port, found))
-        return known
+            lookup = self._lookups[name, port] = loop.run_in_executor(self._resolvers, _resolve_blocking, name, port)
+            lookup.add_done_callback(lambda found: self._end_lookup(name, port, found))
+        return lookup
 
-    def _looked_up(self, name: str, port: int, found: asyncio.Future[list[str]]) -> None:
+    def _end_lookup(self, name: str, port: int, found: asyncio.Future[list[str]]) -> None:
         del self._lookups[name, port]
         if not found.cancelled():
             found.exception()  # Retrieves the exception so that asyncio does not log it.
 
     async def aclose(self) -> None:
-        """Closes kept connections; a running lookup ends on its own."""
+        """Closes idle connections; a running lookup ends on its own."""
         self._resolvers.shutdown(wait=False)
         await self._connections.aclose()
 
@@ -207,7 +206,7 @@ def _name(url: httpx2.URL) -> str:
     return url.raw_host.decode("ascii")
 
 
-def _look_up(name: str, port: int) -> list[str]:
+def _resolve_blocking(name: str, port: int) -> list[str]:
     found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
@@ -217,7 +216,7 @@ class Egress:
 
     def __init__(
         self,
-        allow: tuple[Network, ...] = (),
+        allow: tuple[IpNetwork, ...] = (),
         *,
         timeout_s: float = 5.0,
         max_bytes: int = 1024 * 1024,
@@ -235,7 +234,7 @@ class Egress:
         max_bytes: int | None = None,
         timeout_s: float | None = None,
         truncate: bool = False,
-    ) -> Fetched:
+    ) -> FetchedResponse:
         """Sends GET and follows at most 3 redirects, within `timeout_s` in total.
 
         `accept` is sent, and a 2xx response of another type is refused unread ("*/*" accepts all). `max_bytes` counts
@@ -244,34 +243,34 @@ class Egress:
         """
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         limit_bytes = self._max_bytes if max_bytes is None else max_bytes
-        wanted = _Wanted(accept, limit_bytes, truncate, connect_timeout_s=limit_s / 2)
+        options = _FetchOptions(accept, limit_bytes, truncate, connect_timeout_s=limit_s / 2)
         try:
             async with asyncio.timeout(limit_s):
-                return await self._follow(web_url(url), wanted)
+                return await self._follow(web_url(url), options)
         except TimeoutError:
             raise EgressFailed(f"no complete answer within {limit_s:g} s") from None
         except (httpx2.HTTPError, OSError) as error:
             raise EgressFailed(f"{type(error).__name__}: {error}") from error
 
-    async def _follow(self, url: httpx2.URL, wanted: _Wanted) -> Fetched:
+    async def _follow(self, url: httpx2.URL, options: _FetchOptions) -> FetchedResponse:
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._ask(url, wanted)
-            if isinstance(answer, Fetched):
+            answer = await self._request_once(url, options)
+            if isinstance(answer, FetchedResponse):
                 return answer
             url = answer
         raise EgressRefused(f"more than {MAX_REDIRECTS} redirects")
 
-    async def _ask(self, url: httpx2.URL, wanted: _Wanted) -> Fetched | httpx2.URL:
-        headers = {"User-Agent": USER_AGENT, "Accept": ", ".join(wanted.accept), "Accept-Encoding": "gzip, deflate"}
-        timeout = httpx2.Timeout(None, connect=wanted.connect_timeout_s)
+    async def _request_once(self, url: httpx2.URL, options: _FetchOptions) -> FetchedResponse | httpx2.URL:
+        headers = {"User-Agent": USER_AGENT, "Accept": ", ".join(options.accept), "Accept-Encoding": "gzip, deflate"}
+        timeout = httpx2.Timeout(None, connect=options.connect_timeout_s)
         request = httpx2.Request("GET", url, headers=headers, extensions={"timeout": timeout.as_dict()})
         response = await self.transport.handle_async_request(request)
         try:
             if response.has_redirect_location:
                 return web_url(response.headers["location"], base=str(url))
             content_type = response.headers.get("content-type", "")
-            body = await _body(response, content_type, wanted) if response.is_success else b""
-            return Fetched(str(url), response.status_code, content_type, body)
+            body = await _body(response, content_type, options) if response.is_success else b""
+            return FetchedResponse(str(url), response.status_code, content_type, body)
         finally:
             await response.aclose()
 
@@ -280,16 +279,16 @@ class Egress:
         await self.transport.aclose()
 
 
-async def _body(response: httpx2.Response, content_type: str, wanted: _Wanted) -> bytes:
+async def _body(response: httpx2.Response, content_type: str, options: _FetchOptions) -> bytes:
     media_type = content_type.partition(";")[0].strip().lower()
-    if media_type not in wanted.accept and "*/*" not in wanted.accept:
-        raise EgressRefused(f"the answer is {media_type or 'of no type'}, not {' or '.join(wanted.accept)}")
+    if media_type not in options.accept and "*/*" not in options.accept:
+        raise EgressRefused(f"the answer is {media_type or 'of no type'}, not {' or '.join(options.accept)}")
     body = bytearray()
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
             body += chunk
-            if len(body) > wanted.max_bytes:
+            if len(body) > options.max_bytes:
                 break
-    if len(body) > wanted.max_bytes and not wanted.truncate:
-        raise EgressTooLarge(f"the answer is larger than {wanted.max_bytes} bytes")
-    return bytes(body[: wanted.max_bytes])
+    if len(body) > options.max_bytes and not options.truncate:
+        raise EgressTooLarge(f"the answer is larger than {options.max_bytes} bytes")
+    return bytes(body[: options.max_bytes])

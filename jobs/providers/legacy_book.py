@@ -19,13 +19,13 @@ async def legacy_book(url: str | None, share: int) -> AsyncIterator[LegacyBook |
         return
     async with httpx2.AsyncClient(timeout=TIMEOUT_S) as http:
 
-        async def ask(addresses: Sequence[str]) -> Mapping[str, bool]:
-            return await _ask(http, url, addresses)
+        async def look_up(addresses: Sequence[str]) -> Mapping[str, bool]:
+            return await _look_up(http, url, addresses)
 
-        yield LegacyBook(share, ask)
+        yield LegacyBook(share, look_up)
 
 
-async def _ask(http: httpx2.AsyncClient, url: str, addresses: Sequence[str]) -> Mapping[str, bool]:
+async def _look_up(http: httpx2.AsyncClient, url: str, addresses: Sequence[str]) -> Mapping[str, bool]:
     body = orjson.dumps({"addresses": list(addresses)})
     try:
         response = await http.post(url, content=body, headers={"content-type": "application/json"})

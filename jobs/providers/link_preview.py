@@ -1,7 +1,7 @@
-"""Metadata of web pages for link previews: title, description, image, site name. Fetched through the address guard.
+"""Metadata of web pages for link previews: title, description, image, site name.
 
-Pages may be hostile. Tags are matched in linear time and never built into a tree: 512 KiB of nested elements or of one
-tag's attributes would occupy an HTML tree builder, and so a worker's event loop, for many seconds.
+Pages are fetched through the address guard and may be hostile. Tags are matched in linear time and never built into a
+tree: 512 KiB of nested elements or attributes would occupy an HTML tree builder, and the event loop, for many seconds.
 """
 
 import re
@@ -13,7 +13,7 @@ from html import unescape
 
 import orjson
 
-from jobs.providers.egress import MAX_URL_CHARS, Egress, EgressFailed, EgressRefused, Fetched, web_url
+from jobs.providers.egress import MAX_URL_CHARS, Egress, EgressFailed, EgressRefused, FetchedResponse, web_url
 
 MAX_PAGE_BYTES = 512 * 1024
 MAX_OEMBED_BYTES = 64 * 1024
@@ -61,15 +61,15 @@ async def fetch_preview(egress: Egress, url: str) -> Preview | None:
     return _preview(url, metadata)
 
 
-def read_page(page: Fetched) -> dict[str, str]:
+def read_page(page: FetchedResponse) -> dict[str, str]:
     """Returns the page's metadata by `title`, `description`, `image`, `site` and `oembed`, without empty values."""
-    facts = _facts(_decoded(page))
+    values = _metadata_values(_decoded(page))
     return _non_empty(
-        title=_text(_first(facts, _TITLES), MAX_TITLE_CHARS),
-        description=_text(_first(facts, _DESCRIPTIONS), MAX_DESCRIPTION_CHARS),
-        image=_web_url(_first(facts, _IMAGES), page.url),
-        site=_text(_first(facts, _SITES), MAX_SITE_CHARS),
-        oembed=_web_url(facts.get("<oembed>", ""), page.url),
+        title=_text(_first(values, _TITLES), MAX_TITLE_CHARS),
+        description=_text(_first(values, _DESCRIPTIONS), MAX_DESCRIPTION_CHARS),
+        image=_web_url(_first(values, _IMAGES), page.url),
+        site=_text(_first(values, _SITES), MAX_SITE_CHARS),
+        oembed=_web_url(values.get("<oembed>", ""), page.url),
     )
 
 
@@ -99,8 +99,8 @@ def _non_empty(**texts: str) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text}
 
 
-def _first(facts: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((facts[name] for name in names if name in facts), "")
+def _first(values: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((values[name] for name in names if name in values), "")
 
 
 # Joiners are format characters but hold emoji together; other format characters reorder or hide text.
@@ -125,7 +125,7 @@ MAX_TAG_CHARS = 4096
 MAX_TAGS = 1000
 
 # Each pattern consumes its input or gives up after MAX_TAG_CHARS, so a page is scanned a few times at most.
-_POINTS = re.compile(
+_ELEMENTS = re.compile(
     r"<!--.*?(?:-->|\Z)"
     r"|<(script|style)\b.*?(?:</\1\b|\Z)"
     r"|<title\b[^<>]*+>(?P<title>.*?)(?:</title|\Z)"
@@ -136,23 +136,23 @@ _TAG = re.compile(r"""<\w+(?:(?:[^<>"']|"[^"]*+"|'[^']*+')*+>|[^<>]*+>)""")
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\s>]*+)))?""")
 
 
-def _facts(html: str) -> dict[str, str]:
-    """Returns the first non-blank value of each lower-case metadata name, and of `<title>` and `<oembed>`."""
-    facts: dict[str, str] = {}
+def _metadata_values(html: str) -> dict[str, str]:
+    """Returns the first non-blank value of each metadata name in lower case, also of `<title>` and `<oembed>`."""
+    values: dict[str, str] = {}
     for name, value in _metadata_of(html):
         if value.strip():
-            facts.setdefault(name, value)
-    return facts
+            values.setdefault(name, value)
+    return values
 
 
 def _metadata_of(html: str) -> Iterator[tuple[str, str]]:
     tags = 0
-    for point in _POINTS.finditer(html):
-        if point["title"] is not None:
-            yield "<title>", unescape(point["title"][:MAX_TAG_CHARS])
-        elif point["tag"] and tags < MAX_TAGS:
+    for element in _ELEMENTS.finditer(html):
+        if element["title"] is not None:
+            yield "<title>", unescape(element["title"][:MAX_TAG_CHARS])
+        elif element["tag"] and tags < MAX_TAGS:
             tags += 1
-            tag = _TAG.match(html, point.start(), point.start() + MAX_TAG_CHARS)
+            tag = _TAG.match(html, element.start(), element.start() + MAX_TAG_CHARS)
             yield from _tag_metadata(_attributes(tag[0])) if tag else ()
 
 
@@ -197,23 +197,26 @@ _CHARSET_OF_PAGE = re.compile(rf"<(?:meta\b[^<>]*?charset|\?xml\b[^<>]*?encoding
 _PRESCAN_BYTES = 4096
 
 
-def _decoded(page: Fetched) -> str:
+def _decoded(page: FetchedResponse) -> str:
     codec = (
-        _marked(page.body) or _declared(_CHARSET_OF_HEADER, page.content_type) or _declared_inside(page.body) or "utf-8"
+        _codec_of_byte_order_mark(page.body)
+        or _declared_codec(_CHARSET_OF_HEADER, page.content_type)
+        or _codec_declared_in_page(page.body)
+        or "utf-8"
     )
     return page.body.decode(codec, errors="replace")
 
 
-def _declared_inside(body: bytes) -> str | None:
-    codec = _declared(_CHARSET_OF_PAGE, body[:_PRESCAN_BYTES].decode("latin-1"))
+def _codec_declared_in_page(body: bytes) -> str | None:
+    codec = _declared_codec(_CHARSET_OF_PAGE, body[:_PRESCAN_BYTES].decode("latin-1"))
     # Content that decodes as ASCII is not UTF-16, even when it declares UTF-16.
     return None if codec and codec.startswith("utf_16") else codec
 
 
-def _marked(body: bytes) -> str | None:
+def _codec_of_byte_order_mark(body: bytes) -> str | None:
     return next((codec for mark, codec in _BYTE_ORDER_MARKS if body.startswith(mark)), None)
 
 
-def _declared(pattern: re.Pattern[str], text: str) -> str | None:
+def _declared_codec(pattern: re.Pattern[str], text: str) -> str | None:
     label = pattern.search(text)
     return _CODEC_OF_LABEL.get(label[1].lower().replace("_", "-")) if label else None

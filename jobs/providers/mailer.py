@@ -15,7 +15,7 @@ PORTS = {"smtp": 25, "smtps": 465}
 
 
 class MailRefused(Exception):
-    """The server refuses this mail, or the address is invalid. A retry changes nothing."""
+    """The server refuses this mail, or the address is invalid. A retry would fail in the same way."""
 
 
 class MailDelayed(Exception):
@@ -33,7 +33,7 @@ class Mail:
 
 
 class Mailer:
-    """Sends a worker process's mails."""
+    """Sends the mails of a worker process."""
 
     def __init__(self, url: str | None, sender: str, folder: Path) -> None:
         """`url` is smtp://user:password@host:port or smtps://. Without one, mails are stored in the folder."""
@@ -45,14 +45,14 @@ class Mailer:
         """Sends or stores the mail. The same id gives the same Message-ID. Raises: MailRefused, MailDelayed."""
         message = _message(mail, self._sender, id_)
         if self._url is None:
-            await asyncio.to_thread(self._keep, message, id_)
+            await asyncio.to_thread(self._store, message, id_)
             return
         if mail.to_address is None:
             raise MailRefused("The recipient has no mail address.")
         try:
             await self._deliver(message)
         except (aiosmtplib.SMTPRecipientsRefused, aiosmtplib.SMTPResponseException) as error:
-            raise _by_code(error) from error
+            raise _classify(error) from error
         except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
             raise MailDelayed(f"{type(error).__name__}: {error}") from error
 
@@ -69,12 +69,12 @@ class Mailer:
             timeout=TIMEOUT_S,
         )
 
-    def _keep(self, message: EmailMessage, id_: str) -> None:
+    def _store(self, message: EmailMessage, id_: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Renamed into place, so that no reader sees half a mail.
-        fresh = self._folder / f".{id_}.{secrets.token_hex(4)}"
-        fresh.write_bytes(message.as_bytes())
-        fresh.replace(self._folder / f"{id_}.eml")
+        # Written to a temporary file and renamed, so that no reader sees half a mail.
+        temporary = self._folder / f".{id_}.{secrets.token_hex(4)}"
+        temporary.write_bytes(message.as_bytes())
+        temporary.replace(self._folder / f"{id_}.eml")
 
 
 def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:
@@ -94,7 +94,7 @@ def _plain(text: str) -> str:
     return "".join(" " if each in '"\\<>:;,@()[]' or not each.isprintable() else each for each in text)
 
 
-def _by_code(error: Exception) -> Exception:
+def _classify(error: Exception) -> Exception:
     recipients = getattr(error, "recipients", None) or [error]
     codes = [getattr(each, "code", 400) for each in recipients]
     return MailRefused(str(error)) if all(code >= 500 for code in codes) else MailDelayed(str(error))

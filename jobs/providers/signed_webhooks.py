@@ -19,11 +19,11 @@ _VERSION = "v1,"
 
 
 class SignatureRefused(Exception):
-    """The message is not signed by the secret, or not recently; the text says which."""
+    """The signature is missing, does not match, or is too old; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class VerifiedMessage:
     """A verified message: its id, which is the same on every attempt, and when it was signed (Unix seconds)."""
 
     id: str
@@ -35,7 +35,7 @@ def sign(secret: str, id_: str, timestamp: int, content: bytes) -> dict[str, str
     return {ID: id_, TIMESTAMP: str(timestamp), SIGNATURE: _VERSION + _digest(secret, id_, timestamp, content)}
 
 
-def verify(secret: str, headers: Mapping[str, str], content: bytes, now_s: float) -> Signed:
+def verify(secret: str, headers: Mapping[str, str], content: bytes, now_s: float) -> VerifiedMessage:
     """Verifies a message by its headers, whose names are in lower case.
 
     Raises: SignatureRefused for a missing header, an age beyond 300 s in either direction, or no matching signature.
@@ -43,14 +43,14 @@ def verify(secret: str, headers: Mapping[str, str], content: bytes, now_s: float
     id_, timestamp = headers.get(ID, ""), headers.get(TIMESTAMP, "")
     if not (id_ and timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
         raise SignatureRefused(f"{ID} or {TIMESTAMP} is missing or malformed")
-    signed = Signed(id_, int(timestamp))
+    signed = VerifiedMessage(id_, int(timestamp))
     if abs(now_s - signed.timestamp) > TOLERANCE_S:
         raise SignatureRefused(f"{TIMESTAMP} is more than {TOLERANCE_S} s away from now")
     expected = _digest(secret, id_, signed.timestamp, content).encode()
     # Compares every signature, each in constant time.
-    fitting = [hmac.compare_digest(each.encode(), expected) for each in _signatures(headers.get(SIGNATURE, ""))]
-    if not any(fitting):
-        raise SignatureRefused(f"no {SIGNATURE} fits")
+    matches = [hmac.compare_digest(each.encode(), expected) for each in _signatures(headers.get(SIGNATURE, ""))]
+    if not any(matches):
+        raise SignatureRefused(f"no {SIGNATURE} matches")
     return signed
 
 

@@ -14,8 +14,8 @@ import structlog
 from jobs.providers.social.network import (
     Account,
     Author,
-    CallRefused,
     MediaUpload,
+    NetworkRefused,
     NoEffect,
     NotPublished,
     OutcomeUncertain,
@@ -56,7 +56,7 @@ RECONCILE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 """Pauses before each reconciliation of an unknown outcome; the last one repeats."""
 
 UPLOAD_MARGIN_S = 5.0
-"""An upload that expires less than this after the due moment is made again."""
+"""An upload that expires less than this after the due moment is repeated."""
 
 MAX_CALLS = 800
 """Concurrent calls of a process. More would make each of them slower and none earlier."""
@@ -68,8 +68,8 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One publication with everything that calling its network takes."""
+class NetworkCall:
+    """A publication with everything that its call to the network needs."""
 
     publication: Publication
     post: OutgoingPost
@@ -149,10 +149,10 @@ class ExternalPublisher:
         post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
         return await self._upload_media(await self._prepare(publication, post))
 
-    async def _upload_media(self, call: Call) -> MediaUpload:
+    async def _upload_media(self, call: NetworkCall) -> MediaUpload:
         try:
             return await call.network.upload(call.account, call.post)
-        except (CallRefused, NoEffect):
+        except (NetworkRefused, NoEffect):
             raise
         except Exception as error:
             # An upload publishes nothing, so any failure may be retried.
@@ -171,15 +171,15 @@ class ExternalPublisher:
             if not has_media and call.publication.state is not PublicationState.FAILED:
                 call = await self._upload(call)
             return None if call.publication.state is PublicationState.FAILED else await self._call(call)
-        except CallRefused as error:
+        except NetworkRefused as error:
             return MarkFailed(call.publication, error.code, str(error))
         except (NoEffect, UploadExpired) as error:
             return _retry(call, error)
         except OutcomeUncertain as error:
             return MarkUnknown(call.publication, str(error), call.reconciliation)
 
-    async def _prepare(self, publication: Publication, post: ScheduledPost) -> Call:
-        """Collects what the call takes. Checks the author and the account anew. Raises: PublishingForbidden."""
+    async def _prepare(self, publication: Publication, post: ScheduledPost) -> NetworkCall:
+        """Collects what the call needs. Checks the author and the account anew. Raises: PublishingForbidden."""
         target, organization_id = publication.target, publication.organization_id
         assert isinstance(target, AccountTarget)
         # Sequential reads: a thousand due publications share each batched read, and no extra task is created.
@@ -196,11 +196,11 @@ class ExternalPublisher:
         network = self._networks[target.network]
         progress = publication.progress
         key = progress.key if progress is not None else network.new_key(publication.id, publication.due_at)
-        outgoing = _outgoing(publication, post, Author(author.id, author.handle, author.name))
-        opened = Account(account.id, account.base_url, secret)
-        return Call(publication, outgoing, opened, network, BEHAVIOURS[target.network], key)
+        outgoing = _outgoing_post(publication, post, Author(author.id, author.handle, author.name))
+        account_with_secret = Account(account.id, account.base_url, secret)
+        return NetworkCall(publication, outgoing, account_with_secret, network, BEHAVIOURS[target.network], key)
 
-    def _has_media(self, call: Call) -> bool:
+    def _has_media(self, call: NetworkCall) -> bool:
         """Whether all media that the network needs are uploaded and will not expire too early."""
         if not call.post.media or call.behaviour.upload_lead_s is None:
             return True
@@ -210,7 +210,7 @@ class ExternalPublisher:
         left_s = None if upload.expires_at is None else (upload.expires_at - call.publication.due_at).total_seconds()
         return left_s is None or left_s > UPLOAD_MARGIN_S
 
-    async def _begin(self, call: Call, phase: CallPhase) -> Call:
+    async def _begin(self, call: NetworkCall, phase: CallPhase) -> NetworkCall:
         publication = call.publication
         while True:
             try:
@@ -218,7 +218,7 @@ class ExternalPublisher:
             except NotYetDue as early:
                 await asyncio.sleep(early.wait_s)
 
-    async def _upload(self, call: Call) -> Call:
+    async def _upload(self, call: NetworkCall) -> NetworkCall:
         """Uploads missing media at the due moment; stores them with the intent. Raises: as SocialNetwork.upload."""
         publication = call.publication
         async with keep_renewing(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
@@ -226,23 +226,23 @@ class ExternalPublisher:
         change = StoreUploadAndBegin(publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s)
         return await self._apply_to(call, change)
 
-    async def _apply_to(self, call: Call, change: PublicationChange) -> Call:
+    async def _apply_to(self, call: NetworkCall, change: PublicationChange) -> NetworkCall:
         """Commits a change that begins a lease, and returns the call with the changed publication."""
         since_s = loop_time_s()
         return replace(call, publication=await self._apply(change), since_s=since_s)
 
-    def _lease(self, call: Call) -> ClaimLease:
+    def _lease(self, call: NetworkCall) -> ClaimLease:
         publication, lease_s = call.publication, call.lease_s
         return ClaimLease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.since_s)
 
-    async def _call(self, call: Call) -> MarkPublished:
+    async def _call(self, call: NetworkCall) -> MarkPublished:
         """Calls the network; an unexpected error is OutcomeUncertain. Raises: as SocialNetwork.publish, ClaimLost."""
         upload = call.publication.upload
         references = () if upload is None else upload.references
         try:
             async with self._lease(call).hold():
                 published = await call.network.publish(call.account, call.post, call.key, references)
-        except (CallRefused, NoEffect, UploadExpired, OutcomeUncertain, ClaimLost):
+        except (NetworkRefused, NoEffect, UploadExpired, OutcomeUncertain, ClaimLost):
             raise
         except Exception as error:
             log.error("network_call_failed", network=type(call.network).__name__, exc_info=error)
@@ -262,7 +262,7 @@ class ExternalPublisher:
         if outcome is not None:
             await self._apply(outcome)
 
-    async def _find_outcome(self, call: Call, is_queryable: bool) -> PublicationChange | None:
+    async def _find_outcome(self, call: NetworkCall, is_queryable: bool) -> PublicationChange | None:
         """Queries the network or repeats the call with its key. Returns None when only a person can reconcile."""
         held = call.publication
         if held.progress is None:
@@ -274,18 +274,18 @@ class ExternalPublisher:
         except UploadExpired as error:
             # The first call may have used up the media.
             return MarkUnknown(held, str(error), MANUAL)
-        except CallRefused as error:
+        except NetworkRefused as error:
             return _outcome_of_refusal(call, error, is_queryable)
 
-    async def _look_up(self, call: Call) -> PublicationChange | None:
+    async def _look_up(self, call: NetworkCall) -> PublicationChange | None:
         """Looks the outcome up; publishes in the same container if there is none. Raises: as publish, ClaimLost."""
         upload, held = call.publication.upload, call.publication
         try:
             async with self._lease(call).hold():
                 found = await call.network.look_up(call.account, () if upload is None else upload.references)
         except NotPublished:
-            again = await self._apply_to(call, BeginReconciliation(held, call.reconciliation))
-            return None if again.publication.progress is None else await self._call(again)
+            repeated = await self._apply_to(call, BeginReconciliation(held, call.reconciliation))
+            return None if repeated.publication.progress is None else await self._call(repeated)
         if found is None:
             return MarkFailed(held, "NOT_PUBLISHED", "The network reports that the post was not published.")
         return MarkPublished(held, found.external_id, found.url, "looked up")
@@ -294,7 +294,7 @@ class ExternalPublisher:
         return await self._stores.scheduled_posts.apply(change)
 
 
-def _retry(call: Call, error: NoEffect | UploadExpired) -> ScheduleRetry:
+def _retry(call: NetworkCall, error: NoEffect | UploadExpired) -> ScheduleRetry:
     held = call.publication
     tries = held.progress.tries if held.progress is not None else 0
     after_s = error.after_s if isinstance(error, NoEffect) else 0.0
@@ -303,10 +303,10 @@ def _retry(call: Call, error: NoEffect | UploadExpired) -> ScheduleRetry:
     return ScheduleRetry(held, after_s, str(error), upload_gone=isinstance(error, UploadExpired))
 
 
-def _outcome_of_refusal(call: Call, error: CallRefused, is_queryable: bool) -> PublicationChange:
+def _outcome_of_refusal(call: NetworkCall, error: NetworkRefused, is_queryable: bool) -> PublicationChange:
     """The outcome of the first call, given that the network refused the call that reconciles it."""
     if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
-        # Authentication failed, or the address must not be reached: that says nothing about the first call.
+        # Authentication failed, or the address must not be reached. Neither says anything about the first call.
         return MarkUnknown(call.publication, str(error), MANUAL)
     if is_queryable:
         # The first call may have taken effect meanwhile, which the next lookup will show.
@@ -315,5 +315,5 @@ def _outcome_of_refusal(call: Call, error: CallRefused, is_queryable: bool) -> P
     return MarkFailed(call.publication, error.code, str(error))
 
 
-def _outgoing(publication: Publication, post: ScheduledPost, author: Author) -> OutgoingPost:
+def _outgoing_post(publication: Publication, post: ScheduledPost, author: Author) -> OutgoingPost:
     return OutgoingPost(publication.id, post.text, post.media, publication.due_at, author)

@@ -33,7 +33,7 @@ async def keep_renewing(renew: Renew, every_s: float) -> AsyncIterator[None]:
 
 
 def loop_time_s() -> float:
-    """The event loop's clock, by which leases are measured: it advances while a process is stopped."""
+    """Returns the event loop's time, by which leases are measured. It advances while a process is stopped."""
     return asyncio.get_running_loop().time()
 
 
@@ -81,7 +81,7 @@ class ClaimLease:
         self._renewing = asyncio.create_task(self._run(owner), name="lease")
 
     async def _run(self, owner: asyncio.Task[None]) -> None:
-        # A task that is gone without clean-up must not keep its lease.
+        # When the owner ends without clean-up, its lease must not be renewed any more.
         while not owner.done() and not self._scope.expired():
             try:
                 await self._renew()
@@ -95,7 +95,7 @@ class ClaimLease:
             await asyncio.sleep(self._every_s)
 
     async def _renew(self) -> None:
-        asked_s = loop_time_s()
+        requested_s = loop_time_s()
         if not await self.renew():
             raise ClaimLost("Another worker has claimed the publication.")
-        self.since_s = asked_s
+        self.since_s = requested_s

@@ -37,7 +37,7 @@ class PostPublisher:
         self.uploads = MediaUploader(stores, self.external)
 
     async def sweep(self) -> int:
-        """Claims what is due within five seconds, starts to publish it, and returns the number of claims.
+        """Claims publications that are due within five seconds, starts to publish them, and returns their number.
 
         Callers that arrive while a claim is running share the next one, because triggers may arrive by the thousand.
         """

@@ -121,7 +121,7 @@ class TokenVerifier:
     async def verify(self, token: str) -> Claims:
         """Returns the claims of a token that is valid now, without leeway.
 
-        Raises: TokenInvalid; TokenExpired when the token is valid but for its expiry; Unavailable when the provider's
+        Raises: TokenInvalid; TokenExpired when only the expiry has passed; Unavailable when the provider's
         keys can't be fetched.
         """
         if len(token) > TOKEN_MAX_CHARS:
@@ -143,7 +143,7 @@ class TokenVerifier:
             raise TokenExpired
 
     async def _check(self, token: str) -> Claims:
-        """Checks everything but the expiry: signature, audience, issuer, `nbf`, and the form of each claim."""
+        """Checks everything except the expiry: signature, audience, issuer, `nbf`, and the form of each claim."""
         try:
             payload = await self._signed_payload(token)
         except (jwt.PyJWTError, ValueError, TypeError) as error:
@@ -202,8 +202,8 @@ class ProviderKeys:
     def _find(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
         if kid is not None:
             return self._keys.get((kid, algorithm))
-        fitting = [key for (_, name), key in self._keys.items() if name == algorithm]
-        return fitting[0] if len(fitting) == 1 else None
+        matches = [key for (_, name), key in self._keys.items() if name == algorithm]
+        return matches[0] if len(matches) == 1 else None
 
     def _unknown_key(self) -> NoReturn:
         # After a failed fetch the key may exist. TokenInvalid would make the client give up.

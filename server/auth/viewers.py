@@ -17,7 +17,7 @@ MAX_SESSIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ViewerSession:
     """An authenticated user with the token's roles and its expiry (Unix seconds)."""
 
     user: User
@@ -28,12 +28,12 @@ class Session:
 class _CachedSession(NamedTuple):
     """A session, and the monotonic time at which it began."""
 
-    session: Session
+    session: ViewerSession
     began_at: float
 
 
-class Viewers:
-    """Returns the session of an Authorization header.
+class ViewerSessions:
+    """The sessions of viewers, by Authorization header.
 
     Sessions are cached for 60 s by a hash of the header: meanwhile a request costs no signature check and no read.
     """
@@ -52,7 +52,7 @@ class Viewers:
         # The generation of the provider's keys is part of the key: a withdrawn key ends its sessions.
         self._sessions: LRUCache[tuple[int, bytes], _CachedSession] = LRUCache(max_sessions)
 
-    async def session(self, authorization: str | None) -> Session | None:
+    async def session(self, authorization: str | None) -> ViewerSession | None:
         """Returns the session of an Authorization header; None without a header.
 
         Raises: TokenInvalid, TokenExpired, Unavailable.
@@ -62,19 +62,19 @@ class Viewers:
         key = self._verifier.generation(), hashlib.sha256(authorization.encode("utf-8", "surrogatepass")).digest()
         return self._cached(key) or await self._sign_in(key, authorization)
 
-    def _cached(self, key: tuple[int, bytes]) -> Session | None:
+    def _cached(self, key: tuple[int, bytes]) -> ViewerSession | None:
         cached = self._sessions.get(key)
         if cached is None or time.monotonic() - cached.began_at >= self._max_age_s:
             return None
         self._verifier.check_expiry(cached.session.expires_at)
         return cached.session
 
-    async def _sign_in(self, key: tuple[int, bytes], authorization: str) -> Session | None:
+    async def _sign_in(self, key: tuple[int, bytes], authorization: str) -> ViewerSession | None:
         token = bearer(authorization)
         if token is None:
             return None
         claims = await self._verifier.verify(token)
-        session = Session(await self._stored_user(claims), claims.roles, claims.expires_at)
+        session = ViewerSession(await self._stored_user(claims), claims.roles, claims.expires_at)
         self._sessions[key] = _CachedSession(session, time.monotonic())
         return session
 

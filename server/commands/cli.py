@@ -111,11 +111,11 @@ def _queues(names: str) -> tuple[str, ...]:
     """Returns the names of the queues. Raises: BadParameter for an unknown queue."""
     from jobs import FUNCTIONS
 
-    asked = tuple(name.strip() for name in names.split(",") if name.strip())
-    if unknown := [name for name in asked if name not in FUNCTIONS]:
+    selected = tuple(name.strip() for name in names.split(",") if name.strip())
+    if unknown := [name for name in selected if name not in FUNCTIONS]:
         known = ", ".join(sorted(FUNCTIONS))
         raise typer.BadParameter(f"There is no queue {', '.join(unknown)}; there are: {known}.", param_hint="--queues")
-    return asked
+    return selected
 
 
 @app.command()
@@ -126,12 +126,12 @@ def worker(
     parent: Parent = None,
 ) -> None:
     """Run one worker process against the servers that MONGODB_URI and REDIS_URL name."""
-    asked = _queues(queues)
+    selected = _queues(queues)
     settings = _settings("worker")
     _prepare_process(settings, parent)
     from server.worker import run_worker
 
-    run_worker(settings, asked)
+    run_worker(settings, selected)
 
 
 @app.command()
@@ -151,8 +151,8 @@ def token(
 
     settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
     roles = [each.value for each in role or [Role.MEMBER]]
-    shown = {"name": name, "handle": handle, "email": email}
-    _say(sign(settings, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s, **shown))
+    claims = {"name": name, "handle": handle, "email": email}
+    _say(sign(settings, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s, **claims))
 
 
 @app.command()
@@ -204,17 +204,17 @@ def status(data_dir: DataDir = None) -> None:
     from rich.console import Console
 
     from server.commands.status import show, with_embedded_servers
-    from server.commands.status import status as look
+    from server.commands.status import status as read_status
     from server.settings import Settings
 
     settings = with_embedded_servers(Settings.from_environment(data_dir=data_dir))
     if not (settings.mongodb_uri and settings.redis_url):
         raise StartupError(f"Nothing runs in {settings.data_dir}; set MONGODB_URI and REDIS_URL, or --data-dir.")
     try:
-        parts = asyncio.run(look(settings))
+        tables = asyncio.run(read_status(settings))
     except PyMongoError as error:
         raise StartupError(f"MongoDB does not answer: {type(error).__name__}") from error
-    show(parts, Console(width=None if sys.stdout.isatty() else 160))
+    show(tables, Console(width=None if sys.stdout.isatty() else 160))
 
 
 def _settings(title: str, **options: object) -> "Settings":

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,6 @@ COLUMNS = ("address", "success", "soft_bounce", "hard_bounce")
 REPORTS = "reports"
 MAX_SOURCE = 200
 CHUNK = 1000
-Given = TypeVar("Given")
 
 mail_app = typer.Typer(help="The bounce address book.", no_args_is_help=True)
 
@@ -50,7 +49,7 @@ def tail(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The log, such as /var/log/mail.log.")],
     org: Org,
     state: Annotated[
-        Path | None, typer.Option(help="Where it remembers how far it came. Default: in the data folder")
+        Path | None, typer.Option(help="File that stores the position in the log. Default: in the data folder")
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -72,10 +71,10 @@ def tail(
 async def _tail(stores: MailStores, org: str, file: Path, state: Path) -> None:
     from functools import partial
 
-    from jobs.mail.tail import Tail
+    from jobs.mail.tail import MailLogFollower
     from storage.heartbeats import Heartbeat, process_name
 
-    tail = Tail(file, state, partial(stores.ledger.record, org, f"tail:{file.name}"), stores.mongo)
+    tail = MailLogFollower(file, state, partial(stores.ledger.record, org, f"tail:{file.name}"), stores.mongo)
     heartbeat = Heartbeat(stores.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.status()})
     beating = asyncio.create_task(heartbeat.run())
     try:
@@ -106,7 +105,7 @@ async def _report(stores: MailStores, org: str, content: bytes) -> None:
     result = await stores.ledger.record(org, REPORTS, events)
     for each in result.rejected:
         typer.echo(f"noroshi: not recorded: {each.message}", err=True)
-    typer.echo(f"{result.accepted} events taken, {result.duplicates} known before.")
+    typer.echo(f"{result.accepted} events recorded, {result.duplicates} duplicates.")
     if result.rejected:
         raise typer.Exit(1)
 
@@ -115,7 +114,7 @@ async def _report(stores: MailStores, org: str, content: bytes) -> None:
 def import_(
     file: Csv,
     org: Org,
-    source: Annotated[str, typer.Option(help="A name for these rows, by which they can be taken out again.")],
+    source: Annotated[str, typer.Option(help="A name for these rows, by which they can be removed again.")],
     data_dir: DataDir = None,
 ) -> None:
     """Import the rows of a legacy book; they replace an earlier import's counts for the same addresses."""
@@ -144,17 +143,19 @@ async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyBookRow]")
     differences = shadows = 0
     with _progress("Verify", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
-            part = rows[start : start + CHUNK]
-            found = await stores.book.look_up(org, [row.address for row in part])
-            for row, standing in zip(part, found, strict=True):
+            chunk = rows[start : start + CHUNK]
+            found = await stores.book.look_up(org, [row.address for row in chunk])
+            for row, standing in zip(chunk, found, strict=True):
                 book = (standing.success, standing.soft_bounce, standing.hard_bounce)
                 old = (row.success, row.soft_bounce, row.hard_bounce)
                 if book != old:
                     differences += 1
                     _print_difference(row.address, old, book)
-            for address, ours in (await stores.book.differences(org, [row.address for row in part])).items():
+            for address, was_blocked in (await stores.book.differences(org, [row.address for row in chunk])).items():
                 shadows += 1
-                typer.echo(f"{address}: in lookups, {'only this' if ours else 'only the legacy'} book blocked it")
+                typer.echo(
+                    f"{address}: in lookups, {'only this' if was_blocked else 'only the legacy'} book blocked it"
+                )
             done(min(start + CHUNK, len(rows)))
     typer.echo(f"{len(rows)} addresses, {differences} differ; {shadows} differed in lookups of the last 30 days.")
     if differences:
@@ -170,7 +171,7 @@ def _print_difference(address: str, old: Sequence[int], book: Sequence[int]) -> 
 def rebuild(
     org: Org,
     without: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Leave this source out, as if it had never been.")
+        str | None, typer.Option(metavar="SOURCE", help="Remove this source, as if it had never existed.")
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -185,7 +186,7 @@ async def _rebuild(stores: MailStores, org: str, without: str | None) -> None:
         raise StartupError(f"{org} has no source {without!r}; it has: {known}.")
     with _progress("Rebuild", None) as done:
         count = await stores.imports.rebuild(org, without, done)
-    typer.echo(f"{count} addresses concluded anew.")
+    typer.echo(f"{count} addresses rebuilt.")
 
 
 def _content(file: Path) -> bytes:
@@ -258,7 +259,7 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
             except DomainError as error:
                 raise StartupError(error.message) from error
             except PyMongoError as error:
-                raise StartupError(f"MongoDB does not do it: {error}") from error
+                raise StartupError(f"MongoDB failed: {error}") from error
 
 
 @asynccontextmanager

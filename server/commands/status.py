@@ -134,9 +134,9 @@ async def _mail_reports(mongo: Mongo) -> StatusTable:
     yesterday = day_of(await mongo.now()) - 1
     rows = []
     for each in await ReportStore(mongo).since(yesterday, MAX_ROWS):
-        about, sent_at = each["_id"], each.get("sent_at")
+        report, sent_at = each["_id"], each.get("sent_at")
         state = f"{sent_at:%Y-%m-%d %H:%M} UTC" if sent_at else "not yet"
-        rows.append([about["org"], f"{midnight(about['day']):%Y-%m-%d}", about["kind"], state])
+        rows.append([report["org"], f"{midnight(report['day']):%Y-%m-%d}", report["kind"], state])
     return StatusTable("Mail: summaries and alarms since yesterday", ("organization", "day", "what", "sent"), rows)
 
 

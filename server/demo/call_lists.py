@@ -27,8 +27,8 @@ class DemoCallList:
     @property
     def input(self) -> dict[str, object]:
         """Returns the input of launchCallJob."""
-        given = {"name": self.name, "scenario": self.scenario, "csv": self.csv, "idempotencyKey": self.key}
-        return {**given, **self.more}
+        fields = {"name": self.name, "scenario": self.scenario, "csv": self.csv, "idempotencyKey": self.key}
+        return {**fields, **self.more}
 
 
 def call_limits() -> tuple[tuple[DemoUser, dict[str, object]], ...]:

@@ -64,7 +64,7 @@ _LINE = re.compile(r"([A-C]) (.*?)(?: ?#([a-z-]+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConversationLine:
     """A message to post: the author's handle, and a text, a stamp or both."""
 
     author: str
@@ -73,7 +73,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaction:
+class DemoReaction:
     """An emoji of a member (a handle) on the line with index `line`."""
 
     line: int
@@ -85,8 +85,8 @@ class Reaction:
 class Conversation:
     """Lines in order, the reactions to them, and the index of the last line that each handle has read."""
 
-    lines: list[Line]
-    reactions: list[Reaction]
+    lines: list[ConversationLine]
+    reactions: list[DemoReaction]
     read: dict[str, int]
 
 
@@ -100,37 +100,37 @@ def scenes() -> dict[str, list[list[str]]]:
 
 def conversation(community: DemoCommunity, topic: DemoTopic) -> Conversation:
     """Returns the same conversation of a topic each time. The last line has no reactions."""
-    chance = random.Random(f"{community.key}/{topic.title}")  # noqa: S311 - the point is that it can be foreseen
-    lines = list(islice(_endless_lines(topic.theme, community, chance), topic.size))
-    reactions = [each for n, line in enumerate(lines[:-1]) for each in _reactions(n, line.author, community, chance)]
-    behind = {member: chance.choice(BEHIND) for member in community.members}
+    rng = random.Random(f"{community.key}/{topic.title}")  # noqa: S311 - conversations must be reproducible
+    lines = list(islice(_endless_lines(topic.theme, community, rng), topic.size))
+    reactions = [each for n, line in enumerate(lines[:-1]) for each in _reactions(n, line.author, community, rng)]
+    behind = {member: rng.choice(BEHIND) for member in community.members}
     read = {member: topic.size - 1 - by for member, by in behind.items() if by is not None and by < topic.size}
     return Conversation(lines, reactions, read)
 
 
-def _endless_lines(theme: str, community: DemoCommunity, chance: random.Random) -> Iterator[Line]:
+def _endless_lines(theme: str, community: DemoCommunity, rng: random.Random) -> Iterator[ConversationLine]:
     """Yields lines of scenes without end. Each scene appears once before any is repeated."""
     while True:
-        for scene in chance.sample(scenes()[theme], len(scenes()[theme])):
-            cast = dict(zip("ABC", chance.sample(community.members, 3), strict=True))
-            words = {slot: chance.choice(choices) for slot, choices in WORDS.items()}
+        for scene in rng.sample(scenes()[theme], len(scenes()[theme])):
+            cast = dict(zip("ABC", rng.sample(community.members, 3), strict=True))
+            words = {slot: rng.choice(choices) for slot, choices in WORDS.items()}
             yield from (_parse_line(line, cast, words) for line in scene)
-            if chance.random() < ASIDE_SHARE:
-                yield Line(chance.choice(community.members), chance.choice(ASIDES[community.language]))
+            if rng.random() < ASIDE_SHARE:
+                yield ConversationLine(rng.choice(community.members), rng.choice(ASIDES[community.language]))
 
 
-def _parse_line(line: str, cast: dict[str, str], words: dict[str, str]) -> Line:
+def _parse_line(line: str, cast: dict[str, str], words: dict[str, str]) -> ConversationLine:
     match = _LINE.fullmatch(line)
     assert match is not None, f"not a line of a scene: {line}"
     speaker, text, stamp_id = match.groups()
     mentioned = re.sub(r"@([A-C])\b", lambda letter: f"@{cast[letter[1]]}", text)
-    return Line(cast[speaker], mentioned.format_map(words), stamp_id)
+    return ConversationLine(cast[speaker], mentioned.format_map(words), stamp_id)
 
 
-def _reactions(n: int, author: str, community: DemoCommunity, chance: random.Random) -> Iterator[Reaction]:
+def _reactions(n: int, author: str, community: DemoCommunity, rng: random.Random) -> Iterator[DemoReaction]:
     """Yields reactions of members other than the author. A member who blocked the author never reacts."""
     others = [member for member in community.members if member != author and (member, author) != (BLOCKER, BLOCKED)]
-    if chance.random() < REACTION_SHARE:
-        for emoji in chance.sample(EMOJI, chance.choice((1, 1, 2))):
-            for member in chance.sample(others, chance.randint(1, min(3, len(others)))):
-                yield Reaction(n, member, emoji)
+    if rng.random() < REACTION_SHARE:
+        for emoji in rng.sample(EMOJI, rng.choice((1, 1, 2))):
+            for member in rng.sample(others, rng.randint(1, min(3, len(others)))):
+                yield DemoReaction(n, member, emoji)

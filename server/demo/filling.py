@@ -1,4 +1,4 @@
-"""Fills a running product with the demo through its public API, in the name of the demo users.
+"""Fills a running product with demo data through its public API, as the demo users.
 
 Repeating it within a day changes nothing, because each creation has an idempotency key. The last topic's last message
 marks the demo as complete: once it exists, nothing is sent.
@@ -15,7 +15,7 @@ import httpx2
 
 from server.demo.call_lists import call_limits, call_lists
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
-from server.demo.conversations import Conversation, Reaction, conversation
+from server.demo.conversations import Conversation, DemoReaction, conversation
 from server.demo.posts import follows, posts
 from server.demo.schedule import ZONE, planner, scheduled_posts
 from server.processes import StartupError
@@ -85,12 +85,12 @@ async def fill(base_url: str, token_for: Callable[[DemoUser], str], progress: Pr
     Raises: DemoError; httpx2.HTTPError when the product does not answer.
     """
     async with httpx2.AsyncClient(base_url=base_url, timeout=TIMEOUT_S, trust_env=False) as client:
-        api = _Api(client, token_for)
+        api = _DemoClient(client, token_for)
         if not await _is_filled(api):
             await _DemoFill(api, progress or (lambda done, total: None)).run()
 
 
-async def _is_filled(api: "_Api") -> bool:
+async def _is_filled(api: "_DemoClient") -> bool:
     *_, (community, topic) = all_topics()
     answer = await api.run(user(community.members[0]), FILLED, limit=topic.size)
     pages = {
@@ -101,7 +101,7 @@ async def _is_filled(api: "_Api") -> bool:
     return len(pages.get((community.name, topic.title), ())) >= topic.size
 
 
-class _Api:
+class _DemoClient:
     """Runs operations in the name of demo users, at most MAX_CONCURRENT at once."""
 
     def __init__(self, client: httpx2.AsyncClient, token_for: Callable[[DemoUser], str]) -> None:
@@ -109,31 +109,31 @@ class _Api:
         self._headers = {each.id: {"Authorization": f"Bearer {token_for(each)}"} for each in DEMO_USERS}
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
-    async def run(self, who: DemoUser, document: str, **variables: object) -> dict[str, Any]:
+    async def run(self, demo_user: DemoUser, document: str, **variables: object) -> dict[str, Any]:
         """Returns the data of one operation. Retries temporary failures, as every operation is idempotent.
 
         Raises: DemoError, httpx2.HTTPError.
         """
         for tries_left in reversed(range(MAX_TRIES)):
             try:
-                return await self._try(who, document, variables)
+                return await self._try(demo_user, document, variables)
             except (_RetryLater, httpx2.TransportError) as error:
                 if not tries_left:
                     raise
                 await asyncio.sleep(error.retry_after_s if isinstance(error, _RetryLater) else RETRY_S)
         raise AssertionError("unreachable")
 
-    async def _try(self, who: DemoUser, document: str, variables: dict[str, object]) -> dict[str, Any]:
+    async def _try(self, demo_user: DemoUser, document: str, variables: dict[str, object]) -> dict[str, Any]:
         async with self._slots:
             body = {"query": document, "variables": variables}
-            response = await self._client.post("/graphql", json=body, headers=self._headers[who.id])
-        what = f"{_operation_name(document)} as {who.id} failed"
+            response = await self._client.post("/graphql", json=body, headers=self._headers[demo_user.id])
+        failure = f"{_operation_name(document)} as {demo_user.id} failed"
         try:
             answer: dict[str, Any] = response.json()
         except ValueError:
-            raise DemoError(f"{what}: HTTP {response.status_code}") from None
+            raise DemoError(f"{failure}: HTTP {response.status_code}") from None
         for error in answer.get("errors") or ():
-            raise _refusal(what, error)
+            raise _refusal(failure, error)
         data: dict[str, Any] = answer["data"]
         return data
 
@@ -141,7 +141,7 @@ class _Api:
 class _DemoFill:
     """One fill of a product, with its progress."""
 
-    def __init__(self, api: _Api, progress: Progress) -> None:
+    def __init__(self, api: _DemoClient, progress: Progress) -> None:
         self._api, self._progress = api, progress
         self._done = self._total = 0
 
@@ -182,23 +182,23 @@ class _DemoFill:
 
     async def _launch_calls(self) -> None:
         """Sets limits before it launches the lists in order. Workers start calling at once."""
-        await _run_all(self._api.run(who, SET_CALL_LIMITS, input=wanted) for who, wanted in call_limits())
+        await _run_all(self._api.run(admin, SET_CALL_LIMITS, input=limits) for admin, limits in call_limits())
         for each in call_lists():
             await self._api.run(each.operator, LAUNCH_CALL_JOB, input=each.input)
 
     async def _create_community(self, community: DemoCommunity) -> str:
         """Creates a community, lets its other members join, and returns its id."""
         founder, *others = map(user, community.members)
-        given = {"name": community.name, "description": community.description}
-        wanted = {**given, "idempotencyKey": f"demo-{community.key}"}
-        created = await self._api.run(founder, CREATE_COMMUNITY, input=wanted)
+        fields = {"name": community.name, "description": community.description}
+        fields["idempotencyKey"] = f"demo-{community.key}"
+        created = await self._api.run(founder, CREATE_COMMUNITY, input=fields)
         id_: str = created["createCommunity"]["id"]
         await _run_all(self._api.run(each, JOIN_COMMUNITY, id=id_) for each in others)
         return id_
 
     async def _create_topic(self, community_id: str, community: DemoCommunity, topic: DemoTopic) -> CreatedTopic:
-        wanted = {"communityId": community_id, "title": topic.title, "idempotencyKey": _topic_key(community, topic)}
-        created = await self._api.run(user(community.members[0]), CREATE_TOPIC, input=wanted)
+        fields = {"communityId": community_id, "title": topic.title, "idempotencyKey": _topic_key(community, topic)}
+        created = await self._api.run(user(community.members[0]), CREATE_TOPIC, input=fields)
         return CreatedTopic(created["createTopic"]["id"], community, topic, conversation(community, topic))
 
     async def _fill_topic(self, topic: CreatedTopic, size: int) -> None:
@@ -216,13 +216,13 @@ class _DemoFill:
     async def _post_message(self, topic: CreatedTopic, n: int) -> PostedMessage:
         line = topic.conversation.lines[n]
         key = f"{_topic_key(topic.community, topic.plan)}-{n}"
-        wanted = {"topicId": topic.id, "text": line.text, "stampId": line.stamp_id, "idempotencyKey": key}
-        answer = await self._api.run(user(line.author), POST_MESSAGE, input=wanted)
+        fields = {"topicId": topic.id, "text": line.text, "stampId": line.stamp_id, "idempotencyKey": key}
+        answer = await self._api.run(user(line.author), POST_MESSAGE, input=fields)
         self._advance(1)
         posted: PostedMessage = answer["postMessage"]
         return posted
 
-    async def _add_reactions(self, posted: list[PostedMessage], handle: str, reactions: Sequence[Reaction]) -> None:
+    async def _add_reactions(self, posted: list[PostedMessage], handle: str, reactions: Sequence[DemoReaction]) -> None:
         variables = {f"m{n}": posted[each.line]["id"] for n, each in enumerate(reactions)}
         variables |= {f"e{n}": each.emoji for n, each in enumerate(reactions)}
         await self._api.run(user(handle), _reactions_mutation(len(reactions)), **variables)
@@ -234,12 +234,12 @@ class _DemoFill:
 
     async def _schedule_posts(self) -> None:
         """Schedules the missing posts, found by text: keys would require the due times of the first run."""
-        there = await self._api.run(planner(), SCHEDULED)
-        written = {each["text"] for each in there["scheduledPosts"]["items"]}
+        existing = await self._api.run(planner(), SCHEDULED)
+        texts = {each["text"] for each in existing["scheduledPosts"]["items"]}
         for post in scheduled_posts(datetime.now(UTC)):
-            given = {"text": post.text, "toHomeFeed": True, "dueAt": post.due_at.isoformat(), "timeZone": ZONE.key}
-            if post.text not in written:
-                await self._api.run(planner(), SCHEDULE_POST, input=given)
+            fields = {"text": post.text, "toHomeFeed": True, "dueAt": post.due_at.isoformat(), "timeZone": ZONE.key}
+            if post.text not in texts:
+                await self._api.run(planner(), SCHEDULE_POST, input=fields)
 
     def _advance(self, steps: int) -> None:
         self._done += steps
@@ -256,9 +256,9 @@ async def _run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     return [task.result() for task in tasks]
 
 
-def _batches_by_author(reactions: Sequence[Reaction]) -> Iterator[tuple[str, list[Reaction]]]:
+def _batches_by_author(reactions: Sequence[DemoReaction]) -> Iterator[tuple[str, list[DemoReaction]]]:
     """Yields each author's reactions in batches of at most REACTIONS_PER_REQUEST."""
-    by_author: dict[str, list[Reaction]] = defaultdict(list)
+    by_author: dict[str, list[DemoReaction]] = defaultdict(list)
     for reaction in reactions:
         by_author[reaction.author].append(reaction)
     for author, own in by_author.items():
@@ -281,8 +281,8 @@ def _operation_name(document: str) -> str:
     return document.split()[1].partition("(")[0]
 
 
-def _refusal(what: str, error: dict[str, Any]) -> DemoError:
+def _refusal(failure: str, error: dict[str, Any]) -> DemoError:
     extensions = error.get("extensions") or {}
-    message = f"{what}: {error.get('message')} ({extensions.get('code')})"
+    message = f"{failure}: {error.get('message')} ({extensions.get('code')})"
     retry_after_ms = extensions.get("retryAfterMs")
     return DemoError(message) if retry_after_ms is None else _RetryLater(message, retry_after_ms / 1000)

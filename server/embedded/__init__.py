@@ -24,10 +24,10 @@ from server.embedded.valkey import Valkey
 from server.processes import StartupError
 
 __all__ = [
+    "EmbeddedServers",
     "Mongod",
     "PortInUseError",
     "PrivateServer",
-    "Servers",
     "StartupError",
     "Valkey",
     "check_mongodb",
@@ -42,7 +42,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Servers:
+class EmbeddedServers:
     """The embedded servers that run; None for a server that was not needed."""
 
     mongod: Mongod | None = None
@@ -71,18 +71,18 @@ async def embedded_servers(
     mongod_program: str | None = None,
     redis_program: str | None = None,
     min_free_bytes: int = MIN_FREE_BYTES,
-) -> AsyncIterator[Servers]:
+) -> AsyncIterator[EmbeddedServers]:
     """Runs the servers that are needed with their data in `data_dir`, which is locked meanwhile.
 
     The programs are those of the wheels unless others are named. Raises: StartupError.
     """
     if not (need_mongodb or need_redis):
-        yield Servers()
+        yield EmbeddedServers()
         return
     folder = prepare_data_dir(data_dir)
     with lock_data_dir(folder):
         require_free_space(folder, min_free_bytes)
-        servers = Servers(
+        servers = EmbeddedServers(
             Mongod(folder / "mongodb", find_mongod(mongod_program)) if need_mongodb else None,
             Valkey(folder / "redis", find_valkey(redis_program)) if need_redis else None,
         )
@@ -94,7 +94,7 @@ async def embedded_servers(
                 await server.stop()
 
 
-async def _start_together(servers: Servers) -> None:
+async def _start_together(servers: EmbeddedServers) -> None:
     """Starts all servers at once. If one fails, the start of the other is cancelled before the error is raised."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -12,7 +12,7 @@ from graphql import OperationDefinitionNode, OperationType, execute
 from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.types import ExecutionResult
 
-from schema.errors import PresentErrors, presented
+from schema.errors import ErrorPresenter, presented
 from server.graphql.documents import Documents, PreparedDocument
 from server.graphql.limits import find_operation
 from server.graphql.limits_extension import is_limits_extension
@@ -27,7 +27,7 @@ class CachedExecution:
     def __init__(self, schema: strawberry.Schema, documents: Documents) -> None:
         self._schema, self._documents = schema, documents
         # Other extensions need Strawberry's stages.
-        self._is_enabled = all(each is PresentErrors or is_limits_extension(each) for each in schema.extensions)
+        self._is_enabled = all(each is ErrorPresenter or is_limits_extension(each) for each in schema.extensions)
 
     async def execute(
         self, query: str | None, variables: dict[str, Any] | None, name: str | None, context: object

@@ -31,7 +31,7 @@ from resolvers.audience import Audience
 from resolvers.context import Context
 from schema.binding import GATE, LARGE_BODY
 from schema.errors import presented
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.cached_execution import CachedExecution
 from server.graphql.coalescible_queries import (
@@ -86,7 +86,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self,
         schema: strawberry.Schema,
         documents: Documents,
-        viewers: Viewers,
+        viewers: ViewerSessions,
         new_context: NewContext,
         *,
         allowed_origins: tuple[str, ...] = (),

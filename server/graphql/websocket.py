@@ -23,7 +23,7 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.types import Subscr
 from resolvers.context import Context
 from schema.errors import presented
 from server.auth.tokens import TokenExpired, TokenInvalid
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.event_execution import write_events
 from server.graphql.frames import Listener
@@ -69,7 +69,7 @@ class SocketAdapter(ASGIWebSocketAdapter):
 class SocketServices:
     """The parts of the endpoint that its sockets use."""
 
-    viewers: Viewers
+    viewers: ViewerSessions
     subscriptions: Subscriptions
     broadcasts: Broadcasts
     admitted: Callable[[str | None, Context], AbstractAsyncContextManager[None]]

@@ -36,14 +36,14 @@ class _SignatureInvalid(Exception):
 
 def callback_routes(settings: Settings, stores: Stores) -> list[Route]:
     """Returns the routes. Without a secret they refuse every request."""
-    callbacks = _Callbacks(settings, stores)
+    callbacks = _CallbackHandlers(settings, stores)
     return [
-        Route(TELEPHONY_CALLBACK, _answering(callbacks.telephony), methods=["POST"]),
-        Route(TWILIO_CALLBACK, _answering(callbacks.twilio), methods=["POST"]),
+        Route(TELEPHONY_CALLBACK, _endpoint(callbacks.telephony), methods=["POST"]),
+        Route(TWILIO_CALLBACK, _endpoint(callbacks.twilio), methods=["POST"]),
     ]
 
 
-def _answering(handle: Callable[[Request], Awaitable[None]]) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(handle: Callable[[Request], Awaitable[None]]) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
             await handle(request)
@@ -77,7 +77,9 @@ def _status(error: DomainError) -> int:
             return 400
 
 
-class _Callbacks:
+class _CallbackHandlers:
+    """Verifies callbacks, and stores what they report."""
+
     def __init__(self, settings: Settings, stores: Stores) -> None:
         self._secret = settings.telephony_secret
         self._token = settings.twilio_token
@@ -85,7 +87,7 @@ class _Callbacks:
         self._calls = stores.calls
 
     async def telephony(self, request: Request) -> None:
-        """Takes one report as JSON."""
+        """Stores one report, sent as JSON."""
         body = await _body(request)
         if not self._secret:
             raise _SignatureInvalid("No telephony secret is set on this server.")
@@ -97,13 +99,13 @@ class _Callbacks:
         await self._calls.report(call_id, sequence, event, outcome)
 
     async def twilio(self, request: Request) -> None:
-        """Takes one status callback of Twilio, and accepts one without news."""
+        """Stores one status callback of Twilio. A callback that changes nothing is accepted."""
         body = await _body(request)
         fields = _form(body)
         url = f"{self._base_url}{request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
-        given = request.headers.get("x-twilio-signature", "")
+        signature = request.headers.get("x-twilio-signature", "")
         if not self._token or not hmac.compare_digest(
-            twilio_signature(self._token, url, fields).encode(), given.encode()
+            twilio_signature(self._token, url, fields).encode(), signature.encode()
         ):
             raise _SignatureInvalid("X-Twilio-Signature does not match.")
         try:

@@ -30,10 +30,10 @@ def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
 
     async def sign_in(request: Request) -> Response:
         try:
-            wanted = (await request.json())["user"]
+            user_id = (await request.json())["user"]
         except (JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
             return _answer({"error": 'expected {"user": the id of a demo user}'}, 400)
-        found = next((user for user in DEMO_USERS if user.id == wanted), None)
+        found = next((user for user in DEMO_USERS if user.id == user_id), None)
         if found is None:
             return _answer({"error": "no such demo user", "users": [user.id for user in DEMO_USERS]}, 404)
         return _answer({"token": sign_for(settings, found)}, 200)

@@ -34,12 +34,12 @@ async def readyz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Answers with the metrics of this process and of all workers, in Prometheus's text format."""
     stores: Stores = request.app.state.stores
-    of_workers: dict[str, str] = {}
+    metrics_by_worker: dict[str, str] = {}
     with suppress(PyMongoError, TimeoutError):
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             await stores.bounce_rates.show()
-            of_workers = await worker_metrics(stores.mongo)
-    return Response(exposition(of_workers), media_type=CONTENT_TYPE_LATEST)
+            metrics_by_worker = await worker_metrics(stores.mongo)
+    return Response(exposition(metrics_by_worker), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _mongodb(stores: Stores) -> str:

@@ -39,7 +39,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FetchFailure:
     """A failed fetch: the status of the response, and the loop time until which it is not repeated."""
 
     status: HTTPStatus
@@ -55,10 +55,10 @@ class ImageCache:
     def __init__(self, egress: Egress, max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> None:
         self._egress = egress
         self._slots = asyncio.Semaphore(max_fetches)
-        self._outcomes: LRUCache[str, Image | Failure] = LRUCache(max_bytes, getsizeof=_size_bytes)
-        self._fetches: dict[str, asyncio.Task[Image | Failure]] = {}
+        self._outcomes: LRUCache[str, Image | FetchFailure] = LRUCache(max_bytes, getsizeof=_size_bytes)
+        self._fetches: dict[str, asyncio.Task[Image | FetchFailure]] = {}
 
-    async def get(self, url: str) -> Image | Failure:
+    async def get(self, url: str) -> Image | FetchFailure:
         """Returns the image at `url`, or the failure to fetch it, which is cached for 30 s."""
         cached = self._outcomes.get(url)
         if isinstance(cached, Image) or (cached and cached.until_s > asyncio.get_running_loop().time()):
@@ -68,7 +68,7 @@ class ImageCache:
         # A client that disconnects must not cancel the fetch of others.
         return await asyncio.shield(self._fetches[url])
 
-    async def _fetch_and_cache(self, url: str) -> Image | Failure:
+    async def _fetch_and_cache(self, url: str) -> Image | FetchFailure:
         try:
             outcome = await self._fetch(url)
             # An image larger than the whole cache is served without being cached.
@@ -78,7 +78,7 @@ class ImageCache:
         finally:
             del self._fetches[url]
 
-    async def _fetch(self, url: str) -> Image | Failure:
+    async def _fetch(self, url: str) -> Image | FetchFailure:
         try:
             async with asyncio.timeout(WAIT_TIMEOUT_S), self._slots:
                 fetched = await self._egress.get(
@@ -104,7 +104,7 @@ def images_route(image_urls: ImageUrls, cache: ImageCache) -> Route:
         if remote_url is None:
             return _refusal(HTTPStatus.NOT_FOUND)
         outcome = await cache.get(remote_url)
-        return _refusal(outcome.status) if isinstance(outcome, Failure) else _answer(request, outcome)
+        return _refusal(outcome.status) if isinstance(outcome, FetchFailure) else _answer(request, outcome)
 
     return Route("/images/{signature}/{encoded}", image, methods=["GET"], name="images")
 
@@ -144,9 +144,9 @@ def _refusal(status: HTTPStatus) -> Response:
     return Response(status_code=status, headers=_SAFE | {"Cache-Control": "no-store"})
 
 
-def _failure(status: HTTPStatus) -> Failure:
-    return Failure(status, asyncio.get_running_loop().time() + FAILURE_TTL_S)
+def _failure(status: HTTPStatus) -> FetchFailure:
+    return FetchFailure(status, asyncio.get_running_loop().time() + FAILURE_TTL_S)
 
 
-def _size_bytes(outcome: Image | Failure) -> int:
+def _size_bytes(outcome: Image | FetchFailure) -> int:
     return _ENTRY_OVERHEAD_BYTES + (len(outcome.body) if isinstance(outcome, Image) else 0)

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from server.graphql import MAX_BODY_BYTES, BodyTooLarge, limit_body
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
@@ -31,10 +31,10 @@ BATCH = 1000
 GZIP = zlib.MAX_WBITS | 16
 STATUS = {"BAD_USER_INPUT": 400, "UNAUTHENTICATED": 401, "FORBIDDEN": 403, "RATE_LIMITED": 429, "UNAVAILABLE": 503}
 
-Take = Callable[[User, bytes], Awaitable[RecordDeliveriesResult]]
+RecordBody = Callable[[User, bytes], Awaitable[RecordDeliveriesResult]]
 
 
-class Line(BaseModel):
+class DeliveryLine(BaseModel):
     """One line of JSON in the form of DeliveryEventInput."""
 
     model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
@@ -62,18 +62,18 @@ class Line(BaseModel):
         )
 
 
-def ingest_routes(stores: Stores, viewers: Viewers) -> list[Route]:
-    """Returns both routes."""
+def ingest_routes(stores: Stores, viewers: ViewerSessions) -> list[Route]:
+    """Returns the two ingest routes."""
 
-    async def deliveries(asker: User, body: bytes) -> RecordDeliveriesResult:
-        return await record_lines(stores.ledger, asker, body)
+    async def deliveries(sender: User, body: bytes) -> RecordDeliveriesResult:
+        return await record_lines(stores.ledger, sender, body)
 
-    async def reports(asker: User, body: bytes) -> RecordDeliveriesResult:
+    async def reports(sender: User, body: bytes) -> RecordDeliveriesResult:
         try:
             events = delivery_events(body, await stores.mongo.now())
         except NotADeliveryReport as error:
             raise BadUserInput("body", "one DSN or ARF message", str(error)) from None
-        return await stores.ledger.record(asker.organization_id, asker.id, events)
+        return await stores.ledger.record(sender.organization_id, sender.id, events)
 
     return [
         Route("/ingest/deliveries", _endpoint(viewers, deliveries), methods=["POST"]),
@@ -81,13 +81,13 @@ def ingest_routes(stores: Stores, viewers: Viewers) -> list[Route]:
     ]
 
 
-def _endpoint(viewers: Viewers, take: Take) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            asker = await _service(viewers, request)
+            sender = await _service(viewers, request)
             body = await Request(request.scope, limit_body(request.receive)).body()
             decoded = _decoded(body, request.headers.get("content-encoding", "identity"))
-            return _json(result_as_json(await take(asker, decoded)), 200)
+            return _json(result_as_json(await record(sender, decoded)), 200)
         except ClientDisconnect:
             return Response(status_code=400)
         except (DomainError, PyMongoError) as error:
@@ -114,7 +114,7 @@ def _decoded(body: bytes, encoding: str) -> bytes:
     return decoded
 
 
-async def _service(viewers: Viewers, request: Request) -> User:
+async def _service(viewers: ViewerSessions, request: Request) -> User:
     session = await viewers.session(request.headers.get("authorization"))
     if session is None:
         raise Unauthenticated
@@ -123,22 +123,22 @@ async def _service(viewers: Viewers, request: Request) -> User:
     return session.user
 
 
-async def record_lines(ledger: Ledger, asker: User, body: bytes) -> RecordDeliveriesResult:
+async def record_lines(ledger: Ledger, sender: User, body: bytes) -> RecordDeliveriesResult:
     """Records one event for each line. Rejected lines are reported by index; blank lines count for the index.
 
     Raises: BadUserInput when no line is a JSON object, so that a client with another format loses nothing.
     """
     lines = body.split(b"\n")
-    given = [line for line in lines if line.strip()]
-    if given and not any(line.lstrip().startswith(b"{") for line in given):
+    nonblank = [line for line in lines if line.strip()]
+    if nonblank and not any(line.lstrip().startswith(b"{") for line in nonblank):
         raise BadUserInput("body", "NDJSON: one JSON object on each line")
     accepted = duplicates = 0
     rejected: list[RejectedDelivery] = []
     for start in range(0, len(lines), BATCH):
-        places, events = _read(lines, start, rejected)
-        result = await ledger.record(asker.organization_id, asker.id, events)
+        indexes, events = _read(lines, start, rejected)
+        result = await ledger.record(sender.organization_id, sender.id, events)
         accepted, duplicates = accepted + result.accepted, duplicates + result.duplicates
-        rejected += [RejectedDelivery(places[each.index], each.event_id, each.message) for each in result.rejected]
+        rejected += [RejectedDelivery(indexes[each.index], each.event_id, each.message) for each in result.rejected]
     return RecordDeliveriesResult(accepted, duplicates, sorted(rejected, key=lambda each: each.index))
 
 
@@ -146,19 +146,19 @@ def _read(
     lines: Sequence[bytes], start: int, rejected: list[RejectedDelivery]
 ) -> tuple[list[int], list[DeliveryEvent]]:
     """Returns the events of a batch of lines with their indexes, and appends malformed lines to `rejected`."""
-    places: list[int] = []
+    indexes: list[int] = []
     events: list[DeliveryEvent] = []
-    for place in range(start, min(start + BATCH, len(lines))):
-        if not lines[place].strip():
+    for index in range(start, min(start + BATCH, len(lines))):
+        if not lines[index].strip():
             continue
         try:
-            events.append(Line.model_validate_json(lines[place]).event())
-            places.append(place)
+            events.append(DeliveryLine.model_validate_json(lines[index]).event())
+            indexes.append(index)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"]) or "line"
-            rejected.append(RejectedDelivery(place, _event_id(lines[place]), f"{where}: {first['msg']}"))
-    return places, events
+            rejected.append(RejectedDelivery(index, _event_id(lines[index]), f"{where}: {first['msg']}"))
+    return indexes, events
 
 
 def _event_id(line: bytes) -> str:

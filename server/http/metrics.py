@@ -1,7 +1,6 @@
 """Metrics for Prometheus: those of this process, and those of the workers, which serve no HTTP.
 
-A worker stores its metrics with each heartbeat. They get the label `worker`. Silent workers
-are left out.
+A worker stores its metrics with each heartbeat. They get the label `worker`. Silent workers are left out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,10 +22,10 @@ async def worker_metrics(mongo: Mongo) -> dict[str, str]:
     return {row["_id"]: row.get("metrics", "") for row in await recent_workers(mongo) if row["silent_s"] < SILENT_S}
 
 
-def exposition(of_workers: Mapping[str, str]) -> bytes:
+def exposition(metrics_by_worker: Mapping[str, str]) -> bytes:
     """Returns all metrics in Prometheus's text format, with each name once."""
     families = {family.name: family for family in REGISTRY.collect()}
-    for worker, text in of_workers.items():
+    for worker, text in metrics_by_worker.items():
         for family_of_worker in text_string_to_metric_families(text):
             if not family_of_worker.name.endswith("_created"):
                 name, kind = family_of_worker.name, family_of_worker.type

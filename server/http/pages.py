@@ -36,7 +36,7 @@ NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Noros
 <p>The API at <code>/graphql</code> serves. To build the pages, install Node.js 20 and run <code>make web</code>.</p>"""
 
 
-class _Files(StaticFiles):
+class _StaticFolder(StaticFiles):
     """The files of a folder, with fixed headers. A missing folder counts as empty."""
 
     def __init__(self, folder: Path, headers: Mapping[str, str]) -> None:
@@ -77,6 +77,6 @@ def page_routes(dist: Path = DIST) -> list[BaseRoute]:
         _page(dist, "index"),
         _page(dist, "graphiql"),
         _favicon(dist),
-        Mount("/assets", _Files(dist / "assets", ASSET_HEADERS)),
-        Mount("/stamps", _Files(STAMPS, PICTURE_HEADERS)),
+        Mount("/assets", _StaticFolder(dist / "assets", ASSET_HEADERS)),
+        Mount("/stamps", _StaticFolder(STAMPS, PICTURE_HEADERS)),
     ]

@@ -11,7 +11,7 @@ from typing import Any
 from server.embedded import Valkey, find_valkey
 from storage.mongo import Mongo, connect
 from tests.client import Client, client
-from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
+from tests.jobs.providers.telephony.twin import SECRET, TelephonyTwin, telephony_twin
 from tests.serving import ServerProcess, WebProcess, web_process, worker_process
 
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
@@ -27,7 +27,7 @@ ORG = "acme"
 class CallDeployment:
     """The running processes, and an API client of one organization."""
 
-    twin: Twin
+    twin: TelephonyTwin
     web: WebProcess
     valkey: Valkey
     api: Client
@@ -95,7 +95,7 @@ async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: 
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     with ExitStack() as stack:
-        async with twin(allowed, **more) as telephony:
+        async with telephony_twin(allowed, **more) as telephony:
             variables = {"NOROSHI_TELEPHONY_SECRET": SECRET}
             web = await asyncio.to_thread(
                 stack.enter_context, web_process(folder / "web", mongodb_uri, valkey.url, **variables)

@@ -100,7 +100,7 @@ async def test_call_limits_hold_through_30_kills_on_short_leases(
         for round_ in range(30):
             await centre.limit((6, 3, 8)[round_ % 3], 10)
             jobs.append(await centre.launch(25, first=25 * round_))
-            await asyncio.sleep(centre.twin.dice.uniform(0.2, 1.5))
+            await asyncio.sleep(centre.twin.rng.uniform(0.2, 1.5))
             stopped_pid = await fleet.wait_for_holder()
             if round_ % 10 == 3:
                 with sigstopped(stopped_pid):
@@ -147,7 +147,7 @@ async def test_call_limits_hold_through_30_kills_on_real_leases(tmp_path: Path, 
             await deployment.limit((6, 3, 8)[round_ % 3], 5)
             jobs.append(await deployment.launch(25, first=25 * round_))
             pid = await deployment.wait_for_holder(deadline_s=40)
-            await asyncio.sleep(deployment.twin.dice.uniform(0.5, 2.5))
+            await asyncio.sleep(deployment.twin.rng.uniform(0.5, 2.5))
             if round_ % 15 == 3:
                 with sigstopped(pid):
                     await deployment.wait_for_holder(but=pid, deadline_s=40)

@@ -20,7 +20,7 @@ from redis.asyncio import Redis
 from tests.client import Client, Socket, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, events, post, run_mutation, subscribed
 from tests.e2e.conftest import DeployedProduct
-from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
+from tests.jobs.providers.stub_server import StubResponse, StubServer, respond, stub_server
 from tests.product import running_product, sigstopped
 from tests.storage.topic_scenario import poll_until_true
 
@@ -74,7 +74,7 @@ class PreviewScenario:
     """A product, a website to link to, and a user who is subscribed to a topic."""
 
     product: DeployedProduct
-    site: Upstream
+    site: StubServer
     ann: Client
     chat: ChatTopic
     socket: Socket
@@ -100,7 +100,7 @@ class PreviewScenario:
 @asynccontextmanager
 async def preview_scenario(product: DeployedProduct, org: str) -> AsyncIterator[PreviewScenario]:
     async with AsyncExitStack() as stack:
-        site = await stack.enter_async_context(upstream())
+        site = await stack.enter_async_context(stub_server())
         ann = await stack.enter_async_context(client(product.url, product.token("ann", org)))
         chat = await create_chat_topic(ann)
         socket, _ = await stack.enter_async_context(subscribed(chat, ann))
@@ -227,7 +227,7 @@ async def post_and_kill_worker(scenario: PreviewScenario) -> str:
     return str(posted["id"])
 
 
-def delayed_response(release: asyncio.Event) -> Answer:
+def delayed_response(release: asyncio.Event) -> StubResponse:
     """Returns a response that waits until `release` is set."""
 
     async def respond_later(writer: asyncio.StreamWriter) -> None:
@@ -237,7 +237,7 @@ def delayed_response(release: asyncio.Event) -> Answer:
     return respond_later
 
 
-async def was_requested(site: Upstream, path: str) -> bool:
+async def was_requested(site: StubServer, path: str) -> bool:
     return path in site.paths()
 
 

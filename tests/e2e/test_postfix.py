@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
-from jobs.mail.tail import Tail
+from jobs.mail.tail import MailLogFollower
 from storage.stores import Stores, open_stores
 from tests.e2e.postfix import postfix, scripted_mail_server
 from tests.keys import ADDRESS_KEYS
@@ -36,7 +36,7 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
     async with scripted_mail_server() as server:
         # Postfix's users cannot enter tmp_path.
         with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), server.port) as mta:
-            tail = Tail(mta.log, tmp_path / "state", record, stores.mongo)
+            tail = MailLogFollower(mta.log, tmp_path / "state", record, stores.mongo)
             tail.restore()
             addresses = [f"{name}@reader.example" for name in NAMES] + ["x@dead.example"]
             await asyncio.to_thread(mta.send, *addresses)

@@ -28,37 +28,37 @@ READERS = [f"reader-{n:02}" for n in range(10)]
 
 
 @dataclass(slots=True)
-class HeldPost(CreatePost):
+class HeldCreatePost(CreatePost):
     """Creates a post whose transaction waits between its reads and its writes."""
 
     has_read: asyncio.Event = field(default_factory=asyncio.Event)
-    may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    may_commit: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         self.has_read.set()
-        await self.may_go_on.wait()
+        await self.may_commit.wait()
 
 
 @pytest.fixture(scope="module")
-async def both(mongodb_uri: str, redis_url: str, mongo_driver: Driver) -> AsyncIterator[list[Stores]]:
+async def two_stores(mongodb_uri: str, redis_url: str, mongo_driver: Driver) -> AsyncIterator[list[Stores]]:
     """The stores of two processes on one database."""
     with fresh_database(mongodb_uri, redis_url) as name:
-        opened = [open_stores(mongodb_uri, redis_url, name, mongo_driver) for _ in range(2)]
-        async with opened[0] as one, opened[1] as other:
+        contexts = [open_stores(mongodb_uri, redis_url, name, mongo_driver) for _ in range(2)]
+        async with contexts[0] as one, contexts[1] as other:
             yield [one, other]
 
 
 @pytest.fixture
-async def feed(both: list[Stores]) -> FeedScenario:
-    feed = FeedScenario(both[0])
+async def feed(two_stores: list[Stores]) -> FeedScenario:
+    feed = FeedScenario(two_stores[0])
     await feed.sign_in("ann", *READERS)
     return feed
 
 
 @pytest.fixture
-def workers(both: list[Stores]) -> list[JobContext]:
+def workers(two_stores: list[Stores]) -> list[JobContext]:
     """The job contexts of two processes, with small chunks so that there are many."""
-    return [job_context(replace(each, feeds=FeedStore(each.mongo, each.outbox, CHUNK))) for each in both]
+    return [job_context(replace(each, feeds=FeedStore(each.mongo, each.outbox, CHUNK))) for each in two_stores]
 
 
 async def follow(feed: FeedScenario, *readers: str) -> None:
@@ -66,7 +66,7 @@ async def follow(feed: FeedScenario, *readers: str) -> None:
         await feed.stores.follows.follow(FollowPair(feed.organization_id, reader, "ann"))
 
 
-async def work(feed: FeedScenario, jobs: JobContext) -> None:
+async def run_sweepers(feed: FeedScenario, jobs: JobContext) -> None:
     """Runs every sweeper until no work is left."""
     await feed.backdate("follow_changes", "at")
     await settle_follows(jobs)
@@ -75,57 +75,57 @@ async def work(feed: FeedScenario, jobs: JobContext) -> None:
     assert not await feed.stores.mongo["fan_outs"].count_documents({"open": True})
 
 
-async def seen(feed: FeedScenario, reader: str) -> list[int]:
-    """Returns the whole home feed as a reader sees it, oldest first."""
+async def home_feed_of(feed: FeedScenario, reader: str) -> list[int]:
+    """Returns the timestamps of a reader's whole home feed, oldest first."""
     home = feed.stores.home
-    who = await home.reader(feed.organization_id, reader, frozenset())
-    return [post.timestamp for post in (await home.page(who, timeline_range(latest=NOW, limit=200))).items][::-1]
+    viewer = await home.reader(feed.organization_id, reader, frozenset())
+    return [post.timestamp for post in (await home.page(viewer, timeline_range(latest=NOW, limit=200))).items][::-1]
 
 
 async def test_first_follower_during_commit_gets_post(feed: FeedScenario, workers: list[JobContext]) -> None:
-    held = HeldPost(feed.stores.posts.plan(feed.new_post()))
+    held = HeldCreatePost(feed.stores.posts.plan(feed.new_post()))
     stream = author_stream(feed.organization_id, "ann")
     posting = asyncio.create_task(feed.stores.sequencer.commit(stream, held))
     await held.has_read.wait()
     await follow(feed, READERS[0])
-    held.may_go_on.set()
+    held.may_commit.set()
     post = await posting
-    await work(feed, workers[0])
-    assert await seen(feed, READERS[0]) == [post.timestamp]
+    await run_sweepers(feed, workers[0])
+    assert await home_feed_of(feed, READERS[0]) == [post.timestamp]
     fan_out = await feed.stores.fan_outs.find(post.key)
     assert fan_out is not None
     assert (fan_out.state.value, fan_out.total, fan_out.delivered) == ("COMPLETED", 1, 1)
 
 
 async def test_follower_during_fan_out_gets_every_post(feed: FeedScenario, workers: list[JobContext]) -> None:
-    made: list[Post] = []
-    is_over = asyncio.Event()
+    posts: list[Post] = []
+    has_finished = asyncio.Event()
 
-    async def make() -> None:
+    async def create_posts() -> None:
         for _ in range(2 * len(READERS)):
-            made.append(await feed.post())
+            posts.append(await feed.post())
 
-    async def waver(number: int, reader: str) -> None:
-        """Follows while posts are fanned out; every second reader unfollows and follows again."""
-        while len(made) < number:
+    async def follow_repeatedly(number: int, reader: str) -> None:
+        """Follows while posts are fanned out. Every second reader unfollows and follows again."""
+        while len(posts) < number:
             await asyncio.sleep(0)
         for _ in range(number % 2):
             await follow(feed, reader)
             await feed.stores.follows.unfollow(FollowPair(feed.organization_id, reader, "ann"))
         await follow(feed, reader)
 
-    async def walk(jobs: JobContext) -> None:
-        while not is_over.is_set():
+    async def run_fan_outs(jobs: JobContext) -> None:
+        while not has_finished.is_set():
             await finish_fan_outs(jobs)
 
-    walking = [asyncio.create_task(walk(each)) for each in workers]
+    running = [asyncio.create_task(run_fan_outs(each)) for each in workers]
     # Descending ids, so that most readers follow behind the position of the running fan-out.
-    await asyncio.gather(make(), *(waver(n, each) for n, each in enumerate(reversed(READERS))))
-    is_over.set()
-    await asyncio.gather(*walking)
-    await work(feed, workers[0])
+    await asyncio.gather(create_posts(), *(follow_repeatedly(n, each) for n, each in enumerate(reversed(READERS))))
+    has_finished.set()
+    await asyncio.gather(*running)
+    await run_sweepers(feed, workers[0])
     for reader in READERS:
-        assert await seen(feed, reader) == [post.timestamp for post in made], reader
+        assert await home_feed_of(feed, reader) == [post.timestamp for post in posts], reader
 
 
 async def test_deleted_post_emits_removal_to_every_subscriber(feed: FeedScenario, workers: list[JobContext]) -> None:
@@ -133,27 +133,27 @@ async def test_deleted_post_emits_removal_to_every_subscriber(feed: FeedScenario
     await follow(feed, pushed, rebuilt)
     await feed.backdate("feeds", "seen_at", {"_id.u": rebuilt}, days=31)
     post = await feed.post()
-    await work(feed, workers[0])
+    await run_sweepers(feed, workers[0])
     assert await feed.stores.home.record_visit(org, rebuilt) is HomeFeedState.REBUILDING
     assert await rebuild_feeds(workers[0]) == 1
     await follow(feed, backfilled)
-    await is_deleted_and_heard_of(feed, workers[0], post, pushed, rebuilt, backfilled)
+    await assert_deletion_is_reported(feed, workers[0], post, pushed, rebuilt, backfilled)
 
 
 async def test_deleted_post_leaves_feeds_of_later_followers(feed: FeedScenario, workers: list[JobContext]) -> None:
     post = await feed.post()
-    await work(feed, workers[0])
+    await run_sweepers(feed, workers[0])
     await follow(feed, *READERS[:5])
-    await is_deleted_and_heard_of(feed, workers[0], post, *READERS[:3])
+    await assert_deletion_is_reported(feed, workers[0], post, *READERS[:3])
 
 
-async def is_deleted_and_heard_of(feed: FeedScenario, jobs: JobContext, post: Post, *readers: str) -> None:
-    """Readers subscribe with the post on their page; each gets one removal, and no feed holds the post."""
+async def assert_deletion_is_reported(feed: FeedScenario, jobs: JobContext, post: Post, *readers: str) -> None:
+    """Deletes a post that is in the readers' feeds. Asserts that each gets one removal, and that no feed holds it."""
     for reader in readers:
-        assert await seen(feed, reader) == [post.timestamp]
+        assert await home_feed_of(feed, reader) == [post.timestamp]
         await feed.stores.events.head(home_stream(feed.organization_id, reader))
     await feed.stores.posts.delete(post.key, "ann", False)
-    await work(feed, jobs)
+    await run_sweepers(feed, jobs)
     for reader in readers:
         events = await feed.events(home_stream(feed.organization_id, reader))
         assert [(event.kind, event.ref) for event in events] == [("PostRemoved", post.timestamp)], reader

@@ -42,7 +42,7 @@ CHUNK = 2
 
 
 @dataclass(frozen=True)
-class Process:
+class JobsOnLoop:
     """Stores, jobs and the event loop they run on."""
 
     runner: asyncio.Runner
@@ -51,15 +51,15 @@ class Process:
 
 @dataclass
 class Model:
-    """The model: follows, blocks and existing posts."""
+    """The expected state: follows, blocks and existing posts."""
 
     follows: set[tuple[str, str]] = field(default_factory=set)
     blocks: set[tuple[str, str]] = field(default_factory=set)
     posts: dict[int, str] = field(default_factory=dict)
 
-    def sees(self, reader: str) -> set[int]:
+    def visible_posts(self, reader: str) -> set[int]:
         """Returns the posts of a reader's whole home feed."""
-        authors = {author for one, author in self.follows if one == reader} | {reader}
+        authors = {author for follower, author in self.follows if follower == reader} | {reader}
         return {timestamp for timestamp, author in self.posts.items() if author in authors}
 
     def cannot_follow(self, one: str, other: str) -> bool:
@@ -69,19 +69,19 @@ class Model:
 class FeedMachine(RuleBasedStateMachine):
     """Applies each rule to the product and to the model."""
 
-    process: ClassVar[Process]
+    process: ClassVar[JobsOnLoop]
 
     def __init__(self) -> None:
         super().__init__()
         self.run = self.process.runner.run
         self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
         self.feed, self.model = FeedScenario(self.stores), Model()
-        self.sleepers: list[FanOutClaim] = []
-        self.woken = 0
+        self.stopped_claims: list[FanOutClaim] = []
+        self.resumed_workers = 0
         self.deleted: set[int] = set()
         # Posts, with their authors, whose removal every subscriber must receive.
-        self.owed: dict[str, dict[int, str]] = {reader: {} for reader in LISTENERS}
-        self.looking = itertools.cycle(READERS)
+        self.expected_removals: dict[str, dict[int, str]] = {reader: {} for reader in LISTENERS}
+        self.next_reader = itertools.cycle(READERS)
         self.org = self.feed.organization_id
         self.run(self.feed.sign_in(*READERS))
         self.run(self.listen())
@@ -97,7 +97,7 @@ class FeedMachine(RuleBasedStateMachine):
                 self.follow(reader, author)
 
     async def listen(self) -> None:
-        """Creates home streams of some readers."""
+        """Creates the home streams of LISTENERS."""
         for reader in LISTENERS:
             await self.stores.events.head(home_stream(self.feed.organization_id, reader))
 
@@ -107,7 +107,7 @@ class FeedMachine(RuleBasedStateMachine):
     @rule(reader=READER, author=AUTHOR)
     def follow(self, reader: str, author: str) -> None:
         if reader != author:
-            refused = self.run(raised(self.stores.follows.follow(self.pair(reader, author))))
+            refused = self.run(is_refused(self.stores.follows.follow(self.pair(reader, author))))
             assert refused == self.model.cannot_follow(reader, author)
             if not refused:
                 self.model.follows.add((reader, author))
@@ -116,13 +116,13 @@ class FeedMachine(RuleBasedStateMachine):
     def unfollow(self, reader: str, author: str) -> None:
         self.run(self.stores.follows.unfollow(self.pair(reader, author)))
         self.model.follows.discard((reader, author))
-        self.forgive(reader, author)
+        self.expect_no_removal(reader, author)
 
-    def forgive(self, reader: str, author: str) -> None:
-        """Forgets posts that the reader's own unfollow or block removed before a worker did: these emit no event."""
-        owed = self.owed.get(reader, {})
-        for timestamp in [each for each, of in owed.items() if of == author]:
-            del owed[timestamp]
+    def expect_no_removal(self, reader: str, author: str) -> None:
+        """Expects no removal of posts that the reader's own unfollow or block may have removed: these emit no event."""
+        expected_removals = self.expected_removals.get(reader, {})
+        for timestamp in [each for each, post_author in expected_removals.items() if post_author == author]:
+            del expected_removals[timestamp]
 
     @rule(reader=st.sampled_from(LISTENERS), author=AUTHOR)
     def follow_anew(self, reader: str, author: str) -> None:
@@ -136,8 +136,8 @@ class FeedMachine(RuleBasedStateMachine):
             self.run(self.stores.relations.block(self.org, one, other))
             self.model.blocks.add((one, other))
             self.model.follows -= {(one, other), (other, one)}
-            self.forgive(one, other)
-            self.forgive(other, one)
+            self.expect_no_removal(one, other)
+            self.expect_no_removal(other, one)
 
     @rule(one=READER, other=READER)
     def unblock(self, one: str, other: str) -> None:
@@ -150,30 +150,30 @@ class FeedMachine(RuleBasedStateMachine):
         followers = sum(other == author for _, other in self.model.follows)
         assert post.merged == (followers > MAX_FOLLOWERS)
         self.model.posts[post.timestamp] = author
-        assert post.timestamp in self.run(self.seen(author)), "its author does not see it at once"
+        assert post.timestamp in self.run(self.read_feed(author)), "the author does not see the post at once"
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         if self.model.posts:
             timestamp = data.draw(st.sampled_from(sorted(self.model.posts)))
             author = self.model.posts.pop(timestamp)
-            readers = [each for each in LISTENERS if timestamp in self.run(self.seen(each))]
+            readers = [each for each in LISTENERS if timestamp in self.run(self.read_feed(each))]
             post = self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
             self.deleted.add(timestamp)
             for reader in readers:
                 if reader == author or not post.merged:
-                    self.owed[reader][timestamp] = author
+                    self.expected_removals[reader][timestamp] = author
 
-    @rule(data=st.data(), inserted=st.booleans(), sleeps=st.booleans())
-    def crash(self, data: st.DataObject, inserted: bool, sleeps: bool) -> None:
+    @rule(data=st.data(), inserted=st.booleans(), resumes_later=st.booleans())
+    def crash(self, data: st.DataObject, inserted: bool, resumes_later: bool) -> None:
         """Stops a worker after it claimed a fan-out or after it inserted a chunk."""
         if self.model.posts:
             key = PostKey(self.org, data.draw(st.sampled_from(sorted(self.model.posts))))
             claim = self.run(self.claim(key))
             if claim is not None and inserted:
                 self.run(self.insert(claim))
-            if claim is not None and sleeps:
-                self.sleepers.append(claim)
+            if claim is not None and resumes_later:
+                self.stopped_claims.append(claim)
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
         claim = await self.stores.fan_outs.claim(key)
@@ -181,16 +181,16 @@ class FeedMachine(RuleBasedStateMachine):
         return claim
 
     async def insert(self, claim: FanOutClaim) -> tuple[FollowerChunk, set[str]]:
-        """A chunk of followers, and the readers whose insert failed."""
+        """Inserts a chunk. Returns the chunk of followers, and the readers whose insert failed."""
         chunk = await self.stores.feeds.followers(self.org, claim.author_id, claim.after)
         return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
 
     @rule()
-    def a_sleeper_wakes(self) -> None:
-        """Lets a stopped worker insert its chunk late; it counts only if no other worker took over."""
-        if self.sleepers:
-            claim = self.sleepers.pop()
-            self.woken += 1
+    def stopped_worker_resumes(self) -> None:
+        """Lets a stopped worker insert its chunk late. The chunk counts only if no other worker took over."""
+        if self.stopped_claims:
+            claim = self.stopped_claims.pop()
+            self.resumed_workers += 1
             if claim.task == "push":
                 chunk, failed = self.run(self.insert(claim))
                 delivered = len(chunk.follower_ids) - len(failed)
@@ -198,46 +198,46 @@ class FeedMachine(RuleBasedStateMachine):
                 self.run(work)
 
     @rule()
-    def workers_work(self) -> None:
+    def run_workers(self) -> None:
         self.run(self.work())
 
     @rule(reader=REFUSED, author=AUTHOR, works=st.booleans())
-    def the_database_refuses(self, reader: str, author: str, works: bool) -> None:
+    def database_refuses(self, reader: str, author: str, works: bool) -> None:
         self.run(self.feed.refuse_writes_of("feed_items", reader))
         self.post(author)
         if works:
-            self.workers_work()
+            self.run_workers()
 
     @rule()
-    def the_database_is_well_again(self) -> None:
+    def database_accepts_again(self) -> None:
         self.run(self.feed.refuse_writes_of("feed_items", None))
 
     @rule(reader=READER)
-    def stay_away(self, reader: str) -> None:
+    def become_absent(self, reader: str) -> None:
         """Makes a reader absent for more than 30 days; on return the feed is rebuilt."""
         self.run(self.feed.backdate("feeds", "seen_at", {"_id": {"o": self.org, "u": reader}}, days=31))
 
     @invariant()
-    def nobody_sees_what_is_not_theirs(self) -> None:
+    def feed_holds_only_visible_posts(self) -> None:
         """Compares one reader's feed after each step, and every feed at the end: a read takes longer than a step."""
-        reader = next(self.looking)
-        seen = self.run(self.seen(reader))
-        assert set(seen) <= self.model.sees(reader)
-        assert seen == sorted(seen, reverse=True)
+        reader = next(self.next_reader)
+        timestamps = self.run(self.read_feed(reader))
+        assert set(timestamps) <= self.model.visible_posts(reader)
+        assert timestamps == sorted(timestamps, reverse=True)
 
-    async def seen(self, reader: str) -> list[int]:
+    async def read_feed(self, reader: str) -> list[int]:
         """Returns the whole feed, read in pages of three without recording a visit."""
         blocked = await self.stores.relations.blocked_by(self.org, reader)
-        who = await self.stores.home.reader(self.org, reader, blocked)
+        viewer = await self.stores.home.reader(self.org, reader, blocked)
         found: list[int] = []
-        asked = timeline_range(latest=NOW, limit=3)
+        page_range = timeline_range(latest=NOW, limit=3)
         while True:
-            page = await self.stores.home.page(who, asked)
+            page = await self.stores.home.page(viewer, page_range)
             found += [post.timestamp for post in page.items]
             assert len(page.items) == 3 or not page.has_older
             if not page.has_older:
                 return found
-            asked = timeline_range(latest=page.oldest, limit=3, inclusive=False)
+            page_range = timeline_range(latest=page.oldest, limit=3, inclusive=False)
 
     async def work(self) -> None:
         """Runs every sweeper until no work is left."""
@@ -262,8 +262,8 @@ class FeedMachine(RuleBasedStateMachine):
             while await self.stores.home.record_visit(self.org, reader) is HomeFeedState.REBUILDING:
                 await rebuild_feeds(self.jobs)
             lost = {row["_id"]["ts"] for row in given_up if row["_id"]["u"] == reader}
-            seen = set(await self.seen(reader))
-            assert seen <= self.model.sees(reader) <= seen | lost, reader
+            timestamps = set(await self.read_feed(reader))
+            assert timestamps <= self.model.visible_posts(reader) <= timestamps | lost, reader
         await self.check_counts(given_up)
         await self.check_events()
 
@@ -281,20 +281,20 @@ class FeedMachine(RuleBasedStateMachine):
             assert (found.follower_count, found.following_count) == (len(followers), len(followees))
 
     async def check_events(self) -> None:
-        """Asserts that each subscriber got one removal for each deleted post that their page had shown, and no other.
+        """Asserts that each subscriber got one removal for each deleted post that was in the feed, and no other.
 
-        Again only where a worker that had slept put the item back after it was removed.
+        A second removal is allowed only where a worker that was stopped put the item back after it was removed.
         """
         for reader in LISTENERS:
             events = await self.feed.events(home_stream(self.org, reader))
             arrived = [event.ref for event in events if event.kind == "PostArrived"]
             removed = [event.ref for event in events if event.kind == "PostRemoved"]
             assert len(arrived) == len(set(arrived))
-            assert len(removed) - len(set(removed)) <= self.woken
-            assert self.owed[reader].keys() <= set(removed) <= self.deleted
+            assert len(removed) - len(set(removed)) <= self.resumed_workers
+            assert self.expected_removals[reader].keys() <= set(removed) <= self.deleted
 
 
-async def raised(work: Any) -> bool:
+async def is_refused(work: Any) -> bool:
     try:
         await work
     except DomainError:
@@ -308,15 +308,15 @@ def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> 
     with asyncio.Runner() as runner:
         opened = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
         stores = runner.run(opened.__aenter__())
-        small = replace(stores, feeds=FeedStore(stores.mongo, stores.outbox, CHUNK))
+        stores_with_small_chunks = replace(stores, feeds=FeedStore(stores.mongo, stores.outbox, CHUNK))
         try:
-            process = Process(runner, job_context(small))
+            process = JobsOnLoop(runner, job_context(stores_with_small_chunks))
             yield type("BoundMachine", (FeedMachine,), {"process": process})
         finally:
             runner.run(opened.__aexit__(None, None, None))
 
 
-def sized(examples: int, steps: int) -> settings:
+def settings_for(examples: int, steps: int) -> settings:
     return settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -330,7 +330,7 @@ def sized(examples: int, steps: int) -> settings:
 
 def test_home_feed_matches_model(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=sized(10, 25))
+        run_machine(bound, settings=settings_for(10, 25))
 
 
 @pytest.mark.soak
@@ -338,4 +338,4 @@ def test_home_feed_matches_model_in_long_runs(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=sized(500, 100))
+        run_machine(bound, settings=settings_for(500, 100))

@@ -9,7 +9,7 @@ import strawberry
 from structlog.testing import capture_logs
 
 from resolvers.context import Context
-from schema.errors import PresentErrors
+from schema.errors import ErrorPresenter
 from schema.root import schema
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, Unavailable
 from storage.identity.records import User
@@ -124,7 +124,7 @@ async def failing_with(error: Exception) -> dict[str, Any]:
     class Query:
         answer: int | None = strawberry.field(resolver=fail)
 
-    result = await strawberry.Schema(Query, extensions=[PresentErrors]).execute("{ answer }")
+    result = await strawberry.Schema(Query, extensions=[ErrorPresenter]).execute("{ answer }")
     (shown,) = result.errors or []
     return dict(shown.formatted)
 
@@ -208,7 +208,7 @@ class UnserializableQuery:
 @pytest.mark.parametrize("query", ["{ number }", "{ required }", "{ pet { __typename } }"])
 async def test_unserializable_value_is_an_internal_error(query: str) -> None:
     with capture_logs() as logged:
-        result = await strawberry.Schema(UnserializableQuery, extensions=[PresentErrors]).execute(query)
+        result = await strawberry.Schema(UnserializableQuery, extensions=[ErrorPresenter]).execute(query)
     (error,) = result.errors or []
     assert_masked(dict(error.formatted), logged)
 

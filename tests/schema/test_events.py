@@ -6,7 +6,15 @@ import pytest
 
 import schema.events
 from resolvers.job_events import VIEWS
-from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, OfKind, StreamReady, TopicEvent
+from schema.events import (
+    CommunityEvent,
+    EventKindMixin,
+    HomeFeedEvent,
+    JobEvent,
+    NotificationEvent,
+    StreamReady,
+    TopicEvent,
+)
 from storage.event_kinds import JOB_EVENTS, OUTBOX_RELAYS
 from storage.streams.outbox import EventRelay
 from tests.storage.emitted_kinds import event_kinds
@@ -21,14 +29,14 @@ def members(union: Any) -> set[str]:
 
 def test_emitted_event_kinds_all_have_a_type() -> None:
     relayed = {kind for kind, relay in OUTBOX_RELAYS.items() if relay is EventRelay}
-    types = {type_.__name__ for type_ in OfKind.__subclasses__() if type_.__module__ == schema.events.__name__}
+    types = {type_.__name__ for type_ in EventKindMixin.__subclasses__() if type_.__module__ == schema.events.__name__}
     untyped, unused = sorted((event_kinds() | relayed) - types), sorted(types - event_kinds() - relayed)
     assert not untyped, f"Add types to schema/events.py that are named like the kinds {untyped}."
     assert not unused, f"No change in storage/ emits these types of schema/events.py: {unused}."
 
 
 def test_event_types_are_all_in_a_union() -> None:
-    types = {type_.__name__ for type_ in OfKind.__subclasses__() if type_.__module__ == schema.events.__name__}
+    types = {type_.__name__ for type_ in EventKindMixin.__subclasses__() if type_.__module__ == schema.events.__name__}
     differing = sorted(types ^ set().union(*(members(union) for union in UNIONS)))
     assert not differing, f"The event types of schema/events.py and the members of its unions differ by {differing}."
 

@@ -16,7 +16,7 @@ from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.chat.records import Message
 from storage.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
-from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
+from tests.jobs.providers.stub_server import StubResponse, StubServer, respond, stub_server
 from tests.serving import ServerProcess, drop_database, worker_process
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
@@ -88,7 +88,7 @@ def has_preview(scenario: TopicScenario, message: Message) -> Callable[[], Corou
     return look
 
 
-def respond_after(release: asyncio.Event) -> Answer:
+def respond_after(release: asyncio.Event) -> StubResponse:
     """Responds with PAGE once `release` is set."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
@@ -98,12 +98,12 @@ def respond_after(release: asyncio.Event) -> Answer:
     return answer
 
 
-async def is_requested(served: Upstream, path: str) -> bool:
+async def is_requested(served: StubServer, path: str) -> bool:
     return path in served.paths()
 
 
 async def test_enqueued_job_runs(scenario: TopicScenario) -> None:
-    async with upstream() as served:
+    async with stub_server() as served:
         served.answers["/page"] = respond(PAGE)
         message = await post(scenario, served.url("/page"))
         assert await poll_until_true(has_preview(scenario, message))
@@ -115,7 +115,7 @@ async def test_sigterm_lets_running_jobs_finish(
 ) -> None:
     release = asyncio.Event()
     async with (
-        upstream() as served,
+        stub_server() as served,
         scenario_with_worker(tmp_path, mongodb_uri, redis_url, database) as (scenario, worker),
     ):
         served.answers["/slow"] = respond_after(release)
@@ -143,7 +143,7 @@ async def test_sigterm_without_jobs_ends_worker_at_once(
 
 
 async def test_worker_survives_loss_of_redis_and_its_data(tmp_path: Path, mongodb_uri: str, database: str) -> None:
-    async with upstream() as served, own_valkey(tmp_path) as valkey:
+    async with stub_server() as served, own_valkey(tmp_path) as valkey:
         served.answers |= {"/held": respond_after(asyncio.Event()), "/after": respond(PAGE)}
         async with scenario_with_worker(tmp_path, mongodb_uri, valkey.url, database) as (scenario, worker):
             await post(scenario, served.url("/held"))
@@ -168,7 +168,7 @@ async def test_worker_survives_mongodb_restart(tmp_path: Path, redis_url: str, d
     await mongod.start()
     try:
         async with (
-            upstream() as served,
+            stub_server() as served,
             scenario_with_worker(tmp_path, mongod.uri, redis_url, database) as (scenario, worker),
         ):
             served.answers["/after"] = respond(PAGE)
@@ -187,7 +187,7 @@ async def test_pickle_in_queue_is_not_executed(
     tmp_path: Path, scenario: TopicScenario, shared_worker: SharedWorker
 ) -> None:
     trap = tmp_path / "trap"
-    async with upstream() as served:
+    async with stub_server() as served:
         served.answers["/page"] = respond(PAGE)
         await push(scenario.stores, pickled(trap))
         assert await poll_until_true(lambda: is_dequeued(scenario.stores, "evil"))
@@ -231,7 +231,7 @@ async def test_job_results_are_not_kept() -> None:
 async def test_two_workers_run_job_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, scenario: TopicScenario, shared_worker: SharedWorker
 ) -> None:
-    async with upstream() as served:
+    async with stub_server() as served:
         with worker_process(tmp_path / "second", mongodb_uri, redis_url, shared_worker.database):
             links = [served.url(f"/{n}") for n in range(20)]
             served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.anyio
 
 async def test_worker_is_listed_while_it_runs(stores: Stores) -> None:
     heartbeat = WorkerHeartbeat(stores.mongo, "host/1")
-    heartbeat.add_sweep("move_outbox", 2)
-    heartbeat.add_sweep("move_outbox", 0)
+    heartbeat.add_sweep("relay_outbox", 2)
+    heartbeat.add_sweep("relay_outbox", 0)
     running = asyncio.create_task(heartbeat.run())
 
     async def is_listed() -> bool:
@@ -22,7 +22,7 @@ async def test_worker_is_listed_while_it_runs(stores: Stores) -> None:
 
     await until(is_listed)
     (worker,) = await recent_workers(stores.mongo)
-    assert (worker["_id"], worker["sweeps"]) == ("host/1", {"move_outbox": {"runs": 2, "found": 2}})
+    assert (worker["_id"], worker["sweeps"]) == ("host/1", {"relay_outbox": {"runs": 2, "found": 2}})
     assert worker["silent_s"] < 5
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -15,13 +15,13 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from jobs.providers.egress import Fetched
+from jobs.providers.egress import FetchedResponse
 from jobs.providers.social.bluesky_video import MAX_VIDEO_BYTES, VideoService
-from jobs.providers.social.http import UPLOAD_TIMEOUT_S, Http, NetworkResponse, bearer, check
+from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
 from jobs.providers.social.network import (
     Account,
-    CallRefused,
     MediaUpload,
+    NetworkRefused,
     NoEffect,
     OutcomeUncertain,
     OutgoingPost,
@@ -55,7 +55,7 @@ class _Session:
 class Bluesky:
     """Publishes to Bluesky. Sessions are reused for half an hour, since servers limit their number."""
 
-    def __init__(self, http: Http, videos: VideoService | None = None) -> None:
+    def __init__(self, http: HttpClient, videos: VideoService | None = None) -> None:
         self._http = http
         self._videos = videos or VideoService(http)
         self._sessions: dict[tuple[str, str], _Session] = {}
@@ -71,7 +71,7 @@ class Bluesky:
                 job = await self._begin_video(account, post, video)
             return await self._videos.blob(job)
         async with self._http.medium(medium, MAX_BLOB_BYTES) as fetched:
-            answer = await self._ask(
+            answer = await self._send_retryable(
                 "POST",
                 account,
                 "com.atproto.repo.uploadBlob",
@@ -81,36 +81,36 @@ class Bluesky:
             )
         return answer["blob"]
 
-    async def _begin_video(self, account: Account, post: OutgoingPost, video: Fetched) -> dict[str, Any]:
+    async def _begin_video(self, account: Account, post: OutgoingPost, video: FetchedResponse) -> dict[str, Any]:
         if video.content_type.partition(";")[0].strip() != "video/mp4":
-            raise CallRefused(
+            raise NetworkRefused(
                 "MEDIA_REFUSED", f"Bluesky takes video/mp4 only; this is {video.content_type or 'unknown'}."
             )
         session = await self._session(account)
         # The video service passes the processed video to the account's server, so the token is issued for that server.
-        asked = {"aud": session.server_did, "lxm": "com.atproto.repo.uploadBlob"}
-        asked["exp"] = str(int(time.time()) + VIDEO_TOKEN_S)
-        token = (await self._ask("GET", account, "com.atproto.server.getServiceAuth", params=asked)).text("token")
-        return await self._videos.begin(token, session.did, f"{post.publication_id}.mp4", video)
+        query = {"aud": session.server_did, "lxm": "com.atproto.repo.uploadBlob"}
+        query["exp"] = str(int(time.time()) + VIDEO_TOKEN_S)
+        answer = await self._send_retryable("GET", account, "com.atproto.server.getServiceAuth", params=query)
+        return await self._videos.begin(answer.text("token"), session.did, f"{post.publication_id}.mp4", video)
 
-    async def _ask(
+    async def _send_retryable(
         self, method: str, account: Account, name: str, headers: dict[str, str] | None = None, **request: Any
     ) -> NetworkResponse:
-        """Sends a request that publishes nothing. Raises: NoEffect, CallRefused."""
+        """Sends a request that publishes nothing. Raises: NoEffect, NetworkRefused."""
         session = await self._session(account)
         try:
             answer = await self._http.send(
-                method, _method(account, name), headers=bearer(session.token) | (headers or {}), **request
+                method, _method_url(account, name), headers=bearer(session.token) | (headers or {}), **request
             )
             self._check_session(account, answer)
-            return check(answer)
+            return require_success(answer)
         except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
 
     def _check_session(self, account: Account, answer: NetworkResponse) -> None:
         """Raises: NoEffect when the session has expired; the next request creates a new one."""
         if answer["error"] in ("ExpiredToken", "InvalidToken"):
-            self._sessions.pop(_known(account), None)
+            self._sessions.pop(_session_key(account), None)
             raise NoEffect("The session has expired.", 0.0)
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
@@ -118,15 +118,15 @@ class Bluesky:
         session = await self._session(account)
         body = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": _record(post, key, references)}
         answer = await self._http.send(
-            "POST", _method(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
+            "POST", _method_url(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
         )
         self._check_session(account, answer)
         if answer.status == 400 and "blob" in str(answer["message"]).lower():
             raise UploadExpired(str(answer["message"]))
-        return PublishedPost(check(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
+        return PublishedPost(require_success(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Is never called: the same record is put again."""
+        """Not supported: the same record is put again instead."""
         raise OutcomeUncertain("Bluesky is not queried: the same record is put again.")
 
     def certainty(self, account: Account) -> Certainty:
@@ -139,18 +139,18 @@ class Bluesky:
         return tid(microseconds, secrets.randbelow(1024))
 
     async def _session(self, account: Account) -> _Session:
-        known, now = self._sessions.get(_known(account)), asyncio.get_running_loop().time()
-        if known is not None and known.until > now:
-            return known
+        session, now = self._sessions.get(_session_key(account)), asyncio.get_running_loop().time()
+        if session is not None and session.until > now:
+            return session
         identifier, _, password = account.secret.partition(":")
-        answer: NetworkResponse = await self._http.ask(
+        answer: NetworkResponse = await self._http.send_retryable(
             "POST",
-            _method(account, "com.atproto.server.createSession"),
+            _method_url(account, "com.atproto.server.createSession"),
             json={"identifier": identifier, "password": password},
         )
         server_did = _server_did(answer, account)
         session = _Session(answer.text("accessJwt"), answer.text("did"), server_did, now + SESSION_S)
-        self._sessions[_known(account)] = session
+        self._sessions[_session_key(account)] = session
         return session
 
 
@@ -160,11 +160,11 @@ def tid(microseconds: int, clock_id: int) -> str:
     return "".join(_ALPHABET[value >> shift & 31] for shift in range(60, -1, -5))
 
 
-def _known(account: Account) -> tuple[str, str]:
+def _session_key(account: Account) -> tuple[str, str]:
     return account.id, account.secret
 
 
-def _method(account: Account, name: str) -> str:
+def _method_url(account: Account, name: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{name}"
 
 
@@ -173,10 +173,10 @@ def _server_did(answer: NetworkResponse, account: Account) -> str:
     document = answer["didDoc"]
     services = document.get("service", ()) if isinstance(document, dict) else ()
     endpoints = [str(each.get("serviceEndpoint")) for each in services if str(each.get("id")).endswith("#atproto_pds")]
-    return f"did:web:{urlsplit((endpoints or [_method(account, '')])[0]).hostname}"
+    return f"did:web:{urlsplit((endpoints or [_method_url(account, '')])[0]).hostname}"
 
 
-def tid_moment(key: str) -> datetime:
+def tid_time(key: str) -> datetime:
     """Returns the time that the identifier encodes."""
     value = 0
     for character in key:
@@ -186,7 +186,7 @@ def tid_moment(key: str) -> datetime:
 
 def _record(post: OutgoingPost, key: str, blobs: Sequence[Any]) -> dict[str, Any]:
     """Returns the record, which is the same on every attempt: even its creation time derives from the key."""
-    created_at = tid_moment(key).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    created_at = tid_time(key).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     record: dict[str, Any] = {"$type": COLLECTION, "text": post.text, "createdAt": created_at}
     if facets := _links(post.text):
         record["facets"] = facets

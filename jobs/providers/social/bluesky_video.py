@@ -7,9 +7,9 @@ Source: docs.bsky.app, tutorials/video; lexicons app.bsky.video.uploadVideo, get
 import asyncio
 from typing import Any
 
-from jobs.providers.egress import Fetched
-from jobs.providers.social.http import UPLOAD_TIMEOUT_S, Http, NetworkResponse, bearer, check
-from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain
+from jobs.providers.egress import FetchedResponse
+from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
+from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
 
 OWN_ADDRESS = "https://video.bsky.app"
 MAX_VIDEO_BYTES = 50_000_000
@@ -22,14 +22,14 @@ FINAL_FAILURES = frozenset({"validation_failure", "encoding_failure", "pds_uploa
 class VideoService:
     """Client of the video service. Its responses hold the job's status at the top or in `jobStatus`."""
 
-    def __init__(self, http: Http, address: str = OWN_ADDRESS, poll_s: float = POLL_S) -> None:
+    def __init__(self, http: HttpClient, address: str = OWN_ADDRESS, poll_s: float = POLL_S) -> None:
         """`poll_s` is the pause in seconds between two status requests."""
         self._http = http
         self._address = address
         self._poll_s = poll_s
 
-    async def begin(self, token: str, did: str, name: str, video: Fetched) -> dict[str, Any]:
-        """Starts to process a video. `token` authorizes it for the account `did`. Raises: CallRefused, NoEffect."""
+    async def begin(self, token: str, did: str, name: str, video: FetchedResponse) -> dict[str, Any]:
+        """Starts to process a video. `token` authorizes it for the account `did`. Raises: NetworkRefused, NoEffect."""
         try:
             answer = await self._http.send(
                 "POST",
@@ -43,24 +43,24 @@ class VideoService:
         except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
         if not job.get("jobId"):
-            raise CallRefused("MEDIA_REFUSED", str(job.get("error") or answer.summary))
+            raise NetworkRefused("MEDIA_REFUSED", str(job.get("error") or answer.summary))
         return job
 
     async def blob(self, job: dict[str, Any]) -> Any:
-        """Waits for the job, and returns its blob. Raises: CallRefused, NoEffect."""
+        """Waits for the job, and returns its blob. Raises: NetworkRefused, NoEffect."""
         try:
-            return await self._processed(job)
+            return await self._wait_for_blob(job)
         except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
 
-    async def _processed(self, job: dict[str, Any]) -> Any:
+    async def _wait_for_blob(self, job: dict[str, Any]) -> Any:
         for _ in range(POLLS):
-            # The job of an already known video has failed, and has a blob.
+            # The job of a video that was uploaded before has failed, and has a blob.
             if job.get("blob"):
                 return job["blob"]
             if job.get("state") == "JOB_STATE_FAILED":
                 raise _failure(job)
-            answer = await self._http.ask(
+            answer = await self._http.send_retryable(
                 "GET", f"{self._address}/xrpc/app.bsky.video.getJobStatus", params={"jobId": str(job["jobId"])}
             )
             job = {**job, **_job(answer)}
@@ -70,16 +70,16 @@ class VideoService:
 
 
 def _job(answer: NetworkResponse) -> dict[str, Any]:
-    """Returns the job's status from either place. Raises: as `check` for a response without one."""
+    """Returns the job's status from either place. Raises for a response without one, as `require_success` does."""
     status = answer["jobStatus"] or answer.json
     is_job = isinstance(status, dict) and "state" in status
     if not is_job:
-        raise OutcomeUncertain(f"no job in {check(answer).summary}")
+        raise OutcomeUncertain(f"no job in {require_success(answer).summary}")
     return dict(status)
 
 
-def _failure(job: dict[str, Any]) -> CallRefused | NoEffect:
+def _failure(job: dict[str, Any]) -> NetworkRefused | NoEffect:
     message = str(job.get("message") or job.get("error") or "The video was not processed.")
     if job.get("failureCode") in FINAL_FAILURES:
-        return CallRefused("MEDIA_REFUSED", message)
+        return NetworkRefused("MEDIA_REFUSED", message)
     return NoEffect(message)

@@ -10,8 +10,8 @@ from typing import Any, cast
 import httpx2
 import orjson
 
-from jobs.providers.egress import Egress, EgressFailed, EgressRefused, Fetched
-from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain
+from jobs.providers.egress import Egress, EgressFailed, EgressRefused, FetchedResponse
+from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
 from storage.publishing.records import ScheduledMedia
 
 CALL_TIMEOUT_S = 10.0
@@ -19,13 +19,13 @@ CONNECT_TIMEOUT_S = 5.0
 UPLOAD_TIMEOUT_S = 60.0
 MAX_IMAGE_BYTES = 16 * 1024 * 1024
 MAX_VIDEO_BYTES = 512 * 1024 * 1024
-MAX_ANSWER_BYTES = 1024 * 1024
+MAX_RESPONSE_BYTES = 1024 * 1024
 IMAGES_AT_ONCE = 16
 VIDEOS_AT_ONCE = 2
 """Media are held in memory during an upload, so these limits bound a worker: 256 MB of images, 1 GB of videos."""
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
-_SHOWN = 300
+_SUMMARY_BYTES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ class NetworkResponse:
     @property
     def summary(self) -> str:
         """The status and the beginning of the body, shown to the author."""
-        return f"HTTP {self.status} {self.body[:_SHOWN].decode(errors='replace')}".strip()
+        return f"HTTP {self.status} {self.body[:_SUMMARY_BYTES].decode(errors='replace')}".strip()
 
 
-class Http:
+class HttpClient:
     """Sends requests to user-given addresses. Follows no redirects, keeps no cookies, reads no proxy settings."""
 
     def __init__(self, guard: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
-        """`call_timeout_s` applies to all requests but uploads; it must be shorter than MANUAL_LEASE_S."""
+        """`call_timeout_s` applies to all requests except uploads. It must be shorter than MANUAL_LEASE_S."""
         self._guard = guard
         self._call_timeout_s = call_timeout_s
         self._images = asyncio.Semaphore(IMAGES_AT_ONCE)
@@ -90,9 +90,10 @@ class Http:
         params: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> NetworkResponse:
-        """Sends a request, and returns the response whatever its status.
+        """Sends a request, and returns the response with any status.
 
-        Raises: NoEffect when no connection was made, Refused for a forbidden address, Uncertain for any later failure.
+        Raises: NoEffect when no connection was made, NetworkRefused for a forbidden address, OutcomeUncertain for any
+        later failure.
         """
         limit_s = self._call_timeout_s if timeout_s is None else timeout_s
         request = httpx2.Request(
@@ -110,9 +111,9 @@ class Http:
             async with asyncio.timeout(limit_s):
                 return await self._answer(request)
         except EgressRefused as error:
-            raise CallRefused("BAD_ADDRESS", str(error)) from None
+            raise NetworkRefused("BAD_ADDRESS", str(error)) from None
         except httpx2.LocalProtocolError as error:
-            raise CallRefused("REFUSED", f"The request can't be sent: {error}") from None
+            raise NetworkRefused("REFUSED", f"The request can't be sent: {error}") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise NoEffect(f"No connection: {type(error).__name__}") from error
         except (httpx2.HTTPError, OSError, TimeoutError) as error:
@@ -125,37 +126,37 @@ class Http:
             is_plain = "content-encoding" not in response.headers
             async for chunk in cast(httpx2.AsyncByteStream, response.stream) if is_plain else response.aiter_bytes():
                 body += chunk
-                if len(body) > MAX_ANSWER_BYTES:
+                if len(body) > MAX_RESPONSE_BYTES:
                     break
-            return NetworkResponse(response.status_code, response.headers, bytes(body[:MAX_ANSWER_BYTES]))
+            return NetworkResponse(response.status_code, response.headers, bytes(body[:MAX_RESPONSE_BYTES]))
         finally:
             await response.aclose()
 
-    async def ask(self, method: str, url: str, **request: Any) -> NetworkResponse:
-        """Sends a request that publishes nothing, and returns its 2xx response; any other outcome may be retried.
+    async def send_retryable(self, method: str, url: str, **request: Any) -> NetworkResponse:
+        """Sends a request that publishes nothing, so that a lost response may be retried. Returns the 2xx response.
 
-        Raises: NoEffect, CallRefused.
+        Raises: NoEffect, NetworkRefused.
         """
         try:
-            return check(await self.send(method, url, **request))
+            return require_success(await self.send(method, url, **request))
         except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
 
     @asynccontextmanager
-    async def medium(self, medium: ScheduledMedia, most_bytes: int) -> AsyncIterator[Fetched]:
-        """Yields a medium's bytes in memory; waits while too many are loaded. Raises: CallRefused, NoEffect."""
-        async with self._images if most_bytes <= MAX_IMAGE_BYTES else self._videos:
-            yield await self._fetch(medium, most_bytes)
+    async def medium(self, medium: ScheduledMedia, max_bytes: int) -> AsyncIterator[FetchedResponse]:
+        """Yields a medium in memory; waits while too many media are loaded. Raises: NetworkRefused, NoEffect."""
+        async with self._images if max_bytes <= MAX_IMAGE_BYTES else self._videos:
+            yield await self._fetch(medium, max_bytes)
 
-    async def _fetch(self, medium: ScheduledMedia, most_bytes: int) -> Fetched:
+    async def _fetch(self, medium: ScheduledMedia, max_bytes: int) -> FetchedResponse:
         try:
-            fetched = await self._guard.get(medium.url, max_bytes=most_bytes, timeout_s=UPLOAD_TIMEOUT_S)
+            fetched = await self._guard.get(medium.url, max_bytes=max_bytes, timeout_s=UPLOAD_TIMEOUT_S)
         except EgressRefused as error:
-            raise CallRefused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
+            raise NetworkRefused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
         except EgressFailed as error:
             raise NoEffect(f"{medium.url}: {error}") from error
         if fetched.status != 200:
-            raise CallRefused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
+            raise NetworkRefused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
         return fetched
 
 
@@ -165,17 +166,18 @@ def _parsed(url: str) -> httpx2.URL:
     return httpx2.URL(url)
 
 
-def check(answer: NetworkResponse) -> NetworkResponse:
+def require_success(answer: NetworkResponse) -> NetworkResponse:
     """Returns the response when its status is 2xx.
 
-    Raises: NoEffect for 429, which precedes any effect; Refused for other 3xx and 4xx; Uncertain otherwise.
+    Raises: NoEffect for 429, which precedes any effect; NetworkRefused for other 3xx and 4xx; OutcomeUncertain for the
+    rest.
     """
     if answer.is_success:
         return answer
     if answer.status == 429:
         raise NoEffect(f"Rate limited: {answer.summary}", retry_after_s(answer))
     if 300 <= answer.status < 500:
-        raise CallRefused("UNAUTHORIZED" if answer.status in (401, 403) else "REFUSED", answer.summary)
+        raise NetworkRefused("UNAUTHORIZED" if answer.status in (401, 403) else "REFUSED", answer.summary)
     raise OutcomeUncertain(answer.summary)
 
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.social.http import Http, NetworkResponse, bearer, check
+from jobs.providers.social.http import HttpClient, NetworkResponse, bearer, require_success
 from jobs.providers.social.network import (
     Account,
-    CallRefused,
     MediaUpload,
+    NetworkRefused,
     NoEffect,
     NotPublished,
     OutcomeUncertain,
@@ -32,14 +32,14 @@ NOT_READY = 9007
 MAY_BE_PUBLISHED = 2207051
 """A subcode that Instagram returns although the post went live."""
 
-TOO_MUCH = frozenset({4, 17, 32, 613})
+RATE_LIMITED = frozenset({4, 17, 32, 613})
 LIMIT_REACHED = 2207042
 
 
 class Instagram:
     """Publishes to professional accounts. Instagram fetches the media itself, so their addresses must be public."""
 
-    def __init__(self, http: Http, poll_s: float = POLL_S) -> None:
+    def __init__(self, http: HttpClient, poll_s: float = POLL_S) -> None:
         """`poll_s` is the pause in seconds between two requests for a container's status."""
         self._http = http
         self._poll_s = poll_s
@@ -49,41 +49,41 @@ class Instagram:
         if len(post.media) == 1:
             container = await self._create(account, _medium(post.media[0]) | {"caption": post.text})
         else:
-            children = [await self._finished_child(account, each) for each in post.media]
+            children = [await self._create_finished_child(account, each) for each in post.media]
             carousel = {"media_type": "CAROUSEL", "children": ",".join(children), "caption": post.text}
             container = await self._create(account, carousel)
-        await self._finished(account, container)
+        await self._wait_until_finished(account, container)
         return MediaUpload([container], CONTAINER_KEPT_S)
 
-    async def _finished_child(self, account: Account, medium: ScheduledMedia) -> str:
+    async def _create_finished_child(self, account: Account, medium: ScheduledMedia) -> str:
         child = await self._create(account, _medium(medium) | {"is_carousel_item": "true"})
-        await self._finished(account, child)
+        await self._wait_until_finished(account, child)
         return child
 
     async def _create(self, account: Account, fields: dict[str, str]) -> str:
-        user, headers = _opened(account)
-        answer = await self._http.ask("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
+        user, headers = _credentials(account)
+        answer = await self._http.send_retryable("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
         return answer.text("id")
 
-    async def _finished(self, account: Account, container: str) -> None:
+    async def _wait_until_finished(self, account: Account, container: str) -> None:
         for _ in range(POLLS):
             status, detail = await self._status(account, container)
             if status == "FINISHED":
                 return
             if status in ("ERROR", "EXPIRED"):
-                raise CallRefused("MEDIA_REFUSED", f"{status}: {detail}")
+                raise NetworkRefused("MEDIA_REFUSED", f"{status}: {detail}")
             await asyncio.sleep(self._poll_s)
         raise NoEffect("Instagram is still processing the media.")
 
     async def _status(self, account: Account, container: str) -> tuple[str, str]:
-        _, headers = _opened(account)
-        asked = {"fields": "status_code,status"}
-        answer = await self._http.ask("GET", _url(account, container), headers=headers, params=asked)
+        _, headers = _credentials(account)
+        query = {"fields": "status_code,status"}
+        answer = await self._http.send_retryable("GET", _url(account, container), headers=headers, params=query)
         return answer.text("status_code"), str(answer["status"])
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
         """Publishes the container, unless the account's quota is used up."""
-        user, headers = _opened(account)
+        user, headers = _credentials(account)
         await self._check_quota(account)
         (container,) = references
         answer = await self._http.send(
@@ -96,21 +96,23 @@ class Instagram:
 
     async def _check_quota(self, account: Account) -> None:
         """Checks the quota. Instagram documents different numbers, so the limit is read from the API."""
-        user, headers = _opened(account)
-        asked = {"fields": "quota_usage,config"}
-        answer = await self._http.ask(
-            "GET", _url(account, f"{user}/content_publishing_limit"), headers=headers, params=asked
+        user, headers = _credentials(account)
+        query = {"fields": "quota_usage,config"}
+        answer = await self._http.send_retryable(
+            "GET", _url(account, f"{user}/content_publishing_limit"), headers=headers, params=query
         )
         for limit in answer["data"] or ():
             total = limit.get("config", {}).get("quota_total")
             if total is not None and limit["quota_usage"] >= total:
-                raise CallRefused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
+                raise NetworkRefused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
 
     async def _permalink(self, account: Account, id_: str) -> str | None:
-        _, headers = _opened(account)
+        _, headers = _credentials(account)
         try:
-            answer = await self._http.ask("GET", _url(account, id_), headers=headers, params={"fields": "permalink"})
-        except (NoEffect, CallRefused):
+            answer = await self._http.send_retryable(
+                "GET", _url(account, id_), headers=headers, params={"fields": "permalink"}
+            )
+        except (NoEffect, NetworkRefused):
             return None  # The post is published all the same.
         return answer["permalink"] and str(answer["permalink"])
 
@@ -142,7 +144,7 @@ def _medium(medium: ScheduledMedia) -> dict[str, str]:
     return {"video_url": medium.url, "media_type": "REELS" if medium.kind is MediaKind.REEL else "VIDEO"}
 
 
-def _opened(account: Account) -> tuple[str, dict[str, str]]:
+def _credentials(account: Account) -> tuple[str, dict[str, str]]:
     user, _, token = account.secret.partition(":")
     return user, bearer(token)
 
@@ -158,13 +160,13 @@ def _failure(answer: NetworkResponse) -> Exception:
     if subcode == MAY_BE_PUBLISHED:
         return OutcomeUncertain(message)
     if subcode == LIMIT_REACHED:
-        return CallRefused("QUOTA_REACHED", message)
-    if code == NOT_READY or code in TOO_MUCH:
+        return NetworkRefused("QUOTA_REACHED", message)
+    if code == NOT_READY or code in RATE_LIMITED:
         return NoEffect(message)
     if code == 24 or "expired" in message.lower():
         return UploadExpired(message)
     try:
-        check(answer)
-    except (CallRefused, NoEffect, OutcomeUncertain) as failure:
+        require_success(answer)
+    except (NetworkRefused, NoEffect, OutcomeUncertain) as failure:
         return failure
     return OutcomeUncertain(message)

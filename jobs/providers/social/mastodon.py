@@ -12,15 +12,15 @@ from jobs.providers.social.http import (
     MAX_IMAGE_BYTES,
     MAX_VIDEO_BYTES,
     UPLOAD_TIMEOUT_S,
-    Http,
+    HttpClient,
     NetworkResponse,
     bearer,
-    check,
+    require_success,
 )
 from jobs.providers.social.network import (
     Account,
-    CallRefused,
     MediaUpload,
+    NetworkRefused,
     NoEffect,
     OutcomeUncertain,
     OutgoingPost,
@@ -40,7 +40,7 @@ POLLS = 60
 class Mastodon:
     """Publishes to any Mastodon server; `base_url` names it."""
 
-    def __init__(self, http: Http, poll_s: float = POLL_S) -> None:
+    def __init__(self, http: HttpClient, poll_s: float = POLL_S) -> None:
         """`poll_s` is the pause in seconds between two requests for a medium that is being processed."""
         self._http = http
         self._poll_s = poll_s
@@ -49,13 +49,13 @@ class Mastodon:
         """Uploads each medium and waits until it is processed: an unfinished one cannot be attached."""
         ids = [await self._upload_one(account, each) for each in post.media]
         for id_ in ids:
-            await self._processed(account, id_)
+            await self._wait_until_processed(account, id_)
         return MediaUpload(ids, UNATTACHED_KEPT_S)
 
     async def _upload_one(self, account: Account, medium: ScheduledMedia) -> str:
-        most_bytes = MAX_IMAGE_BYTES if medium.kind is MediaKind.IMAGE else MAX_VIDEO_BYTES
-        async with self._http.medium(medium, most_bytes) as fetched:
-            answer = await self._http.ask(
+        max_bytes = MAX_IMAGE_BYTES if medium.kind is MediaKind.IMAGE else MAX_VIDEO_BYTES
+        async with self._http.medium(medium, max_bytes) as fetched:
+            answer = await self._http.send_retryable(
                 "POST",
                 f"{account.base_url}/api/v2/media",
                 headers=bearer(account.secret),
@@ -65,9 +65,9 @@ class Mastodon:
             )
         return answer.text("id")
 
-    async def _processed(self, account: Account, id_: str) -> None:
+    async def _wait_until_processed(self, account: Account, id_: str) -> None:
         for _ in range(POLLS):
-            answer = await self._http.ask(
+            answer = await self._http.send_retryable(
                 "GET", f"{account.base_url}/api/v1/media/{id_}", headers=bearer(account.secret)
             )
             if answer.status != 206:
@@ -85,11 +85,11 @@ class Mastodon:
         )
         if answer.status == 422:
             raise _unprocessable(answer)
-        posted = check(answer)
+        posted = require_success(answer)
         return PublishedPost(posted.text("id"), posted.text("url"))
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Is never called: the same key is sent again."""
+        """Not supported: the same key is sent again instead."""
         raise OutcomeUncertain("Mastodon is not queried: the same key is sent again.")
 
     def certainty(self, account: Account) -> Certainty:
@@ -107,4 +107,4 @@ def _unprocessable(answer: NetworkResponse) -> Exception:
         return NoEffect(error)
     if "not found" in error.lower() and "media" in error.lower():
         return UploadExpired(error)
-    return CallRefused("REFUSED", error)
+    return NetworkRefused("REFUSED", error)

@@ -9,7 +9,7 @@ from storage.publishing.networks import Certainty
 from storage.publishing.records import ScheduledMedia
 
 
-class CallRefused(Exception):
+class NetworkRefused(Exception):
     """The network refused for good, and nothing was published. `code` is for programs, the message for the author."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -26,7 +26,7 @@ class NoEffect(Exception):
 
 
 class OutcomeUncertain(Exception):
-    """The effect is unknown: the response was lost, or says nothing."""
+    """The effect is unknown: the response was lost, or does not show it."""
 
 
 class UploadExpired(Exception):
@@ -76,25 +76,25 @@ class MediaUpload:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPost:
-    """The post is published; with its address where the network returns one."""
+    """A published post: its id and address at the network, where the network returns them."""
 
     external_id: str | None
     url: str | None
 
 
 class SocialNetwork(Protocol):
-    """One network. Every method raises CallRefused, NoEffect or OutcomeUncertain, and no other expected exception."""
+    """One network. Methods raise NetworkRefused, NoEffect or OutcomeUncertain, and no other expected exception."""
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
         """Uploads the post's media. Repeating it is harmless: unused media expire."""
         ...
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
-        """Publishes the post. Networks with idempotency keys publish once per key. Raises: UploadExpired, too."""
+        """Publishes the post. Networks with idempotency keys publish once per key. Also raises UploadExpired."""
         ...
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Returns an earlier call's outcome; None when nothing was or will be published. Raises: NotPublished, too."""
+        """Returns an earlier call's outcome; None when nothing was or will be published. Also raises NotPublished."""
         ...
 
     def certainty(self, account: Account) -> Certainty:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from jobs.providers.egress import Egress
 from jobs.providers.social.bluesky import Bluesky
-from jobs.providers.social.http import Http
+from jobs.providers.social.http import HttpClient
 from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.network import SocialNetwork
@@ -19,7 +19,7 @@ Networks = Mapping[Network, SocialNetwork]
 
 def all_networks(egress: Egress, sandbox: SandboxStore) -> Networks:
     """Returns one client per network, all behind the address guard."""
-    http = Http(egress)
+    http = HttpClient(egress)
     return {
         Network.MASTODON: Mastodon(http),
         Network.INSTAGRAM: Instagram(http),

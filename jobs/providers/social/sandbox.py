@@ -1,4 +1,4 @@
-"""A network inside the product for trials: as its credentials say, it works, fails, is slow or loses its responses."""
+"""A network inside the product for trials. The credentials say whether it works, fails, is slow or loses responses."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import Any
 
 from jobs.providers.social.network import (
     Account,
-    CallRefused,
     MediaUpload,
+    NetworkRefused,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
@@ -31,18 +31,18 @@ class Sandbox:
         return MediaUpload((), None)
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
-        """Stores one post per key. With `lose` it acts and never responds."""
+        """Stores one post per key. With `lose` it stores the post and loses the response."""
         if account.secret == "fail":  # noqa: S105 - says how to behave
-            raise CallRefused("REFUSED", "The sandbox account is set to fail.")
+            raise NetworkRefused("REFUSED", "The sandbox account is set to fail.")
         if account.secret == "slow":  # noqa: S105
             await asyncio.sleep(self._slow_s)
-        made = await self._store.publish(account.id, key, post.text)
+        published = await self._store.publish(account.id, key, post.text)
         if account.secret == "lose":  # noqa: S105
             raise OutcomeUncertain("The sandbox account is set to lose its responses.")
-        return PublishedPost(made.id, None)
+        return PublishedPost(published.id, None)
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Is never called."""
+        """Not supported: the sandbox offers no query."""
         raise OutcomeUncertain("The sandbox is not queried.")
 
     def certainty(self, account: Account) -> Certainty:

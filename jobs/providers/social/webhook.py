@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from jobs.providers.signed_webhooks import sign
-from jobs.providers.social.http import Http
+from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import (
     Account,
-    CallRefused,
     MediaUpload,
+    NetworkRefused,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
@@ -23,7 +23,7 @@ from storage.publishing.networks import Certainty
 class Webhook:
     """Publishes by webhook. The receiver repeats its response to a known `webhook-id` for 24 hours."""
 
-    def __init__(self, http: Http) -> None:
+    def __init__(self, http: HttpClient) -> None:
         self._http = http
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
@@ -39,11 +39,11 @@ class Webhook:
         if answer.is_success:
             return PublishedPost(_text(answer["id"]), _text(answer["url"]))
         if 300 <= answer.status < 500:
-            raise CallRefused("REFUSED", answer.summary)
+            raise NetworkRefused("REFUSED", answer.summary)
         raise OutcomeUncertain(answer.summary)
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Is never called: the same key is sent again."""
+        """Not supported: the same key is sent again instead."""
         raise OutcomeUncertain("Webhooks offer no query.")
 
     def certainty(self, account: Account) -> Certainty:

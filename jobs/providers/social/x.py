@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.egress import Fetched
+from jobs.providers.egress import FetchedResponse
 from jobs.providers.social.http import (
     MAX_IMAGE_BYTES,
     MAX_VIDEO_BYTES,
     UPLOAD_TIMEOUT_S,
-    Http,
+    HttpClient,
     NetworkResponse,
     bearer,
-    check,
+    require_success,
 )
 from jobs.providers.social.network import (
     Account,
-    CallRefused,
     MediaUpload,
+    NetworkRefused,
     NoEffect,
     OutcomeUncertain,
     OutgoingPost,
@@ -40,7 +40,7 @@ POLLS = 60
 class X:
     """Publishes to X. Each response says how long an uploaded medium can be used."""
 
-    def __init__(self, http: Http, max_poll_s: float = MAX_POLL_S) -> None:
+    def __init__(self, http: HttpClient, max_poll_s: float = MAX_POLL_S) -> None:
         """`max_poll_s` is the longest pause in seconds between two requests for a medium that is being processed."""
         self._http = http
         self._max_poll_s = max_poll_s
@@ -55,25 +55,26 @@ class X:
         async with self._http.medium(medium, MAX_IMAGE_BYTES if is_image else MAX_VIDEO_BYTES) as fetched:
             id_ = await self._begin(account, fetched, is_image)
             await self._append(account, id_, fetched)
-        data = (await self._ask("POST", account, f"/2/media/upload/{id_}/finalize"))["data"]
-        data = await self._processed(account, id_, data)
+        data = (await self._send_retryable("POST", account, f"/2/media/upload/{id_}/finalize"))["data"]
+        data = await self._wait_until_processed(account, id_, data)
         if medium.alt_text:
             metadata = {"id": id_, "metadata": {"alt_text": {"text": medium.alt_text[:1000]}}}
-            await self._ask("POST", account, "/2/media/metadata", json=metadata)
+            await self._send_retryable("POST", account, "/2/media/metadata", json=metadata)
         expires_in_s = data.get("expires_after_secs")
         return id_, None if expires_in_s is None else float(expires_in_s)
 
-    async def _begin(self, account: Account, fetched: Fetched, is_image: bool) -> str:
+    async def _begin(self, account: Account, fetched: FetchedResponse, is_image: bool) -> str:
         begin = {
             "media_type": fetched.content_type.partition(";")[0].strip(),
             "total_bytes": len(fetched.body),
             "media_category": "tweet_image" if is_image else "tweet_video",
         }
-        return str((await self._ask("POST", account, "/2/media/upload/initialize", json=begin))["data"]["id"])
+        answer = await self._send_retryable("POST", account, "/2/media/upload/initialize", json=begin)
+        return str(answer["data"]["id"])
 
-    async def _append(self, account: Account, id_: str, fetched: Fetched) -> None:
+    async def _append(self, account: Account, id_: str, fetched: FetchedResponse) -> None:
         for index, start in enumerate(range(0, len(fetched.body), CHUNK_BYTES)):
-            await self._ask(
+            await self._send_retryable(
                 "POST",
                 account,
                 f"/2/media/upload/{id_}/append",
@@ -82,16 +83,18 @@ class X:
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
 
-    async def _processed(self, account: Account, id_: str, data: Any) -> Any:
+    async def _wait_until_processed(self, account: Account, id_: str, data: Any) -> Any:
         for _ in range(POLLS):
             processing = data.get("processing_info")
             if processing is None or processing["state"] == "succeeded":
                 return data
             if processing["state"] == "failed":
-                raise CallRefused("MEDIA_REFUSED", str(processing.get("error", {}).get("message", "processing failed")))
+                raise NetworkRefused(
+                    "MEDIA_REFUSED", str(processing.get("error", {}).get("message", "processing failed"))
+                )
             await asyncio.sleep(min(float(processing.get("check_after_secs", 1)), self._max_poll_s))
-            asked = {"command": "STATUS", "media_id": id_}
-            data = (await self._ask("GET", account, "/2/media/upload", params=asked))["data"]
+            query = {"command": "STATUS", "media_id": id_}
+            data = (await self._send_retryable("GET", account, "/2/media/upload", params=query))["data"]
         raise NoEffect("X is still processing the media.")
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
@@ -104,11 +107,11 @@ class X:
             raise UploadExpired(str(answer["detail"]))
         if answer.status == 429:
             raise NoEffect(f"Rate limited: {answer.summary}", _reset_in_s(answer))
-        id_ = str(check(answer)["data"]["id"])
+        id_ = str(require_success(answer)["data"]["id"])
         return PublishedPost(id_, f"https://x.com/i/status/{id_}")
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Is never called: X reports nothing that links a post to a call."""
+        """Not supported: X reports nothing that links a post to a call."""
         raise OutcomeUncertain("X offers no query for posts.")
 
     def certainty(self, account: Account) -> Certainty:
@@ -119,8 +122,8 @@ class X:
         """Returns the publication's id; X ignores it."""
         return publication_id
 
-    async def _ask(self, method: str, account: Account, path: str, **request: Any) -> NetworkResponse:
-        return await self._http.ask(method, _url(account, path), headers=bearer(account.secret), **request)
+    async def _send_retryable(self, method: str, account: Account, path: str, **request: Any) -> NetworkResponse:
+        return await self._http.send_retryable(method, _url(account, path), headers=bearer(account.secret), **request)
 
 
 def _url(account: Account, path: str) -> str:

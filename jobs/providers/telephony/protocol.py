@@ -9,7 +9,7 @@ from storage.calls.records import CallOutcome
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The call was started; reports follow. `reference` is the service's own id, where it does not know callId."""
+    """The call was started; reports follow. `reference` is the service's own id, where it does not store callId."""
 
     reference: str | None = None
 
@@ -30,7 +30,7 @@ class CallRefused:
 
 @dataclass(frozen=True, slots=True)
 class StartUncertain:
-    """Whether the call was started is unknown: query later."""
+    """It is unknown whether the call was started. The service must be queried later."""
 
     reason: str
 

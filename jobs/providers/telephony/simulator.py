@@ -1,7 +1,6 @@
-"""The built-in telephony simulator: calls take their time and end as real ones do, without a phone ringing.
+"""The built-in telephony simulator: its calls last and end as real ones do, and no phone rings.
 
-A call's course follows from the seed and its id alone. Its ledger is in MongoDB, so that any worker continues the calls
-of a dead one.
+A call's script follows from its id alone. Calls are stored in MongoDB, so that any worker continues those of another.
 """
 
 import asyncio
@@ -51,8 +50,8 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
-    """A call's course, in seconds of real time since it started. `talk_s` is 0 when nobody answers."""
+class CallScript:
+    """How a call proceeds, in seconds of real time. `talk_s` is 0 when nobody answers."""
 
     ring_s: float
     talk_s: float
@@ -64,21 +63,21 @@ class Script:
         return self.outcome in (CallOutcome.ANSWERED, CallOutcome.VOICEMAIL)
 
 
-def realistic(seed: str) -> Script:
-    """Returns a reproducible course for the seed and id; over many ids it is distributed as in real campaigns."""
-    dice = random.Random(seed)  # noqa: S311
-    (outcome,) = dice.choices([*OUTCOMES], [*OUTCOMES.values()])
+def realistic_script(seed: str) -> CallScript:
+    """Returns the one script of a seed. Over many seeds, scripts are distributed as in real campaigns."""
+    rng = random.Random(seed)  # noqa: S311
+    (outcome,) = rng.choices([*OUTCOMES], [*OUTCOMES.values()])
     if outcome in IMMEDIATE:
-        return Script(dice.uniform(0.5, 3), 0, outcome)
+        return CallScript(rng.uniform(0.5, 3), 0, outcome)
     if outcome is CallOutcome.NO_ANSWER:
-        return Script(RING_MAX_S, 0, outcome)
-    ring_s, talk_s = _duration_s(dice, RING_S, RING_MAX_S), _duration_s(dice, TALK_S, TALK_MAX_S)
-    return Script(ring_s, 0 if outcome is CallOutcome.REJECTED else talk_s, outcome)
+        return CallScript(RING_MAX_S, 0, outcome)
+    ring_s, talk_s = _duration_s(rng, RING_S, RING_MAX_S), _duration_s(rng, TALK_S, TALK_MAX_S)
+    return CallScript(ring_s, 0 if outcome is CallOutcome.REJECTED else talk_s, outcome)
 
 
-def _duration_s(dice: random.Random, shape: tuple[float, float], most_s: float) -> float:
+def _duration_s(rng: random.Random, shape: tuple[float, float], most_s: float) -> float:
     median_s, spread = shape
-    return min(median_s * float(2.718281828 ** (spread * dice.gauss(0, 1))), most_s)
+    return min(median_s * float(2.718281828 ** (spread * rng.gauss(0, 1))), most_s)
 
 
 class Simulator:
@@ -87,30 +86,30 @@ class Simulator:
     honours_not_after = True
 
     def __init__(
-        self, mongo: Mongo, report: Report, speed: float = 1.0, script: Callable[[str], Script] = realistic
+        self, mongo: Mongo, report: Report, speed: float = 1.0, script: Callable[[str], CallScript] = realistic_script
     ) -> None:
-        """`report` receives each change of a call; `script` returns a call's course by callId."""
+        """`report` receives each change of a call; `script` returns a call's script by callId."""
         self._mongo = mongo
-        self._ledger: AsyncCollection[SimulatedCallDocument] = mongo[SIMULATED_CALLS]
+        self._stored_calls: AsyncCollection[SimulatedCallDocument] = mongo[SIMULATED_CALLS]
         self._report = report
         self._speed = speed
         self._script = script
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def start(self, call: Call) -> StartOutcome:
-        """Stores the call and starts its course."""
-        row: SimulatedCallDocument | None = await self._ledger.find_one_and_update(
+        """Stores the call and starts its script."""
+        row: SimulatedCallDocument | None = await self._stored_calls.find_one_and_update(
             {"_id": call.id}, [{"$set": {"at": {"$ifNull": ["$at", "$$NOW"]}}}], upsert=True, return_document=True
         )
         assert row is not None
         if row["at"] > call.not_after:
-            await self._ledger.delete_one({"_id": call.id})
+            await self._stored_calls.delete_one({"_id": call.id})
             return CallDeferred()
         self._run(call.id, 0.0)
         return CallStarted()
 
     async def look_up(self, call: Call) -> CallState:
-        """Returns the call's state from the ledger, and continues a call that a dead worker left."""
+        """Returns the stored call's state, and continues a call that a dead worker left."""
         pipeline: list[Document] = [{"$match": {"_id": call.id}}, {"$set": {"now": "$$NOW"}}]
         rows = await self._mongo.aggregate(SIMULATED_CALLS, pipeline)
         if not rows:
@@ -124,30 +123,32 @@ class Simulator:
         return CallActive()
 
     async def aclose(self) -> None:
-        """Stops the tasks; calls go on in the ledger and are reported when they are queried."""
+        """Stops the tasks. Their calls remain stored and are reported when they are queried."""
         for task in [*self._running.values()]:
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def _run(self, call_id: str, since_s: float) -> None:
         if call_id not in self._running:
-            self._running[call_id] = asyncio.create_task(self._live(call_id, since_s), name=f"simulated {call_id}")
+            self._running[call_id] = asyncio.create_task(
+                self._run_script(call_id, since_s), name=f"simulated {call_id}"
+            )
             self._running[call_id].add_done_callback(lambda _: self._running.pop(call_id, None))
 
-    async def _live(self, call_id: str, since_s: float) -> None:
-        """Runs a call's course: it rings, may be answered, and ends."""
+    async def _run_script(self, call_id: str, since_s: float) -> None:
+        """Runs a call's script: the call rings, may be answered, and ends."""
         loop, script = asyncio.get_running_loop(), self._script(call_id)
-        begun = loop.time() - since_s
+        started_at = loop.time() - since_s
         ring_s, end_s = script.ring_s / self._speed, (script.ring_s + script.talk_s) / self._speed
         try:
             if script.is_answered:
-                await asyncio.sleep(max(begun + ring_s - loop.time(), 0))
+                await asyncio.sleep(max(started_at + ring_s - loop.time(), 0))
                 await self._report(call_id, 1, CallReportEvent.ANSWERED, None)
             # Subtracts the time that reporting took.
-            await asyncio.sleep(max(begun + end_s - loop.time(), 0))
+            await asyncio.sleep(max(started_at + end_s - loop.time(), 0))
             await self._report(call_id, 2, CallReportEvent.ENDED, script.outcome)
         except DomainError as error:
-            # A broker whose report was lost queries the call later.
+            # Polling finds the outcome later.
             log.warning("report_lost", call_id=call_id, error=repr(error))
 
 

@@ -44,7 +44,7 @@ _OUTCOMES = {
     "failed": CallOutcome.NETWORK_ERROR,
     "canceled": CallOutcome.EXPIRED,
 }
-OVER = frozenset({"completed", *_OUTCOMES})
+FINAL_STATUSES = frozenset({"completed", *_OUTCOMES})
 
 
 class TwilioTelephony:
@@ -71,16 +71,18 @@ class TwilioTelephony:
             return CallDeferred(hold_off_s(response.headers.get("retry-after", "")))
         if response.status_code >= 500:
             return StartUncertain(f"{response.status_code} to a call")
-        return CallStarted(_sid(response)) if response.is_success else CallRefused(_complaint(response))
+        return CallStarted(_sid(response)) if response.is_success else CallRefused(_refusal_reason(response))
 
     async def look_up(self, call: Call) -> CallState:
         """Returns the call by its SID; without one, by the list of calls to this number at that time."""
         try:
             if call.reference is not None:
-                return _known(await self._http.get(f"{self._calls}/{quote(call.reference, safe='')}.json"))
+                return _state_from_response(
+                    await self._http.get(f"{self._calls}/{quote(call.reference, safe='')}.json")
+                )
             # Not filtered by StartTime, which queued calls lack.
             query = {"To": call.phone_number, "From": self._caller, "PageSize": str(PAGE_SIZE)}
-            return _listed(await self._http.get(f"{self._calls}.json", params=query), call)
+            return _state_from_list(await self._http.get(f"{self._calls}.json", params=query), call)
         except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
             return ServiceSilent(type(error).__name__)
 
@@ -104,8 +106,8 @@ def _instructions(call: Call) -> dict[str, str]:
     """Returns the parameters of a scenario: the URL of TwiML, an application's id, or words to say."""
     variables = dict(call.variables)
     if call.scenario.startswith(("https://", "http://")):
-        mark = "&" if "?" in call.scenario else "?"
-        return {"Url": f"{call.scenario}{mark}{urlencode(variables)}" if variables else call.scenario}
+        separator = "&" if "?" in call.scenario else "?"
+        return {"Url": f"{call.scenario}{separator}{urlencode(variables)}" if variables else call.scenario}
     if call.scenario.startswith("AP") and len(call.scenario) == 34:
         return {"ApplicationSid": call.scenario}
     words = call.scenario
@@ -114,7 +116,7 @@ def _instructions(call: Call) -> dict[str, str]:
     return {"Twiml": f"<Response><Say>{escape(words)}</Say></Response>"}
 
 
-def _complaint(response: httpx2.Response) -> str:
+def _refusal_reason(response: httpx2.Response) -> str:
     try:
         body = response.json()
         return f"Twilio {body['code']}: {body['message']}"[:200]
@@ -123,7 +125,7 @@ def _complaint(response: httpx2.Response) -> str:
 
 
 def _is_of(row: Mapping[str, str], call: Call) -> bool:
-    """Returns whether a row was created when this call was started."""
+    """Returns whether the row was created when this call was started."""
     try:
         created: datetime = parsedate_to_datetime(row["date_created"])
     except (KeyError, TypeError, ValueError):
@@ -139,27 +141,27 @@ def _sid(response: httpx2.Response) -> str | None:
     return sid if isinstance(sid, str) else None
 
 
-def _known(response: httpx2.Response) -> CallState:
+def _state_from_response(response: httpx2.Response) -> CallState:
     if response.status_code == 404:
         # A deleted call: only ended ones can be deleted.
         return CallEnded(None)
     if response.status_code != 200:
-        return ServiceSilent(f"{response.status_code} to a question")
-    return _found(response.json())
+        return ServiceSilent(f"{response.status_code} to a query")
+    return _state_from_row(response.json())
 
 
-def _listed(response: httpx2.Response, call: Call) -> CallState:
-    """Combines the rows that may be the call: while one of them is active, so is the call."""
+def _state_from_list(response: httpx2.Response, call: Call) -> CallState:
+    """Returns the state from the listed calls that may be this one. It is active while any of them is."""
     if response.status_code != 200:
-        return ServiceSilent(f"{response.status_code} to a question")
-    found = [_found(row) for row in response.json()["calls"] if _is_of(row, call)]
+        return ServiceSilent(f"{response.status_code} to a query")
+    found = [_state_from_row(row) for row in response.json()["calls"] if _is_of(row, call)]
     if CallActive() in found:
         return CallActive()
     return found[0] if len(found) == 1 else CallUntraceable()
 
 
-def _found(row: Mapping[str, str]) -> CallState:
-    return CallEnded(outcome_of(row)) if row["status"] in OVER else CallActive()
+def _state_from_row(row: Mapping[str, str]) -> CallState:
+    return CallEnded(outcome_of(row)) if row["status"] in FINAL_STATUSES else CallActive()
 
 
 def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:

@@ -42,7 +42,7 @@ class WebhookTelephony:
 
     async def start(self, call: Call) -> StartOutcome:
         """Sends POST /calls once; an uncertain call is queried."""
-        body = orjson.dumps(self._described(call))
+        body = orjson.dumps(self._request_body(call))
         headers = {"content-type": "application/json", **sign(self._secret, call.id, int(time.time()), body)}
         try:
             response = await self._http.post(f"{self._url}/calls", content=body, headers=headers)
@@ -63,14 +63,14 @@ class WebhookTelephony:
         if response.status_code == 404:
             return CallUnknown()
         if response.status_code != 200:
-            return ServiceSilent(f"{response.status_code} to a question")
-        return _found(response.content)
+            return ServiceSilent(f"{response.status_code} to a query")
+        return _state_from_body(response.content)
 
     async def aclose(self) -> None:
         """Closes connections."""
         await self._http.aclose()
 
-    def _described(self, call: Call) -> dict[str, object]:
+    def _request_body(self, call: Call) -> dict[str, object]:
         return {
             "callId": call.id,
             "organizationId": call.organization_id,
@@ -99,12 +99,12 @@ def _answer(response: httpx2.Response) -> StartOutcome:
 
 
 def hold_off_s(retry_after: str) -> float:
-    """Returns the wait that Retry-After asks for, within bounds."""
-    wanted = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else HOLD_OFF_S
-    return min(max(wanted, HOLD_OFF_S), MAX_HOLD_OFF_S)
+    """Returns the seconds that Retry-After asks for, within bounds."""
+    requested_s = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else HOLD_OFF_S
+    return min(max(requested_s, HOLD_OFF_S), MAX_HOLD_OFF_S)
 
 
-def _found(content: bytes) -> CallState:
+def _state_from_body(content: bytes) -> CallState:
     try:
         body = orjson.loads(content)
         state, outcome = body["state"], body.get("outcome")

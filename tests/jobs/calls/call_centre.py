@@ -14,7 +14,7 @@ from storage.calls.job_changes import NewCallJob
 from storage.calls.records import CallJob, CallOutcome, CallReportEvent
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
-from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
+from tests.jobs.providers.telephony.twin import SECRET, TelephonyTwin, telephony_twin
 from tests.storage.calls.in_memory_stream import new_job
 
 
@@ -23,7 +23,7 @@ class CallCentre:
     """An organization with limits, whose calls go to the twin."""
 
     stores: Stores
-    twin: Twin
+    twin: TelephonyTwin
     telephony: Telephony
     org: str
 
@@ -32,14 +32,14 @@ class CallCentre:
         return job_context(self.stores, telephony=self.telephony)
 
     async def launch(self, numbers: int, first: int = 0, **changes: Any) -> CallJob:
-        """Launches a job with so many consecutive numbers, beginning with number `first`."""
+        """Launches a job with `numbers` consecutive phone numbers, from number `first` on."""
         rows = (f"+8190{10_000_000 + n},n{n}\n" for n in range(first, first + numbers))
         csv = "phone_number,name\n" + "".join(rows)
         new: NewCallJob = new_job(organization_id=self.org, **changes)
         return await self.stores.call_jobs.launch(new, csv, None)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
-        """Sets the limits. The twin allows the old number of calls until the surplus ones have ended."""
+        """Sets the limits. The twin allows the old number of calls until the surplus calls have ended."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.stores.call_jobs.set_limits(self.org, concurrent, per_second)
         while len(await self.slots()) > concurrent:
@@ -64,16 +64,17 @@ class CallCentre:
 
     async def make_calls_overdue(self) -> None:
         """Makes every open call due for polling."""
-        wanted = {"org": self.org, "ask_at": {"$exists": True}}
-        await self.stores.mongo["call_tasks"].update_many(wanted, [{"$set": {"ask_at": "$$NOW"}}])
+        open_calls = {"org": self.org, "ask_at": {"$exists": True}}
+        await self.stores.mongo["call_tasks"].update_many(open_calls, [{"$set": {"ask_at": "$$NOW"}}])
 
 
 @asynccontextmanager
-async def call_centre(stores: Stores, allowed: int, **more: Any) -> AsyncIterator[CallCentre]:
-    async with twin(allowed, **more) as made:
-        telephony = WebhookTelephony(made.url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
-        centre = CallCentre(stores, made, telephony, f"org {secrets.token_hex(3)}")
-        made.report = made.report or centre.report
+async def call_centre(stores: Stores, allowed: int, **twin_options: Any) -> AsyncIterator[CallCentre]:
+    """Yields a call centre of a new organization. `allowed` is the number of active calls that the twin accepts."""
+    async with telephony_twin(allowed, **twin_options) as service:
+        telephony = WebhookTelephony(service.url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
+        centre = CallCentre(stores, service, telephony, f"org {secrets.token_hex(3)}")
+        service.report = service.report or centre.report
         try:
             yield centre
         finally:

@@ -25,20 +25,20 @@ from tests.waiting import DEADLINE_S, until
 pytestmark = pytest.mark.anyio
 
 
-def broker(centre: CallCentre) -> Broker:
+def new_broker(centre: CallCentre) -> Broker:
     return Broker(centre.stores.calls, centre.telephony, centre.org)
 
 
-async def run_with_wake_ups(centre: CallCentre, subject: Broker, fence: int = 1) -> None:
+async def run_with_wake_ups(centre: CallCentre, broker: Broker, fence: int = 1) -> None:
     """Runs a broker as the broker pool does."""
-    listening = asyncio.create_task(centre.stores.call_wake_ups.listen(lambda _org, _released: subject.wake()))
+    listening = asyncio.create_task(centre.stores.call_wake_ups.listen(lambda _org, _released: broker.wake()))
     try:
-        await subject.run(fence)
+        await broker.run(fence)
     finally:
         listening.cancel()
 
 
-async def is_over(centre: CallCentre, job: CallJob) -> bool:
+async def is_completed(centre: CallCentre, job: CallJob) -> bool:
     return (await centre.job(job)).state is CallJobState.COMPLETED
 
 
@@ -46,8 +46,8 @@ async def test_list_is_called_in_order_within_limits(stores: Stores) -> None:
     async with call_centre(stores, 3) as centre:
         await centre.limit(3, 20)
         job = await centre.launch(20)
-        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
-        assert await is_over(centre, job)
+        await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
+        assert await is_completed(centre, job)
         assert centre.twin.faults == []
         assert centre.twin.most_active == 3
         assert centre.twin.rolling_faults(20) == []
@@ -55,8 +55,8 @@ async def test_list_is_called_in_order_within_limits(stores: Stores) -> None:
         tasks = await centre.stores.call_jobs.tasks(job, None, 0, 100)
         assert len(tasks) == 20
         # On a busy machine a call may have been too late. It was requeued then, and is left out.
-        begun = [task.started_at for task in tasks if task.started_at and task.call_id == f"{task.id}-1"]
-        assert begun == sorted(begun)
+        start_times = [task.started_at for task in tasks if task.started_at and task.call_id == f"{task.id}-1"]
+        assert start_times == sorted(start_times)
         assert set(centre.twin.dialled.values()) == {1}
         assert await centre.slots() == []
 
@@ -65,10 +65,10 @@ async def test_freed_slot_is_used_at_once(stores: Stores) -> None:
     async with call_centre(stores, 1, talk_s=(0.05, 0.05)) as centre:
         await centre.limit(1, 100)
         await centre.launch(10)
-        begun = time.monotonic()
-        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        started = time.monotonic()
+        await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         # With polling, each of the ten calls would wait for MAX_WAIT_S.
-        assert time.monotonic() - begun < 4 * MAX_WAIT_S
+        assert time.monotonic() - started < 4 * MAX_WAIT_S
 
 
 async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
@@ -78,7 +78,7 @@ async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
         job = await centre.launch(60)
         tasks: list[asyncio.Task[None]] = []
         for fence in range(1, 13):
-            tasks.append(asyncio.create_task(run_with_wake_ups(centre, broker(centre), fence)))
+            tasks.append(asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), fence)))
             await asyncio.sleep(0.15)
             if fence % 3 == 0:
                 tasks[-2].cancel()
@@ -89,8 +89,8 @@ async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
                 polling.cancel()
             if fence == 8:
                 await centre.limit(8, 20)
-        last = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 20))
-        await until(lambda: is_over_after_polling(centre, job))
+        last = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 20))
+        await until(lambda: is_completed_after_polling(centre, job))
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, last, return_exceptions=True)
@@ -103,10 +103,10 @@ async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
         assert await centre.slots() == []
 
 
-async def is_over_after_polling(centre: CallCentre, job: CallJob) -> bool:
+async def is_completed_after_polling(centre: CallCentre, job: CallJob) -> bool:
     """Polls lost calls at once and returns whether the job is completed."""
     await poll_now(centre)
-    return await is_over(centre, job)
+    return await is_completed(centre, job)
 
 
 async def poll_now(centre: CallCentre) -> None:
@@ -124,14 +124,14 @@ async def test_older_broker_stops_after_takeover(stores: Stores) -> None:
     async with call_centre(stores, 2) as centre:
         await centre.limit(2, 100)
         await centre.launch(30)
-        old = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 1))
+        old = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 1))
         await until(lambda: has_calls(centre))
-        new = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 2))
+        new = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 2))
         with pytest.raises(BrokerSuperseded):
             await asyncio.wait_for(old, DEADLINE_S)
         await asyncio.wait_for(new, DEADLINE_S)
         with pytest.raises(BrokerSuperseded):
-            await broker(centre).run(1)
+            await new_broker(centre).run(1)
         assert centre.twin.faults == []
 
 
@@ -143,21 +143,21 @@ async def test_pause_holds_at_once_and_resume_goes_on(stores: Stores) -> None:
     async with call_centre(stores, 2, talk_s=(0.05, 0.1)) as centre:
         await centre.limit(2, 50)
         job = await centre.launch(12)
-        running = asyncio.create_task(run_with_wake_ups(centre, broker(centre)))
+        running = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre)))
         await until(lambda: has_calls(centre))
         await centre.stores.call_jobs.act(centre.org, job.id, JobAction.PAUSE)
         # Calls with a slot may still be on their way to the twin.
-        begun = {*await centre.slots(), *centre.twin.calls}
+        started_calls = {*await centre.slots(), *centre.twin.calls}
         await asyncio.wait_for(running, DEADLINE_S)
-        assert begun >= centre.twin.calls.keys(), "A call of a paused job began."
+        assert started_calls >= centre.twin.calls.keys(), "A call of a paused job began."
         await centre.stores.call_jobs.act(centre.org, job.id, JobAction.RESUME)
-        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         assert set(centre.twin.dialled.values()) == {1}
         assert len(centre.twin.calls) == 12
 
 
 class _HeldBroker(Broker):
-    """Holds committed calls until `due` is set."""
+    """A broker that holds committed calls until `due` is set."""
 
     committed: asyncio.Event
     due: asyncio.Event
@@ -177,15 +177,15 @@ async def test_call_stopped_after_its_commit_is_not_placed(
     async with call_centre(stores, 1) as centre:
         await centre.limit(1, 100)
         job = await centre.launch(1)
-        subject = _HeldBroker(stores.calls, centre.telephony, centre.org)
-        subject.committed, subject.due = asyncio.Event(), asyncio.Event()
-        running = asyncio.create_task(run_with_wake_ups(centre, subject))
-        await asyncio.wait_for(subject.committed.wait(), DEADLINE_S)
+        broker = _HeldBroker(stores.calls, centre.telephony, centre.org)
+        broker.committed, broker.due = asyncio.Event(), asyncio.Event()
+        running = asyncio.create_task(run_with_wake_ups(centre, broker))
+        await asyncio.wait_for(broker.committed.wait(), DEADLINE_S)
         if action is None:
             await stores.do_not_call.add(centre.org, ["+819010000000"])
         else:
             await stores.call_jobs.act(centre.org, job.id, action)
-        subject.due.set()
+        broker.due.set()
         await asyncio.wait_for(running, DEADLINE_S)
         assert centre.twin.dialled == {}
         assert await centre.states(job) == {"+819010000000": state}
@@ -197,7 +197,7 @@ async def test_do_not_call_number_is_skipped(stores: Stores) -> None:
         await centre.limit(1, 100)
         job = await centre.launch(4)
         await centre.stores.do_not_call.add(centre.org, ["+819010000002"])
-        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         states = await centre.states(job)
         assert states["+819010000002"] == "SKIPPED"
         assert "+819010000002" not in centre.twin.dialled
@@ -208,7 +208,7 @@ async def test_unanswered_number_is_retried_up_to_max_attempts(stores: Stores) -
     async with call_centre(stores, 2, outcome="NO_ANSWER", talk_s=(0.01, 0.02)) as centre:
         await centre.limit(2, 100)
         job = await centre.launch(3, max_attempts=3, retry_delay_s=0)
-        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         assert set(centre.twin.dialled.values()) == {3}
         assert set((await centre.states(job)).values()) == {"FAILED"}
         progress = (await centre.job(job)).progress
@@ -221,7 +221,7 @@ async def test_call_refused_as_late_is_requeued(stores: Stores) -> None:
         await centre.limit(1, 100)
         job = await centre.launch(2)
         centre.twin.hold = asyncio.Event()
-        running = asyncio.create_task(run_with_wake_ups(centre, broker(centre)))
+        running = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre)))
         await asyncio.wait_for(centre.twin.held.wait(), DEADLINE_S)
         await asyncio.sleep(0.5)
         centre.twin.hold.set()
@@ -233,7 +233,7 @@ async def test_call_refused_as_late_is_requeued(stores: Stores) -> None:
 
 
 class _PausedProcessBroker(Broker):
-    """Its process is paused for a second before it hands over the first call."""
+    """A broker whose process is paused for a second before it hands over the first call."""
 
     dials = 0
 
@@ -247,16 +247,16 @@ async def test_late_call_of_paused_process_is_not_sent(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         await centre.limit(1, 100)
         job = await centre.launch(1)
-        subject = _PausedProcessBroker(stores.calls, centre.telephony, centre.org)
-        await asyncio.wait_for(run_with_wake_ups(centre, subject), DEADLINE_S)
+        broker = _PausedProcessBroker(stores.calls, centre.telephony, centre.org)
+        await asyncio.wait_for(run_with_wake_ups(centre, broker), DEADLINE_S)
         assert f"{job.id}-2-1" not in [*centre.twin.calls, *centre.twin.refused]
         assert set(centre.twin.dialled.values()) == {1}
         (task,) = await centre.stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
         assert (task.state.value, task.attempts) == ("COMPLETED", 1)
 
 
-class _CancelAtAwait:
-    """Runs a coroutine and throws CancelledError into it at its n-th await that suspends."""
+class _CancelledAwait:
+    """An awaitable that runs a coroutine and throws CancelledError into it at its n-th await that suspends."""
 
     def __init__(self, work: Any, at: int) -> None:
         self.work, self.at, self.awaits = work, at, 0
@@ -285,7 +285,7 @@ class _CancelAtAwait:
 
 
 class _CancelledBroker(Broker):
-    """Cancelled at the n-th await of `run`, of the first `_start_call` or of the first `_place_call`."""
+    """A broker that is cancelled at the n-th await of `run`, or of the first `_start_call` or `_place_call`."""
 
     where, at, awaits = "run", -1, 0
     running_task: asyncio.Task[None] | None = None
@@ -306,15 +306,15 @@ class _CancelledBroker(Broker):
     async def _interrupted(self, name: str, work: Any) -> Any:
         if name != self.where or self.awaits:
             return await work
-        subject = _CancelAtAwait(work, self.at)
+        work_with_cancel = _CancelledAwait(work, self.at)
         try:
-            return await subject
+            return await work_with_cancel
         except asyncio.CancelledError:
             assert self.running_task is not None
             self.running_task.cancel()
             raise
         finally:
-            self.awaits = subject.awaits
+            self.awaits = work_with_cancel.awaits
 
 
 ORGANIZATIONS = 12
@@ -349,19 +349,19 @@ async def poll_overdue_repeatedly(centre: CallCentre) -> None:
 
 
 async def finishes_after_cancel_at(centre: CallCentre, brokers: dict[str, Broker], where: str, at: int) -> bool:
-    """Returns whether there was such an await. The next broker finishes the list and calls no number again."""
-    ours = replace(centre, org=f"{centre.org} {at}")
-    one = brokers[ours.org] = _CancelledBroker(ours.stores.calls, ours.telephony, ours.org)
-    one.where, one.at = where, at
-    await ours.stores.call_jobs.set_limits(ours.org, 1, 100)
-    job = await ours.launch(2)
+    """Returns whether the await existed. Asserts that the next broker finishes the list and calls no number again."""
+    own_centre = replace(centre, org=f"{centre.org} {at}")
+    broker = brokers[own_centre.org] = _CancelledBroker(own_centre.stores.calls, own_centre.telephony, own_centre.org)
+    broker.where, broker.at = where, at
+    await own_centre.stores.call_jobs.set_limits(own_centre.org, 1, 100)
+    job = await own_centre.launch(2)
     with suppress(asyncio.CancelledError):
         # In a task of its own, since the broker's task is cancelled; from Python 3.12 on wait_for makes none.
-        await asyncio.wait_for(asyncio.create_task(one.run(1)), DEADLINE_S)
-    brokers[ours.org] = broker(ours)
-    await asyncio.wait_for(brokers[ours.org].run(2), DEADLINE_S)
-    assert await is_over(ours, job)
-    assert await ours.slots() == [], f"cancelled at await {at} of {where}"
-    dialled = Counter(call.number for call in ours.twin.calls.values() if call.id.startswith(job.id))
+        await asyncio.wait_for(asyncio.create_task(broker.run(1)), DEADLINE_S)
+    brokers[own_centre.org] = new_broker(own_centre)
+    await asyncio.wait_for(brokers[own_centre.org].run(2), DEADLINE_S)
+    assert await is_completed(own_centre, job)
+    assert await own_centre.slots() == [], f"cancelled at await {at} of {where}"
+    dialled = Counter(call.number for call in own_centre.twin.calls.values() if call.id.startswith(job.id))
     assert dialled == {"+819010000000": 1, "+819010000001": 1}, f"cancelled at await {at} of {where}"
-    return one.awaits >= at
+    return broker.awaits >= at

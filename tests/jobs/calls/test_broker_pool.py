@@ -24,7 +24,7 @@ from tests.waiting import DEADLINE_S, until
 pytestmark = pytest.mark.anyio
 
 
-async def is_over(centre: CallCentre, job: CallJob) -> bool:
+async def is_completed(centre: CallCentre, job: CallJob) -> bool:
     return (await centre.job(job)).state is CallJobState.COMPLETED
 
 
@@ -47,10 +47,10 @@ async def test_launched_job_is_called_and_its_lock_released(stores: Stores) -> N
     async with call_centre(stores, 2, talk_s=(0.02, 0.05)) as centre, running_pool(centre):
         await centre.limit(2, 50)
         job = await centre.launch(6)
-        await until(lambda: is_over(centre, job))
+        await until(lambda: is_completed(centre, job))
         await until(lambda: is_free(centre))
-        again = await centre.launch(2)
-        await until(lambda: is_over(centre, again))
+        second_job = await centre.launch(2)
+        await until(lambda: is_completed(centre, second_job))
         assert set(centre.twin.dialled.values()) == {2, 1}
 
 
@@ -63,11 +63,11 @@ async def test_many_pools_start_one_broker(stores: Stores, mongodb_uri: str, red
         call_centre(stores, 2, talk_s=(0.2, 0.3)) as centre,
         open_stores(mongodb_uri, redis_url, database) as others,
     ):
-        there = replace(centre, stores=others)
+        other_centre = replace(centre, stores=others)
         await centre.limit(2, 50)
         job = await centre.launch(8)
-        async with running_pool(centre), running_pool(there), running_pool(centre):
-            await until(lambda: is_over(centre, job))
+        async with running_pool(centre), running_pool(other_centre), running_pool(centre):
+            await until(lambda: is_completed(centre, job))
         assert centre.twin.faults == []
         assert set(centre.twin.dialled.values()) == {1}
 
@@ -79,17 +79,17 @@ async def test_stopping_pool_hands_over_at_once(
         call_centre(stores, 2, talk_s=(0.05, 0.1)) as centre,
         open_stores(mongodb_uri, redis_url, database) as others,
     ):
-        there = replace(centre, stores=others)
+        other_centre = replace(centre, stores=others)
         await centre.limit(2, 20)
         job = await centre.launch(40)
         async with running_pool(centre) as first:
             await until(lambda: has_calls(centre, 1))
-            async with running_pool(there):
+            async with running_pool(other_centre):
                 before = await fence(centre)
                 first.cancel()
                 # The expiry of a lease would take longer.
-                await until(lambda: is_next(centre, before), 8)
-                await until(lambda: is_over(centre, job))
+                await until(lambda: has_greater_fence(centre, before), 8)
+                await until(lambda: is_completed(centre, job))
         assert set(centre.twin.dialled.values()) == {1}
         assert centre.twin.faults == []
 
@@ -98,7 +98,7 @@ async def has_calls(centre: CallCentre, count: int) -> bool:
     return len(centre.twin.calls) >= count
 
 
-async def is_next(centre: CallCentre, before: int) -> bool:
+async def has_greater_fence(centre: CallCentre, before: int) -> bool:
     return await fence(centre) > before
 
 
@@ -110,7 +110,7 @@ async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) ->
         row = await stores.mongo["process_locks"].find_one({"_id": dead.name})
         job = await centre.launch(2)
         async with running_pool(centre):
-            await until(lambda: is_over(centre, job))
+            await until(lambda: is_completed(centre, job))
         assert await fence(centre) == dead.fence + 1
         tasks = await stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
         assert row is not None
@@ -118,12 +118,14 @@ async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) ->
 
 
 class _RacedLocks(Locks):
-    """Lets another process take the lock just before the first attempt, and die a second later."""
+    """Locks of which another process takes one just before the first attempt, and dies a second later."""
 
-    wins: Lock | None = None
+    rival_lock: Lock | None = None
 
     async def acquire(self, name: str, holder: str = "") -> Lock | None:
-        self.wins = self.wins or await Locks(self._mongo, ttl_s=1.0).acquire(name, "a process that was faster")
+        self.rival_lock = self.rival_lock or await Locks(self._mongo, ttl_s=1.0).acquire(
+            name, "a process that was faster"
+        )
         return await super().acquire(name, holder)
 
 
@@ -133,19 +135,19 @@ async def test_pool_that_lost_the_race_takes_over_from_dead(stores: Stores) -> N
         job = await centre.launch(2)
         async with running_pool(centre):
             # The minute tick would take longer.
-            await until(lambda: is_over(centre, job))
+            await until(lambda: is_completed(centre, job))
 
 
 class _HeldLocks(Locks):
-    """Announces an attempt to acquire a lock, and holds it until `go` is set."""
+    """Locks that announce an attempt to acquire one, and hold it until `may_acquire` is set."""
 
     def __init__(self, mongo: Mongo) -> None:
         super().__init__(mongo)
-        self.wanted, self.go = asyncio.Event(), asyncio.Event()
+        self.attempted, self.may_acquire = asyncio.Event(), asyncio.Event()
 
     async def acquire(self, name: str, holder: str = "") -> Lock | None:
-        self.wanted.set()
-        await self.go.wait()
+        self.attempted.set()
+        await self.may_acquire.wait()
         return await super().acquire(name, holder)
 
 
@@ -154,10 +156,10 @@ async def test_pool_stopped_while_acquiring_releases_the_lock(stores: Stores) ->
     async with call_centre(replace(stores, locks=locks), 1) as centre, running_pool(centre) as running:
         await centre.limit(1, 50)
         job = await centre.launch(50)
-        await locks.wanted.wait()
+        await locks.attempted.wait()
         running.cancel()
         await asyncio.sleep(0)
-        locks.go.set()
+        locks.may_acquire.set()
         await asyncio.wait([running], timeout=DEADLINE_S)
         assert running.done()
         assert await fence(centre) == 1
@@ -166,20 +168,20 @@ async def test_pool_stopped_while_acquiring_releases_the_lock(stores: Stores) ->
 
 
 class _ObservedLocks(Locks):
-    """Sets `looked` once leases were read."""
+    """Locks that set `has_read_leases` once leases were read."""
 
     def __init__(self, mongo: Mongo) -> None:
         super().__init__(mongo)
-        self.looked = asyncio.Event()
+        self.has_read_leases = asyncio.Event()
 
     async def leases_s(self, names: Sequence[str]) -> dict[str, float]:
         found = await super().leases_s(names)
-        self.looked.set()
+        self.has_read_leases.set()
         return found
 
 
 class _LateWakeUpChannel(WakeUpChannel):
-    """Subscribes only after `may_subscribe` is set."""
+    """A channel that subscribes only after `may_subscribe` is set."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         super().__init__(redis, keys)
@@ -200,10 +202,10 @@ async def test_pool_looks_again_when_it_has_subscribed(stores: Stores) -> None:
         before = await Locks(stores.mongo, ttl_s=60.0).acquire(lock_name(centre.org), "the process before")
         assert before is not None
         async with running_pool(centre):
-            await locks.looked.wait()
+            await locks.has_read_leases.wait()
             await locks.release(before)
             wakes.may_subscribe.set()
-            await until(lambda: is_over(centre, job))
+            await until(lambda: is_completed(centre, job))
 
 
 async def test_job_outside_window_or_paused_is_not_called(stores: Stores) -> None:
@@ -216,13 +218,13 @@ async def test_job_outside_window_or_paused_is_not_called(stores: Stores) -> Non
         paused = await centre.launch(1)
         await centre.stores.call_jobs.act(centre.org, paused.id, JobAction.PAUSE)
         opened = await centre.launch(1)
-        await until(lambda: is_over(centre, opened))
-        assert not await is_over(centre, job)
+        await until(lambda: is_completed(centre, opened))
+        assert not await is_completed(centre, job)
         assert (await centre.job(paused)).progress.queued + (await centre.job(paused)).progress.active <= 1
 
 
 async def test_failed_broker_is_restarted(stores: Stores) -> None:
-    class Failing:
+    class FailingBroker:
         def __init__(self) -> None:
             self.runs = 0
 
@@ -234,17 +236,17 @@ async def test_failed_broker_is_restarted(stores: Stores) -> None:
 
     async with call_centre(stores, 1) as centre:
         await centre.launch(1)
-        failing = Failing()
-        pool = BrokerPool(centre.jobs, lambda _org: failing)  # type: ignore[arg-type,return-value]
+        failing_broker = FailingBroker()
+        pool = BrokerPool(centre.jobs, lambda _org: failing_broker)  # type: ignore[arg-type,return-value]
         listening = asyncio.create_task(centre.stores.call_wake_ups.listen(pool.wake))
         running = asyncio.create_task(pool.run())
         try:
-            await until(lambda: ran_twice(failing))
+            await until(lambda: ran_twice(failing_broker))
         finally:
             for task in (running, listening):
                 task.cancel()
             await pool.stop()
 
 
-async def ran_twice(failing: Any) -> bool:
-    return bool(failing.runs >= 2)
+async def ran_twice(failing_broker: Any) -> bool:
+    return bool(failing_broker.runs >= 2)

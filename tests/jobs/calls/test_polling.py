@@ -33,7 +33,7 @@ AHEAD, LATER, TOO_LONG = -60.0, 6.0, UNKNOWN_AFTER_S + 1
 
 
 @dataclass
-class FixedAnswer:
+class FixedAnswerTelephony:
     """A telephony service that gives every poll the same answer."""
 
     found: CallState
@@ -66,7 +66,7 @@ async def start_call(centre: CallCentre, age_s: float) -> str:
 async def after_polling(centre: CallCentre, found: CallState) -> tuple[str, bool, int]:
     """Polls once. Returns the number's state, whether a slot is taken, and the attempts."""
     await centre.make_calls_overdue()
-    jobs = job_context(centre.stores, telephony=FixedAnswer(found))
+    jobs = job_context(centre.stores, telephony=FixedAnswerTelephony(found))
     assert await poll_overdue_calls(jobs) == 1
     assert await poll_overdue_calls(jobs) == 0, "A call was polled twice."
     task = await centre.stores.mongo["call_tasks"].find_one({"org": centre.org})
@@ -105,18 +105,18 @@ async def test_answered_call_that_service_lost_is_unknown(stores: Stores) -> Non
 
 
 @dataclass
-class HeldAnswer(FixedAnswer):
-    """Answers polls once so many are open at a time."""
+class HeldAnswerTelephony(FixedAnswerTelephony):
+    """A telephony service that answers polls once `needed_polls` polls wait at a time."""
 
-    wanted: int = 1
+    needed_polls: int = 1
     polled: list[str] = field(default_factory=list)
-    enough: asyncio.Event = field(default_factory=asyncio.Event)
+    all_waiting: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def look_up(self, call: Call) -> CallState:
         self.polled.append(call.id)
-        if len(self.polled) >= self.wanted:
-            self.enough.set()
-        await self.enough.wait()
+        if len(self.polled) >= self.needed_polls:
+            self.all_waiting.set()
+        await self.all_waiting.wait()
         return self.found
 
 
@@ -127,7 +127,7 @@ async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) ->
         overdue = {"state": "DIALLING", "call": {"n": 1, "seq": -1, "over": False}, "dials": 1, "attempts": 1}
         times = {"call.start_at": {"$subtract": ["$$NOW", 60_000]}, "ask_at": {"$subtract": ["$$NOW", 1000]}}
         await stores.mongo["call_tasks"].update_many({"_id.j": job.id}, [{"$set": overdue}, {"$set": times}])
-        slow = HeldAnswer(CallActive(), wanted=numbers)
+        slow = HeldAnswerTelephony(CallActive(), needed_polls=numbers)
         jobs = job_context(centre.stores, telephony=slow)
         async with asyncio.timeout(DEADLINE_S):
             counts = await asyncio.gather(*(poll_overdue_calls(jobs) for _ in range(2)))
@@ -148,9 +148,9 @@ async def test_call_not_yet_in_list_keeps_its_slot(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         await start_call(centre, LATER)
         await centre.make_calls_overdue()
-        listing = FixedAnswer(CallUntraceable())
-        listing.honours_not_after = False
-        await poll_overdue_calls(job_context(centre.stores, telephony=listing))
+        unlisted = FixedAnswerTelephony(CallUntraceable())
+        unlisted.honours_not_after = False
+        await poll_overdue_calls(job_context(centre.stores, telephony=unlisted))
         assert await centre.slots() != []
         assert await after_polling(centre, CallUntraceable()) == ("UNKNOWN", False, 1)
 
@@ -165,18 +165,18 @@ async def test_retried_call_at_twilio_keeps_its_slot(stores: Stores) -> None:
         await until(lambda: is_sid_stored(centre, twin, 0))
         # Ids are read, not counted: a broker that is held up requeues a call, and the next has another number.
         (first,) = await centre.slots()
-        twin.goes_on(next(iter(twin.calls)), "busy")
+        twin.set_status(next(iter(twin.calls)), "busy")
         await centre.stores.calls.report(first, 3, CallReportEvent.ENDED, CallOutcome.BUSY)
         broker.wake()
         await until(lambda: is_sid_stored(centre, twin, 1))
         (second,) = await centre.slots()
-        twin.goes_on(list(twin.calls)[1], "in-progress")
+        twin.set_status(list(twin.calls)[1], "in-progress")
         await centre.stores.calls.report(second, 2, CallReportEvent.ANSWERED, None)
         for _ in range(2):
             await centre.make_calls_overdue()
             await poll_overdue_calls(job_context(centre.stores, telephony=telephony))
             assert await centre.slots() == [second]
-        twin.goes_on(list(twin.calls)[1], "completed")
+        twin.set_status(list(twin.calls)[1], "completed")
         await centre.make_calls_overdue()
         await poll_overdue_calls(job_context(centre.stores, telephony=telephony))
         assert await centre.slots() == []
@@ -185,9 +185,9 @@ async def test_retried_call_at_twilio_keeps_its_slot(stores: Stores) -> None:
         await dialling
 
 
-async def is_sid_stored(centre: CallCentre, twin: TwilioTwin, place: int) -> bool:
-    """Whether the SID of the twin's call at that place is stored with its task."""
-    sids = list(twin.calls)[place : place + 1]
+async def is_sid_stored(centre: CallCentre, twin: TwilioTwin, index: int) -> bool:
+    """Returns whether the SID of the twin's call at that index is stored with its task."""
+    sids = list(twin.calls)[index : index + 1]
     return await centre.stores.mongo["call_tasks"].find_one({"call.reference": {"$in": sids}}) is not None
 
 

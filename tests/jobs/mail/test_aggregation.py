@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from jobs.mail.aggregation import AT_ONCE, AggregationLoops
+from jobs.mail.aggregation import MAX_CONCURRENT_TRANSACTIONS, AggregationLoops
 from storage.errors import Unavailable
 from storage.ids import new_id
 from storage.locks import Lock
@@ -72,31 +72,33 @@ async def test_failed_batch_is_halved_until_it_succeeds(stores: Stores, monkeypa
     mail, slow = OrganizationMail(stores, new_id()), SlowAggregator(stores.aggregator)
     await mail.record(*(ok(f"a{number}@one.example") for number in range(400)))
     async with aggregating(replace(stores, aggregator=slow)):
-        await until(lambda: _nothing_waits(stores), 30)
+        await until(lambda: _is_drained(stores), 30)
     assert slow.tried[:3] == [1000, 500, 250]
     assert (await mail.domain("one.example")).success == 400
 
 
 async def test_broken_partition_stops_no_other(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
-    mail, place = OrganizationMail(stores, new_id()), partition("broken.example")
+    mail, broken_partition = OrganizationMail(stores, new_id()), partition("broken.example")
     await mail.record(ok("ann@broken.example"))
     await stores.mongo["mail_ledger"].update_one({"domain": "broken.example"}, {"$unset": {"outcome": ""}})
     with capture_logs() as logs:
         async with aggregating(stores):
             await until(lambda: _is_true(any(each["event"] == "mail_aggregation_crashed" for each in logs)), 30)
-            others = [f"d{number}.example" for number in range(60) if partition(f"d{number}.example") != place]
+            others = [
+                f"d{number}.example" for number in range(60) if partition(f"d{number}.example") != broken_partition
+            ]
             await mail.record(*(ok(f"a@{domain}") for domain in others))
-            await until(lambda: _only_waits(stores, place), 30)
+            await until(lambda: _is_only_pending(stores, broken_partition), 30)
     assert (await mail.domain(others[0])).success == 1
 
 
-async def _nothing_waits(stores: Stores) -> bool:
+async def _is_drained(stores: Stores) -> bool:
     return not await stores.aggregator.pending_partitions()
 
 
-async def _only_waits(stores: Stores, place: int) -> bool:
-    return await stores.aggregator.pending_partitions() == [place]
+async def _is_only_pending(stores: Stores, broken_partition: int) -> bool:
+    return await stores.aggregator.pending_partitions() == [broken_partition]
 
 
 async def _is_true(found: bool) -> bool:
@@ -108,8 +110,8 @@ async def test_all_partitions_are_aggregated_few_at_once(stores: Stores) -> None
     domains = [f"d{number}.example" for number in range(100)]
     assert {partition(each) for each in domains} == set(range(PARTITIONS))
     await mail.record(*(ok(f"a{number}@{domain}") for number in range(10) for domain in domains))
-    watched = CountingAggregator(stores.aggregator)
-    async with aggregating(replace(stores, aggregator=watched)):
-        await until(lambda: _nothing_waits(stores), 30)
-    assert watched.most <= AT_ONCE
+    counting = CountingAggregator(stores.aggregator)
+    async with aggregating(replace(stores, aggregator=counting)):
+        await until(lambda: _is_drained(stores), 30)
+    assert counting.most <= MAX_CONCURRENT_TRANSACTIONS
     assert (await mail.domain("d7.example")).success == 10

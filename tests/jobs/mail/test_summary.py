@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(autouse=True)
-def _at_any_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+def _send_summary_at_any_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "SUMMARY_AFTER_MS", 0)
 
 
@@ -107,32 +107,32 @@ async def test_reports_without_recipient_are_marked_sent(jobs: JobContext) -> No
 
 @asynccontextmanager
 async def receiver(status: list[int]) -> AsyncIterator[tuple[int, list[Request]]]:
-    """A webhook receiver that answers with these statuses, one after the other."""
-    got: list[Request] = []
+    """Serves a webhook receiver that answers with these statuses in turn. Yields its port and the received requests."""
+    received: list[Request] = []
 
     async def receive(request: Request) -> Response:
         await request.body()
-        got.append(request)
+        received.append(request)
         return Response(status_code=status.pop(0))
 
     async with http_server(Starlette(routes=[Route("/hook", receive, methods=["POST"])])) as port:
-        yield port, got
+        yield port, received
 
 
 async def test_webhook_is_signed_and_retried(jobs: JobContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.mail.reports.CLAIM_S", 0)
     await send(jobs.stores, 9, 1, days=1)
-    async with receiver([500, 204]) as (port, got):
-        there = replace(jobs, bounce_report_to=f"http://:s3cret@127.0.0.1:{port}/hook")
-        assert await report_bounces(there) == 0
+    async with receiver([500, 204]) as (port, received):
+        jobs_with_webhook = replace(jobs, bounce_report_to=f"http://:s3cret@127.0.0.1:{port}/hook")
+        assert await report_bounces(jobs_with_webhook) == 0
         await asyncio.sleep(0.005)
-        assert await report_bounces(there) == 1
-        assert await report_bounces(there) == 0
-    bodies = [await request.body() for request in got]
+        assert await report_bounces(jobs_with_webhook) == 1
+        assert await report_bounces(jobs_with_webhook) == 0
+    bodies = [await request.body() for request in received]
     now_s = (await jobs.stores.mongo.now()).timestamp()
-    ids = {verify("s3cret", request.headers, body, now_s).id for request, body in zip(got, bodies, strict=True)}
+    ids = {verify("s3cret", request.headers, body, now_s).id for request, body in zip(received, bodies, strict=True)}
     assert len(ids) == 1
-    assert "authorization" not in got[0].headers
+    assert "authorization" not in received[0].headers
     payload = orjson.loads(bodies[1])
     assert (payload["type"], payload["organizationId"], payload["sent"], payload["bounced"]) == (
         "bounce.summary",

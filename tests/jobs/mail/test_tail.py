@@ -15,7 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 import jobs.mail.tail
-from jobs.mail.tail import Tail
+from jobs.mail.tail import MailLogFollower
 from storage.mail.ledger import Ledger
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from storage.mongo import Mongo, connect
@@ -27,7 +27,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.anyio
 
 
-class Killed(Exception):
+class ProcessKilled(Exception):
     """Simulates the end of the process."""
 
 
@@ -40,17 +40,17 @@ class FakeLedger:
 
     async def record(self, events: list[DeliveryEvent]) -> RecordDeliveriesResult:
         if self.kills and self.kills.pop() == "before":
-            raise Killed
-        known = sum(event.event_id in self.events for event in events)
+            raise ProcessKilled
+        duplicates = sum(event.event_id in self.events for event in events)
         self.events |= {event.event_id: event for event in events}
         if self.kills and self.kills.pop() == "after":
-            raise Killed
-        return RecordDeliveriesResult(len(events) - known, known, [])
+            raise ProcessKilled
+        return RecordDeliveriesResult(len(events) - duplicates, duplicates, [])
 
 
 @dataclass
-class Mta:
-    """A mail server that writes a log."""
+class LoggingMailServer:
+    """A mail server that writes its log."""
 
     path: Path
     written: int = 0
@@ -71,8 +71,8 @@ class Mta:
 
 
 @pytest.fixture
-def mta(tmp_path: Path) -> Mta:
-    return Mta(tmp_path / "mail.log")
+def mta(tmp_path: Path) -> LoggingMailServer:
+    return LoggingMailServer(tmp_path / "mail.log")
 
 
 @pytest.fixture
@@ -81,11 +81,13 @@ def ledger() -> FakeLedger:
 
 
 @pytest.fixture
-def start(mta: Mta, ledger: FakeLedger, tmp_path: Path, stores: Stores) -> Iterator[Callable[[], Tail]]:
-    tails: list[Tail] = []
+def start_tail(
+    mta: LoggingMailServer, ledger: FakeLedger, tmp_path: Path, stores: Stores
+) -> Iterator[Callable[[], MailLogFollower]]:
+    tails: list[MailLogFollower] = []
 
-    def started() -> Tail:
-        tails.append(Tail(mta.path, tmp_path / "state.json", ledger.record, stores.mongo))
+    def started() -> MailLogFollower:
+        tails.append(MailLogFollower(mta.path, tmp_path / "state.json", ledger.record, stores.mongo))
         tails[-1].restore()
         return tails[-1]
 
@@ -94,19 +96,21 @@ def start(mta: Mta, ledger: FakeLedger, tmp_path: Path, stores: Stores) -> Itera
         tail.close()
 
 
-async def drain(tail: Tail) -> None:
+async def drain(tail: MailLogFollower) -> None:
     while await tail.step():
         pass
 
 
-def is_complete(mta: Mta, ledger: FakeLedger) -> bool:
+def is_complete(mta: LoggingMailServer, ledger: FakeLedger) -> bool:
     return sorted(event.address for event in ledger.events.values()) == sorted(
         f"a{number}@example.org" for number in range(mta.written)
     )
 
 
-async def test_tail_reads_existing_and_new_lines(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
-    tail = start()
+async def test_tail_reads_existing_and_new_lines(
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
+) -> None:
+    tail = start_tail()
     await drain(tail)  # the file does not exist yet
     mta.write()
     await drain(tail)
@@ -115,8 +119,8 @@ async def test_tail_reads_existing_and_new_lines(mta: Mta, ledger: FakeLedger, s
     assert is_complete(mta, ledger)
 
 
-async def test_tail_status_gives_progress(mta: Mta, start: Callable[[], Tail]) -> None:
-    tail = start()
+async def test_tail_status_gives_progress(mta: LoggingMailServer, start_tail: Callable[[], MailLogFollower]) -> None:
+    tail = start_tail()
     assert tail.status() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
     mta.write(1500)
     await tail.step()
@@ -127,8 +131,10 @@ async def test_tail_status_gives_progress(mta: Mta, start: Callable[[], Tail]) -
     assert tail.status() == {"file": str(mta.path), "lines": 1500, "events": 1500, "behind_bytes": 0}
 
 
-async def test_tail_incomplete_line_waits_for_its_end(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
-    tail = start()
+async def test_tail_incomplete_line_waits_for_its_end(
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
+) -> None:
+    tail = start_tail()
     mta.write()
     line = mta.lines(1)
     with mta.path.open("a") as file:
@@ -141,8 +147,10 @@ async def test_tail_incomplete_line_waits_for_its_end(mta: Mta, ledger: FakeLedg
     assert is_complete(mta, ledger)
 
 
-async def test_tail_renamed_log_is_read_to_its_end(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
-    tail = start()
+async def test_tail_renamed_log_is_read_to_its_end(
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
+) -> None:
+    tail = start_tail()
     mta.write()
     await drain(tail)
     with mta.path.open("a") as late:
@@ -158,9 +166,9 @@ async def test_tail_renamed_log_is_read_to_its_end(mta: Mta, ledger: FakeLedger,
 
 
 async def test_tail_copied_and_truncated_log_continues_in_copy(
-    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
 ) -> None:
-    tail = start()
+    tail = start_tail()
     mta.write()
     await drain(tail)
     mta.write()
@@ -172,8 +180,10 @@ async def test_tail_copied_and_truncated_log_continues_in_copy(
     assert is_complete(mta, ledger)
 
 
-async def test_tail_truncated_log_starts_over(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
-    tail = start()
+async def test_tail_truncated_log_starts_over(
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
+) -> None:
+    tail = start_tail()
     mta.write(10)
     await drain(tail)
     mta.path.write_text(mta.lines(2))
@@ -184,13 +194,16 @@ async def test_tail_truncated_log_starts_over(mta: Mta, ledger: FakeLedger, star
 
 
 async def test_tail_restart_reads_no_line_twice(
-    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
+    mta: LoggingMailServer,
+    ledger: FakeLedger,
+    start_tail: Callable[[], MailLogFollower],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mta.write(50)
-    await drain(start())
+    await drain(start_tail())
     mta.write(5)
     lines = 0
-    tail = start()
+    tail = start_tail()
     while found := await tail.step():
         lines += found
     assert lines == 5
@@ -198,10 +211,10 @@ async def test_tail_restart_reads_no_line_twice(
 
 
 async def test_tail_restart_reads_logs_rotated_meanwhile(
-    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
 ) -> None:
     mta.write()
-    await drain(start())
+    await drain(start_tail())
     for _ in range(3):
         mta.write()
         for number in (3, 2, 1):
@@ -210,48 +223,50 @@ async def test_tail_restart_reads_logs_rotated_meanwhile(
                 older.rename(mta.path.with_name(f"mail.log.{number + 1}"))
         mta.path.rename(mta.path.with_name("mail.log.1"))
     mta.write()
-    await drain(start())
+    await drain(start_tail())
     assert is_complete(mta, ledger)
 
 
-async def test_tail_first_start_skips_rotated_logs(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
+async def test_tail_first_start_skips_rotated_logs(
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
+) -> None:
     mta.write()
     mta.path.rename(mta.path.with_name("mail.log.1"))
     mta.written = 0
     mta.write(2)
-    tail = start()
+    tail = start_tail()
     await drain(tail)
     assert len(ledger.events) == 2
 
 
 async def test_tail_restart_keeps_deferred_recipients_in_private_file(
-    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail], tmp_path: Path
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower], tmp_path: Path
 ) -> None:
     at = datetime.now(UTC).isoformat()
     deferred = "to=<ann@example.org>, relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2 full)"
     mta.path.write_text(f"{at} mx postfix/smtp[7]: 4Q00000001: {deferred}\n")
-    await drain(start())
+    await drain(start_tail())
     with mta.path.open("a") as file:
         file.write(f"{at} mx postfix/qmgr[7]: 4Q00000001: from=<n@x.example>, status=expired, returned to sender\n")
-    await drain(start())
+    await drain(start_tail())
     assert sorted(str(event.enhanced_status) for event in ledger.events.values()) == ["4.2.2", "4.4.7"]
     assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
 
 
 @asynccontextmanager
-async def mongo_through_detour(uri: str, database: str) -> AsyncIterator[tuple[FaultyProxy, Mongo]]:
+async def mongo_through_proxy(uri: str, database: str) -> AsyncIterator[tuple[FaultyProxy, Mongo]]:
     """MongoDB through a proxy that can be cut."""
-    async with faulty_proxy(uri) as detour:
-        port = urlsplit(detour.url).port
+    async with faulty_proxy(uri) as proxy:
+        port = urlsplit(proxy.url).port
         mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
         try:
-            yield detour, mongo
+            yield proxy, mongo
         finally:
             await mongo.close()
 
 
 async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
-    mta: Mta, tmp_path: Path, mongodb_uri: str, stores: Stores, monkeypatch: pytest.MonkeyPatch
+    mta: LoggingMailServer, tmp_path: Path, mongodb_uri: str, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.mongo.client.SERVER_SELECTION_S", 0.2)
     monkeypatch.setattr(jobs.mail.tail, "RETRY_S", 0.05)
@@ -262,12 +277,12 @@ async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
     async def has(number: int) -> bool:
         return await rows.count_documents({}) == number
 
-    async with mongo_through_detour(mongodb_uri, stores.mongo.database.name) as (detour, mongo):
+    async with mongo_through_proxy(mongodb_uri, stores.mongo.database.name) as (proxy, mongo):
         record = partial(Ledger(mongo, ADDRESS_KEYS).record, "acme", "tail")
-        reading = asyncio.create_task(Tail(mta.path, tmp_path / "state.json", record, mongo).run())
+        following = asyncio.create_task(MailLogFollower(mta.path, tmp_path / "state.json", record, mongo).run())
         await until(lambda: has(1))
         with capture_logs() as logs:
-            await detour.refuse()
+            await proxy.refuse()
             with mta.path.open("a") as file:
                 file.write(
                     f"{at} mx postfix/qmgr[7]: 4Q00000001: from=<n@x.example>, status=expired, returned to sender\n"
@@ -278,38 +293,42 @@ async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
                 return sum(each["event"] == "mail_log_delayed" for each in logs) >= 2
 
             await until(waits)
-        await detour.restore()
+        await proxy.restore()
         await until(lambda: has(5))
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
     assert "@" not in str(logs)
     assert await rows.count_documents({"status": "4.4.7"}) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_tail_random_rotations_and_kills_lose_no_line(
-    seed: int, mta: Mta, ledger: FakeLedger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
+    seed: int,
+    mta: LoggingMailServer,
+    ledger: FakeLedger,
+    start_tail: Callable[[], MailLogFollower],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(jobs.mail.tail, "BATCH_LINES", 7)
-    dice, tail = random.Random(seed), start()
+    rng, tail = random.Random(seed), start_tail()
     mta.write()
     for round_ in range(60):
-        mta.write(dice.randint(1, 9))
-        match dice.choice(["rename", "copy", "restart", "kill", "step", "step"]):
+        mta.write(rng.randint(1, 9))
+        match rng.choice(["rename", "copy", "restart", "kill", "step", "step"]):
             case "rename":
                 mta.path.rename(mta.path.with_name(f"mail.log.{round_:03d}"))
             case "copy":
                 shutil.copy(mta.path, mta.path.with_name(f"mail.log.{round_:03d}"))
                 mta.path.write_text("")
             case "restart":
-                tail = start()
+                tail = start_tail()
             case "kill":
-                ledger.kills = [dice.choice(["before", "after", "no"]) for _ in range(2)]
+                ledger.kills = [rng.choice(["before", "after", "no"]) for _ in range(2)]
         try:
-            for _ in range(dice.randint(0, 3)):
+            for _ in range(rng.randint(0, 3)):
                 await tail.step()
-        except Killed:
-            tail = start()
+        except ProcessKilled:
+            tail = start_tail()
         ledger.kills = []
     mta.write()
     await drain(tail)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import httpx2
 import pytest
 
-from jobs.providers.connections import MAX_HEAD_BYTES, Body, Connections, Peer
+from jobs.providers.connections import MAX_HEAD_BYTES, ConnectionPool, Peer, ResponseBody
 from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -20,41 +20,41 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 @dataclass
 class RawServer:
-    """The server's side: the requests that it received, connection by connection."""
+    """A server that sends raw bytes, and the requests that it received, by connection."""
 
     url: str = ""
-    asked: list[list[bytes]] = field(default_factory=list)
+    requests: list[list[bytes]] = field(default_factory=list)
     ended: int = 0
 
 
 @asynccontextmanager
 async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[RawServer]:
     """Serves each request of a connection with the next response, and repeats the last one."""
-    server_state = RawServer()
+    raw = RawServer()
     open_: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         open_[asyncio.current_task()] = writer
-        asked: list[bytes] = []
-        server_state.asked.append(asked)
+        requests: list[bytes] = []
+        raw.requests.append(requests)
         try:
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
-                asked.append(request)
-                writer.write(answers[min(len(asked), len(answers)) - 1])
+                requests.append(request)
+                writer.write(answers[min(len(requests), len(answers)) - 1])
                 await writer.drain()
                 if hang_up:
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
-            server_state.ended += 1
+            raw.ended += 1
             writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    server_state.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    raw.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     try:
-        yield server_state
+        yield raw
     finally:
         server.close()
         for writer in open_.values():
@@ -63,26 +63,26 @@ async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Ra
 
 
 @pytest.fixture
-async def connections() -> AsyncIterator[Connections]:
-    opened = Connections()
-    yield opened
-    await opened.aclose()
+async def pool() -> AsyncIterator[ConnectionPool]:
+    pool = ConnectionPool()
+    yield pool
+    await pool.aclose()
 
 
 def peer_of(url: str, name: str = "a.example") -> Peer:
     return Peer("http", name, httpx2.URL(url).port or 80, "127.0.0.1")
 
 
-async def ask(connections: Connections, request: httpx2.Request, name: str = "a.example") -> httpx2.Response:
+async def send(pool: ConnectionPool, request: httpx2.Request, name: str = "a.example") -> httpx2.Response:
     """Sends a request and returns the response with its body, as the guarded transport does."""
     peer = peer_of(str(request.url), name)
-    connection = connections.kept(peer) or await connections.open(peer, 5)
+    connection = pool.take_idle(peer) or await pool.open(peer, 5)
     try:
         answer = await connection.send(request)
     except BaseException:
         connection.close()
         raise
-    response = httpx2.Response(answer.status, headers=answer.headers, stream=Body(connections, connection, answer))
+    response = httpx2.Response(answer.status, headers=answer.headers, stream=ResponseBody(pool, connection, answer))
     try:
         await response.aread()
     finally:
@@ -90,50 +90,50 @@ async def ask(connections: Connections, request: httpx2.Request, name: str = "a.
     return response
 
 
-async def get(connections: Connections, url: str, name: str = "a.example") -> httpx2.Response:
-    return await ask(connections, httpx2.Request("GET", url), name)
+async def get(pool: ConnectionPool, url: str, name: str = "a.example") -> httpx2.Response:
+    return await send(pool, httpx2.Request("GET", url), name)
 
 
-async def test_connection_is_reused_for_same_name_only(connections: Connections) -> None:
-    async with raw_server(OK) as other:
+async def test_connection_is_reused_for_same_name_only(pool: ConnectionPool) -> None:
+    async with raw_server(OK) as server:
         for name in ("a.example", "a.example", "b.example", "a.example"):
-            assert (await get(connections, other.url, name)).content == b"ok"
-        assert list(map(len, other.asked)) == [3, 1]
+            assert (await get(pool, server.url, name)).content == b"ok"
+        assert list(map(len, server.requests)) == [3, 1]
 
 
-async def test_concurrent_requests_have_a_connection_each(connections: Connections) -> None:
-    async with raw_server(OK) as other:
-        answers = await asyncio.gather(*(get(connections, other.url) for _ in range(10)))
+async def test_concurrent_requests_have_a_connection_each(pool: ConnectionPool) -> None:
+    async with raw_server(OK) as server:
+        answers = await asyncio.gather(*(get(pool, server.url) for _ in range(10)))
         assert [each.content for each in answers] == [b"ok"] * 10
-        assert list(map(len, other.asked)) == [1] * 10
-        await asyncio.gather(*(get(connections, other.url) for _ in range(10)))
-        assert list(map(len, other.asked)) == [2] * 10
+        assert list(map(len, server.requests)) == [1] * 10
+        await asyncio.gather(*(get(pool, server.url) for _ in range(10)))
+        assert list(map(len, server.requests)) == [2] * 10
 
 
-async def test_idle_connection_closes_after_a_second(connections: Connections) -> None:
-    async with raw_server(OK) as other:
-        await get(connections, other.url)
-        assert other.ended == 0
+async def test_idle_connection_closes_after_a_second(pool: ConnectionPool) -> None:
+    async with raw_server(OK) as server:
+        await get(pool, server.url)
+        assert server.ended == 0
 
         async def has_ended() -> bool:
-            return other.ended == 1
+            return server.ended == 1
 
         assert await poll_until_true(has_ended)
-        await get(connections, other.url)
-        assert len(other.asked) == 2
+        await get(pool, server.url)
+        assert len(server.requests) == 2
 
 
-async def test_connection_closed_by_peer_is_not_reused(connections: Connections) -> None:
-    async with raw_server(OK, hang_up=True) as other:
+async def test_connection_closed_by_peer_is_not_reused(pool: ConnectionPool) -> None:
+    async with raw_server(OK, hang_up=True) as server:
         for _ in range(3):
-            assert (await get(connections, other.url)).content == b"ok"
-            kept = connections._kept.get(peer_of(other.url), [])
+            assert (await get(pool, server.url)).content == b"ok"
+            idle = pool._idle.get(peer_of(server.url), [])
 
             async def is_unusable() -> bool:
-                return not any(each.is_usable for each in kept)  # noqa: B023
+                return not any(each.is_usable for each in idle)  # noqa: B023
 
             assert await poll_until_true(is_unusable)
-        assert len(other.asked) == 3
+        assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ async def test_connection_closed_by_peer_is_not_reused(connections: Connections)
     ],
     ids=["chunked", "no content", "interim answers", "empty"],
 )
-async def test_framed_response_keeps_connection_open(connections: Connections, answer: bytes, body: bytes) -> None:
-    async with raw_server(answer) as other:
+async def test_framed_response_keeps_connection_open(pool: ConnectionPool, answer: bytes, body: bytes) -> None:
+    async with raw_server(answer) as server:
         for _ in range(3):
-            response = await get(connections, other.url)
+            response = await get(pool, server.url)
             assert response.content == body
             assert "link" not in response.headers
-        assert list(map(len, other.asked)) == [3]
+        assert list(map(len, server.requests)) == [3]
 
 
 @pytest.mark.parametrize(
@@ -169,16 +169,16 @@ async def test_framed_response_keeps_connection_open(connections: Connections, a
     ],
     ids=["closing", "old", "two answers", "the beginning of another", "more than it said"],
 )
-async def test_connection_with_extra_bytes_is_not_reused(connections: Connections, answer: bytes) -> None:
-    async with raw_server(answer) as other:
+async def test_connection_with_extra_bytes_is_not_reused(pool: ConnectionPool, answer: bytes) -> None:
+    async with raw_server(answer) as server:
         for _ in range(3):
-            assert (await get(connections, other.url)).content == b"ok"
-        assert len(other.asked) == 3
+            assert (await get(pool, server.url)).content == b"ok"
+        assert len(server.requests) == 3
 
 
-async def test_body_without_length_ends_with_connection(connections: Connections) -> None:
-    async with raw_server(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", hang_up=True) as other:
-        response = await get(connections, other.url)
+async def test_body_without_length_ends_with_connection(pool: ConnectionPool) -> None:
+    async with raw_server(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", hang_up=True) as server:
+        response = await get(pool, server.url)
         assert (response.content, response.headers["x"]) == (b"all of it", "y")
 
 
@@ -196,10 +196,10 @@ async def test_body_without_length_ends_with_connection(connections: Connections
     ],
     ids=["short", "short chunk", "no head", "interim only", "another protocol", "no HTTP", "two lengths", "nothing"],
 )
-async def test_truncated_or_malformed_response_fails(connections: Connections, answer: bytes) -> None:
-    async with raw_server(answer, hang_up=True) as other:
+async def test_truncated_or_malformed_response_fails(pool: ConnectionPool, answer: bytes) -> None:
+    async with raw_server(answer, hang_up=True) as server:
         with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
-            await get(connections, other.url)
+            await get(pool, server.url)
 
 
 @pytest.mark.parametrize(
@@ -213,18 +213,18 @@ async def test_truncated_or_malformed_response_fails(connections: Connections, a
     ],
     ids=["many", "one", "trailer", "chunk extension", "interim answers"],
 )
-async def test_endless_headers_close_the_connection(connections: Connections, start: bytes) -> None:
-    async with raw_server(start) as other:
+async def test_endless_headers_close_the_connection(pool: ConnectionPool, start: bytes) -> None:
+    async with raw_server(start) as server:
         with pytest.raises(httpx2.RemoteProtocolError):
-            await get(connections, other.url)
+            await get(pool, server.url)
 
         async def has_ended() -> bool:
-            return other.ended == 1
+            return server.ended == 1
 
         assert await poll_until_true(has_ended)
 
 
-async def test_large_request_and_response_arrive_whole(connections: Connections) -> None:
+async def test_large_request_and_response_arrive_whole(pool: ConnectionPool) -> None:
     size = 8 * 1024 * 1024
     received: list[bytes] = []
 
@@ -238,11 +238,11 @@ async def test_large_request_and_response_arrive_whole(connections: Connections)
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     sent = bytes(range(256)) * (size // 256)
-    assert (await ask(connections, httpx2.Request("POST", url, content=sent))).content == sent == received[0]
+    assert (await send(pool, httpx2.Request("POST", url, content=sent))).content == sent == received[0]
     server.close()
 
 
-async def test_early_error_response_is_returned(connections: Connections) -> None:
+async def test_early_error_response_is_returned(pool: ConnectionPool) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -252,28 +252,28 @@ async def test_early_error_response_is_returned(connections: Connections) -> Non
 
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    assert (await ask(connections, httpx2.Request("POST", url, content=bytes(1024 * 1024)))).status_code == 413
+    assert (await send(pool, httpx2.Request("POST", url, content=bytes(1024 * 1024)))).status_code == 413
     server.close()
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\nb", "a\0b"])
-async def test_header_with_line_break_is_never_sent(connections: Connections, value: str) -> None:
-    async with raw_server(OK) as other:
-        request = httpx2.Request("GET", other.url, headers={"Authorization": f"Bearer {value}"})
+async def test_header_with_line_break_is_never_sent(pool: ConnectionPool, value: str) -> None:
+    async with raw_server(OK) as server:
+        request = httpx2.Request("GET", server.url, headers={"Authorization": f"Bearer {value}"})
         with pytest.raises(httpx2.LocalProtocolError):
-            await ask(connections, request)
-        assert other.asked in ([], [[]])
+            await send(pool, request)
+        assert server.requests in ([], [[]])
 
 
-async def test_partly_read_response_closes_the_connection(connections: Connections) -> None:
-    async with raw_server(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin") as other:
-        peer = peer_of(other.url)
-        connection = await connections.open(peer, 5)
-        body = Body(connections, connection, await connection.send(httpx2.Request("GET", other.url)))
+async def test_partly_read_response_closes_the_connection(pool: ConnectionPool) -> None:
+    async with raw_server(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin") as server:
+        peer = peer_of(server.url)
+        connection = await pool.open(peer, 5)
+        body = ResponseBody(pool, connection, await connection.send(httpx2.Request("GET", server.url)))
         async for piece in body:
             assert piece == b"begin"
             break
         await body.aclose()
         await body.aclose()
         assert not connection.is_usable
-        assert connections.kept(peer) is None
+        assert pool.take_idle(peer) is None

@@ -25,36 +25,36 @@ from hypothesis import strategies as st
 
 from jobs.providers.egress import (
     USER_AGENT,
-    Address,
     Egress,
     EgressFailed,
     EgressRefused,
     EgressTooLarge,
     GuardedTransport,
-    Network,
+    IpAddress,
+    IpNetwork,
     check_addresses,
     is_public,
 )
-from tests.jobs.providers.upstream import Upstream, endless, head, redirect, respond, silent, upstream
+from tests.jobs.providers.stub_server import StubServer, endless, head, redirect, respond, silent, stub_server
 
-LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"),)
-ONLY_ONE: tuple[Network, ...] = (ip_network("127.0.0.1/32"),)
+LOOPBACK: tuple[IpNetwork, ...] = (ip_network("127.0.0.0/8"),)
+ONLY_ONE: tuple[IpNetwork, ...] = (ip_network("127.0.0.1/32"),)
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Upstream]:
-    async with upstream() as served:
+async def server() -> AsyncIterator[StubServer]:
+    async with stub_server() as served:
         yield served
 
 
 @pytest.fixture
 async def egress() -> AsyncIterator[Egress]:
-    guarded = Egress(LOOPBACK, timeout_s=5)
-    yield guarded
-    await guarded.aclose()
+    egress_guard = Egress(LOOPBACK, timeout_s=5)
+    yield egress_guard
+    await egress_guard.aclose()
 
 
-# Which addresses are public
+# Public and private addresses
 
 PRIVATE = [
     "0.0.0.0",
@@ -140,7 +140,7 @@ def test_allowed_range_does_not_open_translation_gateways(text: str) -> None:
 
 
 def embedding(prefix: str, shift: int) -> Callable[[IPv4Address], IPv6Address]:
-    return lambda carried: IPv6Address(int(IPv6Address(prefix)) | int(carried) << shift)
+    return lambda ipv4: IPv6Address(int(IPv6Address(prefix)) | int(ipv4) << shift)
 
 
 V4 = st.integers(0, 2**32 - 1).map(IPv4Address) | st.sampled_from(PRIVATE[:18]).map(IPv4Address)
@@ -156,21 +156,21 @@ ADDRESSES = st.one_of(
 )
 
 
-def embedded(address: Address) -> list[IPv4Address]:
+def embedded(address: IpAddress) -> list[IPv4Address]:
     """Returns every IPv4 address embedded in the address, according to `ipaddress`, which does not know NAT64."""
     if isinstance(address, IPv4Address):
         return []
     nat64 = [IPv4Address(address.packed[-4:])] if address.packed[:12] == bytes.fromhex("0064ff9b") + bytes(8) else []
     found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ()), *nat64]
-    return [carried for carried in found if carried is not None]
+    return [ipv4 for ipv4 in found if ipv4 is not None]
 
 
 @given(ADDRESSES)
-def test_public_address_is_global_and_embeds_no_private_one(address: Address) -> None:
+def test_public_address_is_global_and_embeds_no_private_one(address: IpAddress) -> None:
     if is_public(address):
         inside = embedded(address)
         assert inside or address.is_global
-        assert all(carried.is_global for carried in inside)
+        assert all(ipv4.is_global for ipv4 in inside)
         for each in (address, *inside):
             assert not each.is_multicast
             assert not each.is_loopback
@@ -180,14 +180,14 @@ def test_public_address_is_global_and_embeds_no_private_one(address: Address) ->
 
 @given(V4)
 def test_ipv4_address_is_public_iff_global_unicast(address: IPv4Address) -> None:
-    set_aside = any(address in ip_network(network) for network in ("192.0.0.0/24", "192.88.99.0/24"))
-    assert is_public(address) == (address.is_global and not address.is_multicast and not set_aside)
+    is_reserved = any(address in ip_network(network) for network in ("192.0.0.0/24", "192.88.99.0/24"))
+    assert is_public(address) == (address.is_global and not address.is_multicast and not is_reserved)
 
 
 @given(V4)
 def test_ipv4_address_embedded_in_ipv6_is_judged_alike(address: IPv4Address) -> None:
-    for dress in (embedding("::ffff:0:0", 0), embedding("64:ff9b::", 0), embedding("2002::", 80)):
-        assert is_public(dress(address)) == is_public(address)
+    for embed in (embedding("::ffff:0:0", 0), embedding("64:ff9b::", 0), embedding("2002::", 80)):
+        assert is_public(embed(address)) == is_public(address)
 
 
 # URLs
@@ -225,7 +225,7 @@ async def test_disallowed_url_is_refused(egress: Egress, url: str, reason: str) 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "127.1", "[::ffff:127.0.0.1]", "localhost", "0"]
 )
-async def test_refused_address_in_any_spelling_is_never_connected(server: Upstream, host: str) -> None:
+async def test_refused_address_in_any_spelling_is_never_connected(server: StubServer, host: str) -> None:
     with pytest.raises(EgressRefused, match="not a public address"):
         await Egress().get(server.url(host=host))
     assert server.connections == 0
@@ -235,7 +235,7 @@ async def test_refused_address_in_any_spelling_is_never_connected(server: Upstre
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "localhost", "[::ffff:127.0.0.1]"])
-async def test_allowed_address_is_reached_in_other_spellings(server: Upstream, egress: Egress, host: str) -> None:
+async def test_allowed_address_is_reached_in_other_spellings(server: StubServer, egress: Egress, host: str) -> None:
     server.answers["/"] = respond(b"here")
     assert (await egress.get(server.url(host=host))).body == b"here"
 
@@ -276,21 +276,21 @@ def answer_lookup(monkeypatch: pytest.MonkeyPatch) -> AnswerLookup:
 
 
 @pytest.mark.anyio
-async def test_dns_answer_changed_after_check_has_no_effect(server: Upstream, answer_lookup: AnswerLookup) -> None:
-    async with upstream("127.0.0.2", port=server.port) as secret:
+async def test_dns_answer_changed_after_check_has_no_effect(server: StubServer, answer_lookup: AnswerLookup) -> None:
+    async with stub_server("127.0.0.2", port=server.port) as secret:
         server.answers["/"] = respond(b"public")
         secret.answers["/"] = respond(b"secret")
         answer_lookup(["127.0.0.1"])
         answer_lookup(["127.0.0.2"])
-        guarded = Egress(ONLY_ONE)
-        assert (await guarded.get(server.url(host="name.example"))).body == b"public"
+        egress_guard = Egress(ONLY_ONE)
+        assert (await egress_guard.get(server.url(host="name.example"))).body == b"public"
         with pytest.raises(EgressRefused):
-            await guarded.get(server.url(host="name.example"))
+            await egress_guard.get(server.url(host="name.example"))
         assert (server.connections, secret.connections) == (1, 0)
 
 
 @pytest.mark.anyio
-async def test_name_with_refused_address_is_never_connected(server: Upstream, answer_lookup: AnswerLookup) -> None:
+async def test_name_with_refused_address_is_never_connected(server: StubServer, answer_lookup: AnswerLookup) -> None:
     answer_lookup(["127.0.0.1", "127.0.0.2"])
     with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
         await Egress(ONLY_ONE).get(server.url(host="name.example"))
@@ -299,7 +299,7 @@ async def test_name_with_refused_address_is_never_connected(server: Upstream, an
 
 @pytest.mark.anyio
 async def test_next_address_is_tried_after_failed_connection(
-    server: Upstream, egress: Egress, answer_lookup: AnswerLookup
+    server: StubServer, egress: Egress, answer_lookup: AnswerLookup
 ) -> None:
     server.answers["/"] = respond(b"here")
     answer_lookup(["127.0.0.3", "127.0.0.1"])
@@ -307,7 +307,9 @@ async def test_next_address_is_tried_after_failed_connection(
 
 
 @pytest.mark.anyio
-async def test_at_most_four_addresses_are_tried(server: Upstream, egress: Egress, answer_lookup: AnswerLookup) -> None:
+async def test_at_most_four_addresses_are_tried(
+    server: StubServer, egress: Egress, answer_lookup: AnswerLookup
+) -> None:
     answer_lookup([f"127.0.0.{last}" for last in (3, 4, 5, 6, 1)])
     with pytest.raises(EgressFailed, match="ConnectError"):
         await egress.get(server.url(host="name.example"))
@@ -318,7 +320,7 @@ async def test_at_most_four_addresses_are_tried(server: Upstream, egress: Egress
 
 
 @pytest.mark.anyio
-async def test_request_has_host_and_user_agent(server: Upstream, egress: Egress) -> None:
+async def test_request_has_host_and_user_agent(server: StubServer, egress: Egress) -> None:
     server.answers["/a?b=%E3%81%82"] = respond(b"ok")
     fetched = await egress.get(server.url("/a?b=あ#part", host="localhost"), accept=("text/html", "text/plain"))
     assert fetched.body == b"ok"
@@ -333,7 +335,7 @@ async def test_request_has_host_and_user_agent(server: Upstream, egress: Egress)
 
 
 @pytest.mark.anyio
-async def test_cookies_are_never_sent_back(server: Upstream, egress: Egress) -> None:
+async def test_cookies_are_never_sent_back(server: StubServer, egress: Egress) -> None:
     server.answers["/"] = respond(b"", 302, Location="/next", Set_Cookie="a=b")
     server.answers["/next"] = respond(b"", Set_Cookie="c=d")
     await egress.get(server.url())
@@ -343,8 +345,8 @@ async def test_cookies_are_never_sent_back(server: Upstream, egress: Egress) -> 
 
 
 @pytest.mark.anyio
-async def test_proxy_in_environment_is_not_used(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with upstream() as proxy:
+async def test_proxy_in_environment_is_not_used(server: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stub_server() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.url())
         await Egress(LOOPBACK).get(server.url())
@@ -352,7 +354,7 @@ async def test_proxy_in_environment_is_not_used(server: Upstream, monkeypatch: p
 
 
 @pytest.mark.anyio
-async def test_connection_is_not_reused_for_another_name(server: Upstream, egress: Egress) -> None:
+async def test_connection_is_not_reused_for_another_name(server: StubServer, egress: Egress) -> None:
     async def keep_alive(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         await writer.drain()
@@ -370,23 +372,23 @@ async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerL
         open_.append(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
-                asked.append(await reader.readuntil(b"\r\n\r\n"))
+                requests.append(await reader.readuntil(b"\r\n\r\n"))
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         writer.close()
         ended.set()
 
-    asked: list[bytes] = []
+    requests: list[bytes] = []
     open_: list[asyncio.StreamWriter] = []
     ended = asyncio.Event()
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
         answer_lookup([address])
-    guarded, url = Egress(ONLY_ONE), f"http://name.example:{listening.sockets[0].getsockname()[1]}/"
-    assert [(await guarded.get(url)).body for _ in range(2)] == [b"ok", b"ok"]
+    egress_guard, url = Egress(ONLY_ONE), f"http://name.example:{listening.sockets[0].getsockname()[1]}/"
+    assert [(await egress_guard.get(url)).body for _ in range(2)] == [b"ok", b"ok"]
     with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
-        await guarded.get(url)
-    assert (len(open_), len(asked)) == (1, 2)
-    await guarded.aclose()
+        await egress_guard.get(url)
+    assert (len(open_), len(requests)) == (1, 2)
+    await egress_guard.aclose()
     await ended.wait()
     with suppress(ConnectionError):
         await open_[0].wait_closed()
@@ -395,7 +397,7 @@ async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerL
 
 @pytest.mark.anyio
 async def test_concurrent_lookups_of_a_name_share_one_answer(
-    server: Upstream, egress: Egress, monkeypatch: pytest.MonkeyPatch
+    server: StubServer, egress: Egress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_up: list[str] = []
     system = socket.getaddrinfo
@@ -416,15 +418,15 @@ async def test_concurrent_lookups_of_a_name_share_one_answer(
 
 
 @pytest.mark.anyio
-async def test_redirect_to_refused_address_is_never_connected(server: Upstream) -> None:
-    async with upstream("127.0.0.2") as secret:
+async def test_redirect_to_refused_address_is_never_connected(server: StubServer) -> None:
+    async with stub_server("127.0.0.2") as secret:
         server.answers["/"] = redirect(secret.url("/admin"))
-        guarded = Egress(ONLY_ONE)
+        egress_guard = Egress(ONLY_ONE)
         with pytest.raises(EgressRefused, match=r"127\.0\.0\.2 is not a public address"):
-            await guarded.get(server.url())
+            await egress_guard.get(server.url())
         assert (server.connections, secret.connections) == (1, 0)
         with pytest.raises(EgressRefused):
-            await guarded.get(secret.url())
+            await egress_guard.get(secret.url())
         assert secret.connections == 0
 
 
@@ -441,7 +443,9 @@ async def test_redirect_to_refused_address_is_never_connected(server: Upstream) 
         ("/" + "a" * 3000, "longer than"),
     ],
 )
-async def test_redirect_is_checked_like_first_url(server: Upstream, egress: Egress, location: str, reason: str) -> None:
+async def test_redirect_is_checked_like_first_url(
+    server: StubServer, egress: Egress, location: str, reason: str
+) -> None:
     server.answers["/"] = redirect(location)
     with pytest.raises(EgressRefused, match=reason):
         await egress.get(server.url())
@@ -450,7 +454,7 @@ async def test_redirect_is_checked_like_first_url(server: Upstream, egress: Egre
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_relative_redirect_is_followed_and_reported(server: Upstream, egress: Egress, status: int) -> None:
+async def test_relative_redirect_is_followed_and_reported(server: StubServer, egress: Egress, status: int) -> None:
     server.answers["/a/b"] = redirect("../c?d", status)
     server.answers["/c?d"] = respond(b"found")
     fetched = await egress.get(server.url("/a/b"))
@@ -458,7 +462,7 @@ async def test_relative_redirect_is_followed_and_reported(server: Upstream, egre
 
 
 @pytest.mark.anyio
-async def test_three_redirects_are_followed_and_loops_end(server: Upstream, egress: Egress) -> None:
+async def test_three_redirects_are_followed_and_loops_end(server: StubServer, egress: Egress) -> None:
     server.answers |= {"/3": redirect("/2"), "/2": redirect("/1"), "/1": redirect("/0"), "/0": respond(b"end")}
     server.answers |= {"/4": redirect("/3"), "/loop": redirect("/loop")}
     assert (await egress.get(server.url("/3"))).body == b"end"
@@ -474,7 +478,7 @@ async def test_three_redirects_are_followed_and_loops_end(server: Upstream, egre
 
 
 @pytest.mark.anyio
-async def test_error_response_has_status_and_no_body(server: Upstream, egress: Egress) -> None:
+async def test_error_response_has_status_and_no_body(server: StubServer, egress: Egress) -> None:
     server.answers["/"] = respond(b"secret", 404)
     fetched = await egress.get(server.url(), accept=("image/png",))
     assert (fetched.status, fetched.body, fetched.content_type) == (404, b"", "text/html; charset=utf-8")
@@ -482,20 +486,20 @@ async def test_error_response_has_status_and_no_body(server: Upstream, egress: E
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("sent", ["video/mp4", "text/htmlx", ""])
-async def test_response_of_other_type_is_refused_unread(server: Upstream, egress: Egress, sent: str) -> None:
+async def test_response_of_other_type_is_refused_unread(server: StubServer, egress: Egress, sent: str) -> None:
     server.answers["/"] = silent(head(content_type=sent))
     with pytest.raises(EgressRefused, match="the answer is"):
         await egress.get(server.url(), accept=("text/html",), timeout_s=30)
 
 
 @pytest.mark.anyio
-async def test_content_type_ignores_case_and_parameters(server: Upstream, egress: Egress) -> None:
+async def test_content_type_ignores_case_and_parameters(server: StubServer, egress: Egress) -> None:
     server.answers["/"] = respond(b"x", content_type="Text/HTML ; charset=x")
     assert (await egress.get(server.url(), accept=("text/html",))).content_type == "Text/HTML ; charset=x"
 
 
 @pytest.mark.anyio
-async def test_reading_stops_soon_after_byte_limit(server: Upstream, egress: Egress) -> None:
+async def test_reading_stops_soon_after_byte_limit(server: StubServer, egress: Egress) -> None:
     written: list[int] = []
     server.answers["/"] = endless(bytes(65536), written)
     with pytest.raises(EgressTooLarge, match="larger than 100000 bytes"):
@@ -506,7 +510,7 @@ async def test_reading_stops_soon_after_byte_limit(server: Upstream, egress: Egr
 
 
 @pytest.mark.anyio
-async def test_body_of_exactly_the_byte_limit_is_accepted(server: Upstream, egress: Egress) -> None:
+async def test_body_of_exactly_the_byte_limit_is_accepted(server: StubServer, egress: Egress) -> None:
     server.answers["/"] = respond(bytes(1000))
     assert len((await egress.get(server.url(), max_bytes=1000)).body) == 1000
     with pytest.raises(EgressTooLarge):
@@ -515,7 +519,7 @@ async def test_body_of_exactly_the_byte_limit_is_accepted(server: Upstream, egre
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("layers", [1, 2, 3])
-async def test_gzip_bomb_is_counted_after_decompression(server: Upstream, egress: Egress, layers: int) -> None:
+async def test_gzip_bomb_is_counted_after_decompression(server: StubServer, egress: Egress, layers: int) -> None:
     bomb = bytes(64 * 1024 * 1024)
     for _ in range(layers):
         bomb = gzip.compress(bomb, 6)
@@ -528,7 +532,7 @@ async def test_gzip_bomb_is_counted_after_decompression(server: Upstream, egress
 
 
 @pytest.mark.anyio
-async def test_compressed_body_is_read_and_corrupt_one_retryable(server: Upstream, egress: Egress) -> None:
+async def test_compressed_body_is_read_and_corrupt_one_retryable(server: StubServer, egress: Egress) -> None:
     server.answers["/gzip"] = respond(gzip.compress(b"plain"), Content_Encoding="gzip")
     server.answers["/deflate"] = respond(zlib.compress(b"plain"), Content_Encoding="deflate")
     server.answers["/broken"] = respond(b"not gzip", Content_Encoding="gzip")
@@ -551,7 +555,7 @@ async def test_compressed_body_is_read_and_corrupt_one_retryable(server: Upstrea
     ],
     ids=["another protocol", "cut off", "endless headers", "nothing"],
 )
-async def test_response_that_is_not_http_is_retryable(server: Upstream, egress: Egress, answer: bytes) -> None:
+async def test_response_that_is_not_http_is_retryable(server: StubServer, egress: Egress, answer: bytes) -> None:
     async def broken(writer: asyncio.StreamWriter) -> None:
         writer.write(answer)
 
@@ -562,14 +566,14 @@ async def test_response_that_is_not_http_is_retryable(server: Upstream, egress: 
 
 @pytest.mark.anyio
 async def test_refused_connection_is_retryable(egress: Egress) -> None:
-    async with upstream() as gone:
+    async with stub_server() as gone:
         address = gone.url()
     with pytest.raises(EgressFailed, match="ConnectError"):
         await egress.get(address)
 
 
 @pytest.mark.anyio
-async def test_one_deadline_covers_redirects_headers_and_body(server: Upstream, egress: Egress) -> None:
+async def test_one_deadline_covers_redirects_headers_and_body(server: StubServer, egress: Egress) -> None:
     async def dripping(writer: asyncio.StreamWriter) -> None:
         writer.write(head())
         while not writer.is_closing():
@@ -612,15 +616,15 @@ def certificate_for(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLCon
 @pytest.mark.anyio
 async def test_tls_is_verified_by_name_when_connecting_by_address(tmp_path: Path) -> None:
     server_side, client_side = certificate_for("localhost", tmp_path)
-    asked: list[str | None] = []
-    server_side.sni_callback = lambda _socket, name, _context: asked.append(name)
-    async with upstream(tls=server_side) as server:
+    requested_names: list[str | None] = []
+    server_side.sni_callback = lambda _socket, name, _context: requested_names.append(name)
+    async with stub_server(tls=server_side) as server:
         server.answers["/"] = respond(b"sealed")
-        guarded = Egress(LOOPBACK, ssl_context=client_side)
-        assert (await guarded.get(server.url(host="localhost", scheme="https"))).body == b"sealed"
-        assert asked == ["localhost"]
+        egress_guard = Egress(LOOPBACK, ssl_context=client_side)
+        assert (await egress_guard.get(server.url(host="localhost", scheme="https"))).body == b"sealed"
+        assert requested_names == ["localhost"]
         with pytest.raises(EgressFailed, match="CERTIFICATE_VERIFY_FAILED"):
-            await guarded.get(server.url(host="127.0.0.1", scheme="https"))
+            await egress_guard.get(server.url(host="127.0.0.1", scheme="https"))
         with pytest.raises(EgressFailed, match="CERTIFICATE_VERIFY_FAILED"):
             await Egress(LOOPBACK).get(server.url(host="localhost", scheme="https"))
         assert server.paths() == ["/"]
@@ -630,12 +634,12 @@ async def test_tls_is_verified_by_name_when_connecting_by_address(tmp_path: Path
 
 
 @pytest.mark.anyio
-async def test_guarded_transport_applies_the_same_checks(server: Upstream) -> None:
+async def test_guarded_transport_applies_the_same_checks(server: StubServer) -> None:
     server.answers["/hook"] = respond(b"{}", 201)
     async with httpx2.AsyncClient(transport=GuardedTransport(ONLY_ONE), follow_redirects=True) as client:
         assert (await client.post(server.url("/hook"), json={"a": 1})).status_code == 201
         assert server.requests[0].startswith("POST /hook")
-        async with upstream("127.0.0.2") as secret:
+        async with stub_server("127.0.0.2") as secret:
             server.answers["/hook"] = redirect(secret.url(), 307)
             for url in (secret.url(), server.url("/hook")):
                 with pytest.raises(EgressRefused):

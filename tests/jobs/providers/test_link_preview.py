@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.providers.egress import Egress, EgressFailed, Fetched
+from jobs.providers.egress import Egress, EgressFailed, FetchedResponse
 from jobs.providers.link_preview import MAX_PAGE_BYTES, Preview, fetch_preview, read_page
-from tests.jobs.providers.upstream import Upstream, endless, redirect, respond, silent, upstream
+from tests.jobs.providers.stub_server import StubServer, endless, redirect, respond, silent, stub_server
 
 PAGE_URL = "https://example.com/articles/1"
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Upstream]:
-    async with upstream() as served:
+async def server() -> AsyncIterator[StubServer]:
+    async with stub_server() as served:
         yield served
 
 
@@ -27,7 +27,7 @@ EGRESS = Egress((ip_network("127.0.0.1/32"),))
 
 
 def preview_of(html: str | bytes, content_type: str = "text/html; charset=utf-8") -> dict[str, str]:
-    return read_page(Fetched(PAGE_URL, 200, content_type, html if isinstance(html, bytes) else html.encode()))
+    return read_page(FetchedResponse(PAGE_URL, 200, content_type, html if isinstance(html, bytes) else html.encode()))
 
 
 # Complete previews
@@ -43,7 +43,7 @@ FULL = """<!doctype html><html><head>
 
 
 @pytest.mark.anyio
-async def test_open_graph_page_gives_full_preview(server: Upstream) -> None:
+async def test_open_graph_page_gives_full_preview(server: StubServer) -> None:
     server.answers["/a"] = respond(FULL.encode())
     assert await fetch_preview(EGRESS, server.url("/a")) == Preview(
         url=server.url("/a"),
@@ -56,7 +56,7 @@ async def test_open_graph_page_gives_full_preview(server: Upstream) -> None:
 
 @pytest.mark.anyio
 async def test_relative_image_resolves_against_final_url(
-    server: Upstream,
+    server: StubServer,
 ) -> None:
     server.answers["/short"] = redirect("/blog/2026/post")
     server.answers["/blog/2026/post"] = respond(b"<title>T</title><meta property=og:image content=cover.jpg>")
@@ -76,7 +76,9 @@ async def test_relative_image_resolves_against_final_url(
         (403, b"<title>Forbidden</title>", "text/html"),
     ],
 )
-async def test_page_without_title_has_no_preview(server: Upstream, status: int, body: bytes, content_type: str) -> None:
+async def test_page_without_title_has_no_preview(
+    server: StubServer, status: int, body: bytes, content_type: str
+) -> None:
     server.answers["/"] = respond(body, status, content_type)
     assert await fetch_preview(EGRESS, server.url()) is None
 
@@ -89,14 +91,14 @@ async def test_refused_url_has_no_preview(url: str) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_server_error_is_retryable(server: Upstream, status: int) -> None:
+async def test_server_error_is_retryable(server: StubServer, status: int) -> None:
     server.answers["/"] = respond(b"<title>Trouble</title>", status)
     with pytest.raises(EgressFailed, match=str(status)):
         await fetch_preview(EGRESS, server.url())
 
 
 @pytest.mark.anyio
-async def test_page_without_response_is_retryable(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_without_response_is_retryable(server: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.providers.link_preview.TIMEOUT_S", 0.2)
     server.answers["/"] = silent()
     with pytest.raises(EgressFailed, match=r"0\.2 s"):
@@ -104,7 +106,7 @@ async def test_page_without_response_is_retryable(server: Upstream, monkeypatch:
 
 
 @pytest.mark.anyio
-async def test_endless_page_is_read_up_to_512_kib(server: Upstream) -> None:
+async def test_endless_page_is_read_up_to_512_kib(server: StubServer) -> None:
     written: list[int] = []
     start = b"<title>Long</title>".ljust(65536)
     server.answers["/"] = endless(start, written)
@@ -117,13 +119,13 @@ async def test_endless_page_is_read_up_to_512_kib(server: Upstream) -> None:
 # oEmbed
 
 
-def with_oembed(server: Upstream, path: str = "/oembed?format=json", head: str = "") -> None:
+def with_oembed(server: StubServer, path: str = "/oembed?format=json", head: str = "") -> None:
     link = f'<link rel="alternate" type="application/json+oembed" href="{path.replace("&", "&amp;")}">'
     server.answers["/"] = respond(f"<head>{head}{link}</head>".encode())
 
 
 @pytest.mark.anyio
-async def test_oembed_fills_missing_fields(server: Upstream) -> None:
+async def test_oembed_fills_missing_fields(server: StubServer) -> None:
     with_oembed(server, head="<meta name=description content=D><meta property=og:site_name content=Site>")
     answer = {"title": "Song\n1", "thumbnail_url": "t.png", "provider_name": "Provider", "version": 1.0}
     server.answers["/oembed?format=json"] = respond(orjson.dumps(answer), content_type="application/json+oembed")
@@ -133,7 +135,7 @@ async def test_oembed_fills_missing_fields(server: Upstream) -> None:
 
 
 @pytest.mark.anyio
-async def test_oembed_is_not_requested_for_complete_page(server: Upstream) -> None:
+async def test_oembed_is_not_requested_for_complete_page(server: StubServer) -> None:
     with_oembed(server, head=FULL)
     assert await fetch_preview(EGRESS, server.url()) is not None
     assert server.paths() == ["/"]
@@ -154,15 +156,15 @@ async def test_oembed_is_not_requested_for_complete_page(server: Upstream) -> No
         b"[" * 60000,
     ],
 )
-async def test_invalid_oembed_response_is_ignored(server: Upstream, body: bytes) -> None:
+async def test_invalid_oembed_response_is_ignored(server: StubServer, body: bytes) -> None:
     with_oembed(server, head="<title>T</title>")
     server.answers["/oembed?format=json"] = respond(body, content_type="application/json")
     assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
 
 
 @pytest.mark.anyio
-async def test_oembed_request_passes_egress_guard(server: Upstream) -> None:
-    async with upstream("127.0.0.2") as secret:
+async def test_oembed_request_passes_egress_guard(server: StubServer) -> None:
+    async with stub_server("127.0.0.2") as secret:
         secret.answers["/admin"] = respond(b'{"title": "secret"}', content_type="application/json")
         server.answers["/redirect"] = redirect(secret.url("/admin"))
         for path in (secret.url("/admin"), "/redirect", "file:///etc/passwd", "javascript:alert(1)"):
@@ -172,7 +174,7 @@ async def test_oembed_request_passes_egress_guard(server: Upstream) -> None:
 
 
 @pytest.mark.anyio
-async def test_page_and_oembed_share_one_deadline(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_and_oembed_share_one_deadline(server: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.providers.link_preview.TIMEOUT_S", 2)
     with_oembed(server, head="<title>T</title>")
     server.answers["/oembed?format=json"] = silent()

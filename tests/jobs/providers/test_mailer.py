@@ -18,8 +18,8 @@ pytestmark = pytest.mark.anyio
 MAIL = Mail("Ann Lee", "ann@example.org", "Not published: 狼煙", "Hello Ann,\n\nit was not.")
 
 
-class Inbox:
-    """The mails that the server accepted. If `refusal` is set, the server responds with it instead."""
+class RecordingSmtpHandler:
+    """A handler of an SMTP server that keeps accepted mails. If `refusal` is set, it refuses recipients with it."""
 
     def __init__(self) -> None:
         self.mails: list[Any] = []
@@ -37,7 +37,7 @@ class Inbox:
 
 
 @asynccontextmanager
-async def smtp(inbox: Inbox) -> AsyncIterator[str]:
+async def smtp(inbox: RecordingSmtpHandler) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: SMTP(inbox, hostname="twin", loop=loop), "127.0.0.1", 0)
     async with server:
@@ -45,11 +45,11 @@ async def smtp(inbox: Inbox) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-def inbox() -> Inbox:
-    return Inbox()
+def inbox() -> RecordingSmtpHandler:
+    return RecordingSmtpHandler()
 
 
-async def test_mail_arrives_unchanged(inbox: Inbox, tmp_path: Path) -> None:
+async def test_mail_arrives_unchanged(inbox: RecordingSmtpHandler, tmp_path: Path) -> None:
     async with smtp(inbox) as url:
         await Mailer(url, "Noroshi <noroshi@example.org>", tmp_path).send(MAIL, "id1")
     ((recipients, message),) = inbox.mails
@@ -63,7 +63,7 @@ async def test_mail_arrives_unchanged(inbox: Inbox, tmp_path: Path) -> None:
     ("refusal", "outcome"), [("550 5.1.1 no such user", MailRefused), ("451 4.3.0 later", MailDelayed)]
 )
 async def test_smtp_refusal_is_final_and_delay_retryable(
-    inbox: Inbox, tmp_path: Path, refusal: str, outcome: type[Exception]
+    inbox: RecordingSmtpHandler, tmp_path: Path, refusal: str, outcome: type[Exception]
 ) -> None:
     inbox.refusal = refusal
     async with smtp(inbox) as url:
@@ -76,7 +76,7 @@ async def test_unreachable_smtp_server_is_a_delay(tmp_path: Path) -> None:
         await Mailer("smtp://127.0.0.1:1", "noroshi@example.org", tmp_path).send(MAIL, "id1")
 
 
-async def test_mail_without_recipient_is_refused(inbox: Inbox, tmp_path: Path) -> None:
+async def test_mail_without_recipient_is_refused(inbox: RecordingSmtpHandler, tmp_path: Path) -> None:
     async with smtp(inbox) as url:
         with pytest.raises(MailRefused):
             await Mailer(url, "noroshi@example.org", tmp_path).send(Mail("Ann", None, "s", "t"), "id1")
@@ -94,7 +94,7 @@ async def test_mails_without_smtp_server_are_files(tmp_path: Path) -> None:
     assert message["subject"] == "Not published: 狼煙"
 
 
-async def test_names_and_subjects_cannot_inject_headers(inbox: Inbox, tmp_path: Path) -> None:
+async def test_names_and_subjects_cannot_inject_headers(inbox: RecordingSmtpHandler, tmp_path: Path) -> None:
     mail = Mail('Ann"\r\nBcc: eve@example.org', "ann@example.org", "a\r\nBcc: eve@example.org", "t")
     async with smtp(inbox) as url:
         await Mailer(url, "noroshi@example.org", tmp_path).send(mail, "id1")

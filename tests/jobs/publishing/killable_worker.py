@@ -1,7 +1,7 @@
 """A worker process that kills itself by SIGKILL at a chosen step. Started by tests/jobs/publishing/test_crashes.py.
 
-For each number n on stdin, a forked child publishes what is due and dies at step n. A step is the start or end of a
-suspension of any task. The process answers "killed", or "done" and the number of steps.
+For each number n on stdin, a forked child publishes due publications and dies at step n. A step is the start or the
+end of a suspension of any task. The process answers "killed", or "done" and the number of steps.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.publishing.runs import quick_networks
 
 
-class Steps:
+class StepCounter:
     """Counts steps and kills the process at the chosen one; 0: never."""
 
     def __init__(self, kill_at: int) -> None:
@@ -50,8 +50,8 @@ class Steps:
 
 
 async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
-    """Publishes what is due, as a worker's sweep does, and returns the number of steps."""
-    steps = Steps(kill_at)
+    """Publishes due publications as a worker's sweep does, and returns the number of steps."""
+    steps = StepCounter(kill_at)
     async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS) as stores:
         egress = Egress((ip_network("127.0.0.0/8"),))
         publisher = PostPublisher(stores, quick_networks(stores, egress))

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from jobs.providers.egress import Egress
 from jobs.providers.social.bluesky import Bluesky
-from jobs.providers.social.http import CALL_TIMEOUT_S, Http
+from jobs.providers.social.http import CALL_TIMEOUT_S, HttpClient
 from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.registry import Networks
@@ -44,7 +44,7 @@ SECRETS = {
 
 def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> Networks:
     """Returns all networks, with short polling intervals."""
-    http = Http(egress, call_timeout_s)
+    http = HttpClient(egress, call_timeout_s)
     return {
         Network.MASTODON: Mastodon(http, 0.01),
         Network.INSTAGRAM: Instagram(http, 0.01),
@@ -74,9 +74,9 @@ async def run_once(publisher: PostPublisher, scenario: PublishingScenario, post:
 
 async def run_uploads(publisher: PostPublisher) -> int:
     """Runs the uploads that are due and returns how many there were."""
-    begun = await publisher.uploads.run()
+    started = await publisher.uploads.run()
     await publisher.uploads.idle()
-    return begun
+    return started
 
 
 async def run_until_finished(

@@ -1,4 +1,4 @@
-"""kill -9 at awaits of a publication (in the soak: at each await). The twins' ledgers tell what was published."""
+"""kill -9 at awaits of a publication (in the soak test: at each await). The twins' ledgers show what was published."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ from tests.twins.twin import Twin
 
 pytestmark = pytest.mark.anyio
 
-POINTS_IN_CI = 24
+SAMPLED_STEPS = 24
 
 
 class KillableWorker:
@@ -64,9 +64,9 @@ async def killable_worker(
     await process.wait()
 
 
-def points(steps: int, every: bool) -> Iterator[int]:
-    """Yields the steps to die at: each, or an evenly spread sample."""
-    stride = 1 if every else max(1, steps // POINTS_IN_CI)
+def kill_steps(steps: int, every: bool) -> Iterator[int]:
+    """Yields the steps at which a worker is killed: each, or an evenly spread sample."""
+    stride = 1 if every else max(1, steps // SAMPLED_STEPS)
     yield from range(1 + stride // 2, steps, stride)
 
 
@@ -80,7 +80,7 @@ class CrashScenario:
     has_internal: bool
     networks: dict[Network, tuple[Twin, ConnectedAccount]]
 
-    async def die(self, kill_at: int) -> int | None:
+    async def publish_with_crash(self, kill_at: int) -> int | None:
         """Kills a worker at that step, lets others finish and checks the result. Returns the number of steps."""
         before = {network: len(twin.ledger) for network, (twin, _) in self.networks.items()}
         # X refuses a repeated text, which would hide a second call.
@@ -90,14 +90,16 @@ class CrashScenario:
         for publication in await self.run_until_finished(post):
             target = publication.target
             if isinstance(target, AccountTarget):
-                there = len(self.networks[target.network][0].ledger) - before[target.network]
+                published_count = len(self.networks[target.network][0].ledger) - before[target.network]
             else:
-                there = await self.published_internally(target, post.text)
-            assert there <= 1, f"published {there} times when killed at step {kill_at}: {publication}"
+                published_count = await self.published_internally(target, post.text)
+            assert published_count <= 1, (
+                f"published {published_count} times when killed at step {kill_at}: {publication}"
+            )
             is_known = publication.state is not PublicationState.UNKNOWN
             if is_known or not isinstance(target, AccountTarget) or target.network is not Network.X:
                 expected = (PublicationState.PUBLISHED, 1)
-                assert (publication.state, there) == expected, f"killed at step {kill_at}: {publication}"
+                assert (publication.state, published_count) == expected, f"killed at step {kill_at}: {publication}"
         return steps
 
     def targets(self) -> list[Target]:
@@ -121,11 +123,11 @@ class CrashScenario:
     async def published_internally(self, target: Target, text: str) -> int:
         if isinstance(target, TopicTarget):
             return [message["text"] for message in await self.scenario.messages()].count(text)
-        wanted = {"_id.o": self.scenario.organization_id, "text": text}
-        return await self.scenario.stores.mongo["posts"].count_documents(wanted)
+        query = {"_id.o": self.scenario.organization_id, "text": text}
+        return await self.scenario.stores.mongo["posts"].count_documents(query)
 
 
-async def die_at_each(
+async def crash_at_each_step(
     killable_worker: KillableWorker,
     scenario: PublishingScenario,
     publisher: PostPublisher,
@@ -140,16 +142,16 @@ async def die_at_each(
                 # There are more steps than posts that Instagram allows in a day.
                 twin.quota = 1000
         crash = CrashScenario(killable_worker, scenario, publisher, has_internal, twins)
-        steps = await crash.die(0)
+        steps = await crash.publish_with_crash(0)
         assert steps is not None
-        for kill_at in points(steps, every):
-            await crash.die(kill_at)
+        for kill_at in kill_steps(steps, every):
+            await crash.publish_with_crash(kill_at)
 
 
 async def test_worker_killed_at_some_awaits_publishes_once(
     killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    await die_at_each(
+    await crash_at_each_step(
         killable_worker, scenario, publisher, [Network.WEBHOOK, Network.X], has_internal=True, every=False
     )
 
@@ -161,4 +163,4 @@ async def test_worker_killed_at_any_await_publishes_once(
     killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher, network: Network | None
 ) -> None:
     networks = [] if network is None else [network]
-    await die_at_each(killable_worker, scenario, publisher, networks, has_internal=network is None, every=True)
+    await crash_at_each_step(killable_worker, scenario, publisher, networks, has_internal=network is None, every=True)

@@ -62,11 +62,11 @@ async def test_lost_answer_is_reconciled(
 async def test_unanswered_call_times_out_and_is_reconciled(
     scenario: PublishingScenario, publisher: PostPublisher, egress: Egress
 ) -> None:
-    hurried = PostPublisher(scenario.stores, quick_networks(scenario.stores, egress, call_timeout_s=2))
+    short_timeout_publisher = PostPublisher(scenario.stores, quick_networks(scenario.stores, egress, call_timeout_s=2))
     async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         twin.faults.append(Fault.SILENT_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        assert (await run_once(hurried, scenario, post)).state is S.UNKNOWN
+        assert (await run_once(short_timeout_publisher, scenario, post)).state is S.UNKNOWN
         assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.ledger) == 1
 
@@ -181,9 +181,9 @@ async def test_key_past_retention_is_not_sent_again(scenario: PublishingScenario
         await run_once(publisher, scenario, post)
         twin.retention_s = 0
         await scenario.pass_time(3600)
-        left = await run_once(publisher, scenario, post)
-        assert left.state is S.UNKNOWN
-        assert "wake_at" not in await scenario.stored(left)
+        unresolved = await run_once(publisher, scenario, post)
+        assert unresolved.state is S.UNKNOWN
+        assert "wake_at" not in await scenario.stored(unresolved)
         assert len(twin.ledger) == 1
         assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
@@ -205,9 +205,9 @@ async def test_revoked_token_leaves_unknown_to_person(scenario: PublishingScenar
         post = await scenario.schedule(account_target(account), in_s=-1)
         await run_once(publisher, scenario, post)
         twin.token = "another"
-        left = await run_until_finished(publisher, scenario, post)
-        assert left.state is S.UNKNOWN
-        assert "wake_at" not in await scenario.stored(left)
+        unresolved = await run_until_finished(publisher, scenario, post)
+        assert unresolved.state is S.UNKNOWN
+        assert "wake_at" not in await scenario.stored(unresolved)
 
 
 async def test_disconnected_account_leaves_unknown_to_person(
@@ -218,9 +218,9 @@ async def test_disconnected_account_leaves_unknown_to_person(
         post = await scenario.schedule(account_target(account), in_s=-1)
         await run_once(publisher, scenario, post)
         await scenario.stores.accounts.disconnect(account)
-        left = await run_until_finished(publisher, scenario, post)
-        assert left.state is S.UNKNOWN
-        assert "wake_at" not in await scenario.stored(left)
+        unresolved = await run_until_finished(publisher, scenario, post)
+        assert unresolved.state is S.UNKNOWN
+        assert "wake_at" not in await scenario.stored(unresolved)
 
 
 async def test_refused_connection_is_tried_five_times(scenario: PublishingScenario, publisher: PostPublisher) -> None:
@@ -299,12 +299,12 @@ async def test_private_address_of_account_is_refused(scenario: PublishingScenari
 
 
 @pytest.mark.parametrize(
-    ("mood", "state"), [("ok", S.PUBLISHED), ("fail", S.FAILED), ("lose", S.UNKNOWN), ("slow", S.PUBLISHED)]
+    ("credentials", "state"), [("ok", S.PUBLISHED), ("fail", S.FAILED), ("lose", S.UNKNOWN), ("slow", S.PUBLISHED)]
 )
 async def test_sandbox_produces_each_outcome(
-    scenario: PublishingScenario, publisher: PostPublisher, mood: str, state: PublicationState
+    scenario: PublishingScenario, publisher: PostPublisher, credentials: str, state: PublicationState
 ) -> None:
-    account = await scenario.account(secret=mood)
+    account = await scenario.account(secret=credentials)
     post = await scenario.schedule(account_target(account), in_s=-1)
     assert (await run_until_finished(publisher, scenario, post)).state is state
 

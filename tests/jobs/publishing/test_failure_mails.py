@@ -46,8 +46,8 @@ async def test_delayed_mail_is_sent_later(
     post = await scenario.schedule(scenario.topic, in_s=-1)
     await scenario.stores.communities.leave(scenario.place.community, "ann")
     failed = await run_once(publisher, scenario, post)
-    dead = job_context(context.stores, context.egress, publisher=publisher)
-    assert await send_failure_mails(dead) == 1
+    unreachable_mailer = job_context(context.stores, context.egress, publisher=publisher)
+    assert await send_failure_mails(unreachable_mailer) == 1
     assert await send_failure_mails(context) == 0, "not at once"
     await scenario.pass_time(121)
     assert await send_failure_mails(context) == 1

@@ -11,57 +11,57 @@ from storage.publishing.transitions import ClaimLost
 pytestmark = pytest.mark.anyio
 
 
-class Renewals:
-    """Counts renewals; refuses them once `is_held` is False."""
+class FakeClaimStore:
+    """Counts renewals. Refuses them unless `is_held`, and raises while `is_down`."""
 
     def __init__(self) -> None:
-        self.count, self.is_held, self.is_down = 0, True, False
+        self.renewals, self.is_held, self.is_down = 0, True, False
 
     async def renew(self) -> bool:
-        self.count += 1
+        self.renewals += 1
         if self.is_down:
             raise Unavailable("down")
         return self.is_held
 
 
 async def test_short_call_renews_nothing() -> None:
-    renewals = Renewals()
-    async with ClaimLease(renewals.renew, 60, loop_time_s()).hold():
+    store = FakeClaimStore()
+    async with ClaimLease(store.renew, 60, loop_time_s()).hold():
         await asyncio.sleep(0)
-    assert renewals.count == 0
+    assert store.renewals == 0
 
 
 async def test_call_longer_than_lease_is_renewed() -> None:
-    renewals = Renewals()
-    lease = ClaimLease(renewals.renew, 3, loop_time_s())
+    store = FakeClaimStore()
+    lease = ClaimLease(store.renew, 3, loop_time_s())
     began_s = loop_time_s()
     async with lease.hold():
         while loop_time_s() < began_s + 3.2:
             await asyncio.sleep(0.05)
-    assert renewals.count >= 2
+    assert store.renewals >= 2
     assert lease.since_s > began_s
 
 
 async def test_stopped_worker_verifies_claim_before_call() -> None:
-    renewals = Renewals()
-    async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).hold():
-        assert renewals.count == 1
-    renewals.is_held = False
+    store = FakeClaimStore()
+    async with ClaimLease(store.renew, 6, loop_time_s() - 20).hold():
+        assert store.renewals == 1
+    store.is_held = False
     began = False
     with pytest.raises(ClaimLost):
-        async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).hold():
+        async with ClaimLease(store.renew, 6, loop_time_s() - 20).hold():
             began = True
     assert not began
 
 
 @pytest.mark.parametrize("fault", ["is_down", "taken"])
 async def test_failed_renewal_cancels_work(fault: str) -> None:
-    renewals = Renewals()
-    renewals.is_down, renewals.is_held = fault == "is_down", fault != "taken"
+    store = FakeClaimStore()
+    store.is_down, store.is_held = fault == "is_down", fault != "taken"
     finished = asyncio.Event()
 
     async def work() -> None:
-        async with ClaimLease(renewals.renew, 0.3, loop_time_s()).hold():
+        async with ClaimLease(store.renew, 0.3, loop_time_s()).hold():
             await asyncio.sleep(60)
             finished.set()
 

@@ -82,14 +82,14 @@ async def test_hundred_sweeps_publish_once(scenario: PublishingScenario, publish
 async def test_concurrent_sweeps_share_one_claim(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     await scenario.schedule(in_s=-1)
 
-    async def looks() -> int:
+    async def count_reads() -> int:
         (row,) = await scenario.stores.mongo.aggregate("publications", [{"$collStats": {"latencyStats": {}}}])
         return int(row["latencyStats"]["reads"]["ops"])
 
-    before = await looks()
+    before = await count_reads()
     assert sum(await asyncio.gather(*(publisher.sweep() for _ in range(100)))) == 100
     await publisher.idle()
-    assert await looks() - before < 20
+    assert await count_reads() - before < 20
     await asyncio.gather(*(publisher.sweep() for _ in range(3)), publisher.close())
 
 
@@ -164,20 +164,20 @@ async def test_outage_fails_only_publications_past_deadline(
 
 
 async def test_close_releases_waiting_and_finishes_started(scenario: PublishingScenario, egress: Egress) -> None:
-    takes_a_while = {Network.SANDBOX: Sandbox(SandboxStore(scenario.stores.mongo), 3)}
-    publisher = PostPublisher(scenario.stores, {**quick_networks(scenario.stores, egress), **takes_a_while})
+    slow_network = {Network.SANDBOX: Sandbox(SandboxStore(scenario.stores.mongo), 3)}
+    publisher = PostPublisher(scenario.stores, {**quick_networks(scenario.stores, egress), **slow_network})
     slow = await scenario.account(secret="slow")
-    begun = await scenario.schedule(account_target(slow), in_s=-1)
-    held = await scenario.schedule(in_s=4.5)
+    started = await scenario.schedule(account_target(slow), in_s=-1)
+    waiting = await scenario.schedule(in_s=4.5)
     await publisher.sweep()
 
     async def publishing() -> bool:
-        return (await scenario.only(begun)).state is S.PUBLISHING
+        return (await scenario.only(started)).state is S.PUBLISHING
 
     assert await poll_until_true(publishing)
     await publisher.close()
-    assert (await scenario.only(begun)).state is S.PUBLISHED
-    assert (await scenario.claimed(held)).state is S.SCHEDULED
+    assert (await scenario.only(started)).state is S.PUBLISHED
+    assert (await scenario.claimed(waiting)).state is S.SCHEDULED
 
 
 async def test_preparation_of_dead_worker_is_continued(scenario: PublishingScenario, publisher: PostPublisher) -> None:
@@ -239,15 +239,15 @@ async def seconds_until_published(scenario: PublishingScenario, publisher: PostP
 async def test_claim_of_killed_worker_is_published_within_15_s(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, phase: CallPhase | None
 ) -> None:
-    """The worker dies at the due moment, or after it has stored the phase, which costs the longest lease."""
+    """The worker dies at the due moment, or after it has stored the phase. The phase has the longest lease."""
     async with connected_twin(scenario, network) as (twin, account):
         media = [IMAGE] if network is Network.INSTAGRAM else []
         post = await scenario.schedule(account_target(account), in_s=0, media=media)
         await run_uploads(publisher)
-        held = await scenario.claimed(post)
+        claimed = await scenario.claimed(post)
         if phase is not None:
-            key = quick_networks(scenario.stores, Egress())[network].new_key(held.id, held.due_at)
-            await scenario.stores.scheduled_posts.apply(BeginAttempt(held, phase, key))
+            key = quick_networks(scenario.stores, Egress())[network].new_key(claimed.id, claimed.due_at)
+            await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, phase, key))
         assert await seconds_until_published(scenario, publisher, post) <= 14
         assert len(twin.ledger) == 1
 

@@ -41,7 +41,7 @@ OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationStat
 
 
 @dataclass(frozen=True)
-class Process:
+class StoresOnLoop:
     """Stores, and the event loop that they run on."""
 
     runner: asyncio.Runner
@@ -49,7 +49,7 @@ class Process:
 
 
 @dataclass
-class ExpectedPost:
+class PostModel:
     """The model of a post. Its text is unique, so that ledgers identify it."""
 
     post_id: str
@@ -60,16 +60,16 @@ class ExpectedPost:
 
 
 class ScheduleMachine(RuleBasedStateMachine):
-    """Runs rules against real stores and twins. Time passes by moving stored moments back."""
+    """Runs rules against real stores and twins. Time passes by moving stored times back."""
 
-    process: ClassVar[Process]
+    process: ClassVar[StoresOnLoop]
     posts = Bundle("posts")
 
     def __init__(self) -> None:
         super().__init__()
         self.number = 0
-        self.known: dict[int, ExpectedPost] = {}
-        self.held: list[Publication] = []
+        self.expected: dict[int, PostModel] = {}
+        self.claimed: list[Publication] = []
         self.run(self.open())
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -104,51 +104,51 @@ class ScheduleMachine(RuleBasedStateMachine):
         text = f"post {self.number}"
         media = [IMAGE] if target_name == "gram" else []
         post = self.run(self.scenario.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
-        self.known[self.number] = ExpectedPost(post.id, text, due_in_s, texts={text})
+        self.expected[self.number] = PostModel(post.id, text, due_in_s, texts={text})
         return self.number
 
     @rule(number=posts, due_in_s=st.sampled_from([None, 3.0, 60.0]))
     def edit(self, number: int, due_in_s: float | None) -> None:
-        known = self.known[number]
-        text = f"{known.text}'"
-        self.run(self._edit(known, text, due_in_s))
+        expected = self.expected[number]
+        text = f"{expected.text}'"
+        self.run(self._edit(expected, text, due_in_s))
 
-    async def _edit(self, known: ExpectedPost, text: str, due_in_s: float | None) -> None:
+    async def _edit(self, expected: PostModel, text: str, due_in_s: float | None) -> None:
         due_at = None if due_in_s is None else await self.scenario.now() + timedelta(seconds=due_in_s)
         edit = ScheduledPostEdit(text=text, due_at=due_at)
         try:
-            await self.scenario.stores.scheduled_posts.update(self.scenario.organization_id, known.post_id, edit)
+            await self.scenario.stores.scheduled_posts.update(self.scenario.organization_id, expected.post_id, edit)
         except Conflict:
             return
-        known.text = text
-        known.texts = {text}
-        known.due_in_s = known.due_in_s if due_in_s is None else due_in_s
+        expected.text = text
+        expected.texts = {text}
+        expected.due_in_s = expected.due_in_s if due_in_s is None else due_in_s
 
     @rule(number=posts)
     def cancel(self, number: int) -> None:
-        known = self.known[number]
+        expected = self.expected[number]
         try:
-            self.run(self.scenario.stores.scheduled_posts.cancel(self.scenario.organization_id, known.post_id))
+            self.run(self.scenario.stores.scheduled_posts.cancel(self.scenario.organization_id, expected.post_id))
         except Conflict:
             return
-        known.cancelled = True
+        expected.cancelled = True
 
     @rule(seconds=st.sampled_from([2.0, 6.0, 16.0, 60.0]))
     def tick(self, seconds: float) -> None:
         self.run(self.scenario.pass_time(seconds))
-        for known in self.known.values():
-            known.due_in_s -= seconds
+        for expected in self.expected.values():
+            expected.due_in_s -= seconds
 
     @rule()
     def claim(self) -> None:
         """A slow worker claims what is due."""
-        self.held += self.run(self.scenario.stores.claims.claim(100))
+        self.claimed += self.run(self.scenario.stores.claims.claim(100))
 
     @rule(times=st.integers(1, 3))
     def publish_claimed(self, times: int) -> None:
         """The slow worker continues, perhaps with lost claims, and perhaps several times."""
-        held, self.held = self.held, []
-        due = [each for each in held for _ in range(times) if self.is_due(each)]
+        claimed, self.claimed = self.claimed, []
+        due = [each for each in claimed for _ in range(times) if self.is_due(each)]
         self.run(_gather(self.publish(each) for each in due))
 
     async def publish(self, publication: Publication) -> None:
@@ -160,8 +160,10 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     def is_due(self, publication: Publication) -> bool:
         """Returns whether the publication is due. The publisher would wait for others in real time."""
-        known = next((each for each in self.known.values() if each.post_id == publication.scheduled_post_id), None)
-        return known is not None and known.due_in_s < -0.5
+        expected = next(
+            (each for each in self.expected.values() if each.post_id == publication.scheduled_post_id), None
+        )
+        return expected is not None and expected.due_in_s < -0.5
 
     @rule(steps=st.integers(1, 30))
     def crash(self, steps: int) -> None:
@@ -197,29 +199,31 @@ class ScheduleMachine(RuleBasedStateMachine):
             await self.publisher.idle()
         for twin in self.twins.values():
             await twin.act_late()
-        await self._judge()
+        await self._check()
         await self.publisher.close()
         await self.egress.aclose()
         for each in self.serving:
             await each.__aexit__(None, None, None)
 
-    async def _judge(self) -> None:
-        there = Counter(effect.text for twin in self.twins.values() for effect in twin.ledger)
-        there.update(message["text"] for message in await self.scenario.messages())
-        wanted = {"_id.o": self.scenario.organization_id}
-        there.update([row["text"] async for row in self.scenario.stores.mongo["posts"].find(wanted)])
-        assert [text for text, count in there.items() if count > 1] == [], "published twice"
-        for known in self.known.values():
-            (publication,) = await self.scenario.stores.scheduled_posts.publications_of(known.post_id)
+    async def _check(self) -> None:
+        published_texts = Counter(effect.text for twin in self.twins.values() for effect in twin.ledger)
+        published_texts.update(message["text"] for message in await self.scenario.messages())
+        query = {"_id.o": self.scenario.organization_id}
+        published_texts.update([row["text"] async for row in self.scenario.stores.mongo["posts"].find(query)])
+        assert [text for text, count in published_texts.items() if count > 1] == [], "published twice"
+        for expected in self.expected.values():
+            (publication,) = await self.scenario.stores.scheduled_posts.publications_of(expected.post_id)
             published = publication.state is PublicationState.PUBLISHED
             is_x = publication.target == self.targets["x"]
-            if known.cancelled:
-                assert there[known.text] == 0, "cancelled, and published"
-            assert published <= (there[known.text] == 1), f"{known} is published, and is not there"
+            if expected.cancelled:
+                assert published_texts[expected.text] == 0, "a cancelled post was published"
+            assert published <= (published_texts[expected.text] == 1), (
+                f"{expected} is PUBLISHED, but was not published once"
+            )
             if publication.state in OPEN:
                 assert is_x, f"{publication} is still open"
             if publication.state is PublicationState.FAILED:
-                assert there[known.text] == 0, f"{publication} failed, and is there"
+                assert published_texts[expected.text] == 0, f"{publication} is FAILED, but was published"
 
 
 async def _gather(work: Any) -> None:
@@ -258,11 +262,11 @@ ABANDONED: list[Coroutine[Any, Any, None]] = []
 def process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> Any:
     with asyncio.Runner() as runner:
         opened = open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
-        yield Process(runner, runner.run(opened.__aenter__()))
+        yield StoresOnLoop(runner, runner.run(opened.__aenter__()))
         runner.run(opened.__aexit__(None, None, None))
 
 
-def check(process: Process, examples: int, steps: int) -> None:
+def check(process: StoresOnLoop, examples: int, steps: int) -> None:
     class Machine(ScheduleMachine):
         pass
 
@@ -276,10 +280,10 @@ def check(process: Process, examples: int, steps: int) -> None:
     )
 
 
-def test_random_operations_publish_once_and_respect_cancels(process: Process) -> None:
+def test_random_operations_publish_once_and_respect_cancels(process: StoresOnLoop) -> None:
     check(process, examples=12, steps=20)
 
 
 @pytest.mark.soak
-def test_many_random_operations_publish_once(process: Process) -> None:
+def test_many_random_operations_publish_once(process: StoresOnLoop) -> None:
     check(process, examples=300, steps=40)

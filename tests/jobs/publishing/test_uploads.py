@@ -11,7 +11,7 @@ from jobs.publishing.uploads import MAX_UPLOADS
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
 from storage.publishing.scheduling import ScheduledPostEdit
-from tests.jobs.providers.upstream import Upstream, respond, upstream
+from tests.jobs.providers.stub_server import StubServer, respond, stub_server
 from tests.jobs.publishing.runs import connected_twin, run_once, run_until_finished, run_uploads
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.storage.topic_scenario import poll_until_true
@@ -22,18 +22,18 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def media() -> AsyncIterator[Upstream]:
-    async with upstream() as served:
+async def media() -> AsyncIterator[StubServer]:
+    async with stub_server() as served:
         served.answers["/a.png"] = respond(b"png", content_type="image/png")
         yield served
 
 
-def image(media: Upstream) -> ScheduledMedia:
+def image(media: StubServer) -> ScheduledMedia:
     return ScheduledMedia(media.url("/a.png"), "A hill", MediaKind.IMAGE)
 
 
 async def test_media_are_uploaded_ten_minutes_ahead(
-    scenario: PublishingScenario, publisher: PostPublisher, media: Upstream
+    scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         assert isinstance(twin, MastodonTwin)
@@ -53,7 +53,7 @@ async def test_media_are_uploaded_ten_minutes_ahead(
 
 
 async def test_missing_media_are_uploaded_at_due_moment(
-    scenario: PublishingScenario, publisher: PostPublisher, media: Upstream
+    scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         post = await scenario.schedule(account_target(account), in_s=-1, media=[image(media)])
@@ -78,7 +78,7 @@ async def test_edited_post_is_uploaded_again(scenario: PublishingScenario, publi
 
 
 async def test_failed_upload_is_decided_at_due_moment(
-    scenario: PublishingScenario, publisher: PostPublisher, media: Upstream
+    scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         media.answers["/a.png"] = respond(b"no", 404)
@@ -98,7 +98,7 @@ async def test_failed_upload_is_decided_at_due_moment(
 
 
 async def test_upload_to_unreachable_server_is_retried(
-    scenario: PublishingScenario, publisher: PostPublisher, media: Upstream
+    scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
     dead = await scenario.account(Network.MASTODON, "token", "http://127.0.0.1:1")
     post = await scenario.schedule(account_target(dead), in_s=300, media=[image(media)])
@@ -121,7 +121,7 @@ async def test_media_at_private_address_are_refused(scenario: PublishingScenario
 
 
 async def test_slow_uploads_do_not_block_others(
-    scenario: PublishingScenario, publisher: PostPublisher, media: Upstream
+    scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
     async with (
         connected_twin(scenario, Network.MASTODON) as (_, account),

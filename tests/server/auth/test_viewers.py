@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from server.auth.tokens import TokenExpired, TokenInvalid, TokenVerifier, mint
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.server.auth.test_tokens import RSA_KEY, ec_jwk, issued, provider_with, rsa_jwk, until, verifier_of
@@ -31,8 +31,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def viewers(stores: Stores, clock: ManualClock) -> Viewers:
-    return Viewers(TokenVerifier(secret=SECRET, now=clock), stores.users)
+def viewers(stores: Stores, clock: ManualClock) -> ViewerSessions:
+    return ViewerSessions(TokenVerifier(secret=SECRET, now=clock), stores.users)
 
 
 def bearer(user: str = "ann", org: str = "acme", **claims: object) -> str:
@@ -40,17 +40,17 @@ def bearer(user: str = "ann", org: str = "acme", **claims: object) -> str:
     return f"Bearer {mint(SECRET, user_id=user, organization_id=org, ttl_s=1e9, **claims)}"  # type: ignore[arg-type]
 
 
-async def test_request_without_token_has_no_session(viewers: Viewers) -> None:
+async def test_request_without_token_has_no_session(viewers: ViewerSessions) -> None:
     assert await viewers.session(None) is None
 
 
 @pytest.mark.parametrize("authorization", ["Bearer garbage", "Basic YTpi", "", "Bearer "])
-async def test_malformed_authorization_is_refused(viewers: Viewers, authorization: str) -> None:
+async def test_malformed_authorization_is_refused(viewers: ViewerSessions, authorization: str) -> None:
     with pytest.raises(TokenInvalid):
         await viewers.session(authorization)
 
 
-async def test_first_request_creates_user(viewers: Viewers, stores: Stores) -> None:
+async def test_first_request_creates_user(viewers: ViewerSessions, stores: Stores) -> None:
     assert await stores.users.find("acme", "ann") is None
     session = await viewers.session(bearer(name="Ann", handle="ann_of_the_hill"))
     assert session is not None
@@ -58,7 +58,7 @@ async def test_first_request_creates_user(viewers: Viewers, stores: Stores) -> N
     assert await stores.users.find("acme", "ann") == session.user
 
 
-async def test_same_id_in_other_organization_is_other_user(viewers: Viewers, stores: Stores) -> None:
+async def test_same_id_in_other_organization_is_other_user(viewers: ViewerSessions, stores: Stores) -> None:
     for org in ("acme", "globex"):
         session = await viewers.session(bearer(org=org, name=f"Ann of {org}"))
         assert session is not None
@@ -66,14 +66,14 @@ async def test_same_id_in_other_organization_is_other_user(viewers: Viewers, sto
     assert (await stores.users.get("acme", "ann")).name == "Ann of acme"
 
 
-async def test_session_has_roles_of_token_or_member(viewers: Viewers) -> None:
+async def test_session_has_roles_of_token_or_member(viewers: ViewerSessions) -> None:
     for given, expected in [(["OPERATOR", "SERVICE"], {Role.OPERATOR, Role.SERVICE}), ([], {Role.MEMBER})]:
         session = await viewers.session(bearer(roles=given))
         assert session is not None
         assert session.roles == expected
 
 
-async def test_changed_name_in_token_is_stored_at_once(viewers: Viewers, stores: Stores) -> None:
+async def test_changed_name_in_token_is_stored_at_once(viewers: ViewerSessions, stores: Stores) -> None:
     for name in ("Ann", "Anna"):
         session = await viewers.session(bearer(name=name))
         assert session is not None
@@ -81,19 +81,19 @@ async def test_changed_name_in_token_is_stored_at_once(viewers: Viewers, stores:
     assert (await stores.users.get("acme", "ann")).name == "Anna"
 
 
-async def test_concurrent_first_requests_create_one_user(viewers: Viewers) -> None:
+async def test_concurrent_first_requests_create_one_user(viewers: ViewerSessions) -> None:
     tokens = [bearer(name=f"Ann {n % 3}") for n in range(100)]
     sessions = await asyncio.gather(*map(viewers.session, tokens))
     assert len({session.user.handle for session in sessions if session is not None}) == 1
 
 
-async def test_handle_in_use_gets_a_number(viewers: Viewers) -> None:
+async def test_handle_in_use_gets_a_number(viewers: ViewerSessions) -> None:
     requests = [viewers.session(bearer(user, handle="ann")) for user in ("u1", "u2", "u3")]
     sessions = await asyncio.gather(*requests)
     assert {session.user.handle for session in sessions if session is not None} == {"ann", "ann-2", "ann-3"}
 
 
-async def test_session_ends_when_token_expires(viewers: Viewers, clock: ManualClock) -> None:
+async def test_session_ends_when_token_expires(viewers: ViewerSessions, clock: ManualClock) -> None:
     clock.now = 0
     token = f"Bearer {mint(SECRET, user_id='ann', organization_id='acme', ttl_s=60)}"
     session = await viewers.session(token)
@@ -105,7 +105,7 @@ async def test_session_ends_when_token_expires(viewers: Viewers, clock: ManualCl
         await viewers.session(token)
 
 
-async def test_cached_session_reads_no_user(viewers: Viewers, stores: Stores) -> None:
+async def test_cached_session_reads_no_user(viewers: ViewerSessions, stores: Stores) -> None:
     token = bearer()
     first = await viewers.session(token)
     await stores.mongo["users"].delete_many({})
@@ -114,7 +114,7 @@ async def test_cached_session_reads_no_user(viewers: Viewers, stores: Stores) ->
 
 
 async def test_full_cache_drops_oldest_session(stores: Stores, clock: ManualClock) -> None:
-    viewers = Viewers(TokenVerifier(secret=SECRET, now=clock), stores.users, max_sessions=2)
+    viewers = ViewerSessions(TokenVerifier(secret=SECRET, now=clock), stores.users, max_sessions=2)
     tokens = [bearer(user) for user in ("ann", "ben", "cem")]
     for token in tokens:
         await viewers.session(token)
@@ -125,7 +125,7 @@ async def test_full_cache_drops_oldest_session(stores: Stores, clock: ManualCloc
 
 
 async def test_session_beyond_max_age_reads_user_again(stores: Stores, clock: ManualClock) -> None:
-    viewers = Viewers(TokenVerifier(secret=SECRET, now=clock), stores.users, max_age_s=0.0)
+    viewers = ViewerSessions(TokenVerifier(secret=SECRET, now=clock), stores.users, max_age_s=0.0)
     token = bearer()
     await viewers.session(token)
     await stores.mongo["users"].delete_many({})
@@ -137,7 +137,7 @@ async def test_withdrawn_key_ends_cached_session(stores: Stores) -> None:
     clock = [0.0]
     async with provider_with(rsa_jwk("old")) as provider:
         verifier = verifier_of(provider, lambda: clock[0])
-        viewers, token = Viewers(verifier, stores.users), f"Bearer {issued(RSA_KEY, 'RS256', 'old')}"
+        viewers, token = ViewerSessions(verifier, stores.users), f"Bearer {issued(RSA_KEY, 'RS256', 'old')}"
         assert await viewers.session(token) is not None
         provider.document = {"keys": [ec_jwk("e")]}
         clock[0] = 301.0

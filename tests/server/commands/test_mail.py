@@ -106,8 +106,8 @@ def test_mail_report_reads_file(
     assert run(["mail", "report", str(file), "--org", "acme"]) == 0
     assert run(["mail", "report", str(file), "--org", "acme"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "3 events taken, 0 known before.",
-        "0 events taken, 3 known before.",
+        "3 events recorded, 0 duplicates.",
+        "0 events recorded, 3 duplicates.",
     ]
     with_mail(lambda mail: mail.aggregate())
     assert with_mail(lambda mail: mail.standing("gone@example.org")).blocked

@@ -18,7 +18,7 @@ from websockets.typing import Subprotocol
 from resolvers.context import Context
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier, mint
-from server.auth.viewers import Viewers
+from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from storage.stores import Stores
 from tests.e2e.chat_topic import cursor_position
@@ -183,7 +183,7 @@ class GraphQLServer:
 async def serve_graphql(scenario: TopicScenario, **options: Any) -> AsyncIterator[GraphQLServer]:
     """Serves the endpoint on the scenario's stores. `options` are passed to uvicorn."""
     secret = secrets.token_hex(32)
-    viewers = Viewers(TokenVerifier(secret=secret), scenario.stores.users)
+    viewers = ViewerSessions(TokenVerifier(secret=secret), scenario.stores.users)
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     endpoint = GraphQLEndpoint(schema, documents, viewers, partial(Context, scenario.stores, str))

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from jobs.providers.egress import Egress
 from server.http.images import MAX_IMAGE_BYTES, ImageCache, images_route, raster_type
 from storage.secrets.image_urls import ImageUrls
-from tests.jobs.providers.upstream import Answer, Upstream, head, redirect, respond, silent, upstream
+from tests.jobs.providers.stub_server import StubResponse, StubServer, head, redirect, respond, silent, stub_server
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 AVIF = b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(20)
@@ -38,7 +38,7 @@ IMAGES = ImageUrls("", b"a secret of the tests")
 class ImageSite:
     """The image route served by uvicorn, with its cache, a client, and the remote server that holds the images."""
 
-    def __init__(self, client: httpx2.AsyncClient, remote: Upstream, cache: ImageCache) -> None:
+    def __init__(self, client: httpx2.AsyncClient, remote: StubServer, cache: ImageCache) -> None:
         self.client = client
         self.remote = remote
         self.cache = cache
@@ -58,7 +58,7 @@ async def image_site(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) ->
     while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    async with upstream() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+    async with stub_server() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         yield ImageSite(client, remote, cache)
         server.should_exit = True
     await running
@@ -175,7 +175,7 @@ async def test_failure_is_retried_after_its_ttl(site: ImageSite, monkeypatch: py
 
 @pytest.mark.anyio
 async def test_refused_address_is_never_connected_to(site: ImageSite) -> None:
-    async with upstream("127.0.0.2") as private:
+    async with stub_server("127.0.0.2") as private:
         private.answers["/"] = respond(PNG)
         site.remote.answers["/"] = redirect(private.url("/"))
         assert (await site.get("/")).status_code == 502
@@ -252,7 +252,7 @@ async def test_endless_response_is_502(site: ImageSite, monkeypatch: pytest.Monk
     assert (await site.get("/")).status_code == 502
 
 
-def respond_after(release: asyncio.Event) -> Answer:
+def respond_after(release: asyncio.Event) -> StubResponse:
     """Responds with PNG once `release` is set."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:

@@ -6,8 +6,8 @@ from ipaddress import ip_network
 import pytest
 
 from jobs.providers.egress import Egress
-from jobs.providers.social.http import Http
-from tests.jobs.providers.upstream import Upstream, respond, upstream
+from jobs.providers.social.http import HttpClient
+from tests.jobs.providers.stub_server import StubServer, respond, stub_server
 
 PNG = b"\x89PNG" + b"x" * 1000
 MP4 = b"mp4" * 3_000_000
@@ -21,13 +21,13 @@ async def egress() -> AsyncIterator[Egress]:
 
 
 @pytest.fixture
-def http(egress: Egress) -> Http:
-    return Http(egress, call_timeout_s=60)
+def http(egress: Egress) -> HttpClient:
+    return HttpClient(egress, call_timeout_s=60)
 
 
 @pytest.fixture
-async def media() -> AsyncIterator[Upstream]:
-    async with upstream() as served:
+async def media() -> AsyncIterator[StubServer]:
+    async with stub_server() as served:
         served.answers["/a.png"] = respond(PNG, content_type="image/png")
         served.answers["/b.mp4"] = respond(MP4, content_type="video/mp4")
         served.answers["/page"] = respond(b"<html>")

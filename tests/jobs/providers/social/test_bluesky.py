@@ -7,12 +7,12 @@ import pytest
 
 from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
-from jobs.providers.social.http import Http
-from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain, UploadExpired
+from jobs.providers.social.http import HttpClient
+from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
 from storage.publishing.networks import Certainty, MediaKind
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
-from tests.jobs.providers.upstream import Upstream
+from tests.jobs.providers.stub_server import StubServer
 from tests.twins.bluesky import TID, BlueskyTwin
 from tests.twins.twin import Fault, running
 
@@ -29,15 +29,17 @@ async def twin() -> AsyncIterator[BlueskyTwin]:
 
 
 @pytest.fixture
-def bluesky(http: Http, twin: BlueskyTwin) -> Bluesky:
+def bluesky(http: HttpClient, twin: BlueskyTwin) -> Bluesky:
     return Bluesky(http, VideoService(http, twin.url, poll_s=0.01))
 
 
-def video(media: Upstream) -> ScheduledMedia:
+def video(media: StubServer) -> ScheduledMedia:
     return medium(media.url("/b.mp4"), MediaKind.VIDEO)
 
 
-async def test_bluesky_record_holds_images_links_and_text(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_bluesky_record_holds_images_links_and_text(
+    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer
+) -> None:
     post = outgoing("狼煙 https://example.org/x.", medium(media.url("/a.png")))
     uploaded = await bluesky.upload(account(twin, SECRET), post)
     key = bluesky.new_key("pub1", DUE_AT)
@@ -86,12 +88,14 @@ async def test_bluesky_session_is_reused_until_it_expires(bluesky: Bluesky, twin
 
 
 async def test_bluesky_wrong_password_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(CallRefused) as refused:
+    with pytest.raises(NetworkRefused) as refused:
         await bluesky.publish(account(twin, "ann.example:wrong"), outgoing(), tid(1, 1), ())
     assert refused.value.code == "UNAUTHORIZED"
 
 
-async def test_missing_blob_is_reported_as_upload_expired(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_missing_blob_is_reported_as_upload_expired(
+    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer
+) -> None:
     post = outgoing("x", medium(media.url("/a.png")))
     uploaded = await bluesky.upload(account(twin, SECRET), post)
     twin.blobs.clear()
@@ -99,7 +103,7 @@ async def test_missing_blob_is_reported_as_upload_expired(bluesky: Bluesky, twin
         await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
 
 
-async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
     for post in (outgoing("x", medium(media.url("/a.png"))), outgoing("x", video(media))):
         await bluesky.upload(account(twin, SECRET), post)
         twin.jwts += 5
@@ -110,7 +114,7 @@ async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: 
 
 
 async def test_invalid_record_is_refused_and_busy_server_retried(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(CallRefused):
+    with pytest.raises(NetworkRefused):
         await bluesky.publish(account(twin, SECRET), outgoing("x" * 301), tid(1, 1), ())
     twin.faults.append(Fault.BUSY)
     with pytest.raises(NoEffect):
@@ -118,8 +122,8 @@ async def test_invalid_record_is_refused_and_busy_server_retried(bluesky: Bluesk
     assert twin.ledger == []
 
 
-async def test_too_large_image_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
-    with pytest.raises(CallRefused):
+async def test_too_large_image_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
+    with pytest.raises(NetworkRefused):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/b.mp4"))))
 
 

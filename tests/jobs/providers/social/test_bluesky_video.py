@@ -6,12 +6,12 @@ import pytest
 
 from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
-from jobs.providers.social.http import Http
-from jobs.providers.social.network import CallRefused, NoEffect
+from jobs.providers.social.http import HttpClient
+from jobs.providers.social.network import NetworkRefused, NoEffect
 from storage.publishing.networks import MediaKind
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import account, medium, outgoing
-from tests.jobs.providers.upstream import Upstream
+from tests.jobs.providers.stub_server import StubServer
 from tests.twins.bluesky import BlueskyTwin
 from tests.twins.twin import running
 
@@ -28,15 +28,15 @@ async def twin() -> AsyncIterator[BlueskyTwin]:
 
 
 @pytest.fixture
-def bluesky(http: Http, twin: BlueskyTwin) -> Bluesky:
+def bluesky(http: HttpClient, twin: BlueskyTwin) -> Bluesky:
     return Bluesky(http, VideoService(http, twin.url, poll_s=0.01))
 
 
-def video(media: Upstream) -> ScheduledMedia:
+def video(media: StubServer) -> ScheduledMedia:
     return medium(media.url("/b.mp4"), MediaKind.VIDEO)
 
 
-async def test_processed_video_is_in_the_record(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_processed_video_is_in_the_record(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
     post = outgoing("look", video(media))
     uploaded = await bluesky.upload(account(twin, SECRET), post)
     await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
@@ -45,16 +45,18 @@ async def test_processed_video_is_in_the_record(bluesky: Bluesky, twin: BlueskyT
     assert twin.asked["GET /xrpc/app.bsky.video.getJobStatus"] == 2
 
 
-async def test_already_uploaded_video_is_reused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_already_uploaded_video_is_reused(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
     post = outgoing("look", video(media))
     first = await bluesky.upload(account(twin, SECRET), post)
     assert (await bluesky.upload(account(twin, SECRET), post)).references == first.references
 
 
 @pytest.mark.parametrize("code", ["validation_failure", "encoding_failure", "pds_upload_unsupported_blob_size"])
-async def test_unprocessable_video_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, code: str) -> None:
+async def test_unprocessable_video_is_refused(
+    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, code: str
+) -> None:
     twin.fate = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
-    with pytest.raises(CallRefused, match="too long") as refused:
+    with pytest.raises(NetworkRefused, match="too long") as refused:
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
     assert refused.value.code == "MEDIA_REFUSED"
 
@@ -68,7 +70,7 @@ async def test_unprocessable_video_is_refused(bluesky: Bluesky, twin: BlueskyTwi
     ],
 )
 async def test_failed_video_processing_is_retryable(
-    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, fate: dict[str, str]
+    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, fate: dict[str, str]
 ) -> None:
     post = outgoing("x", video(media))
     twin.fate = fate
@@ -79,7 +81,7 @@ async def test_failed_video_processing_is_retryable(
 
 
 async def test_unfinished_video_processing_is_retryable(
-    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, monkeypatch: pytest.MonkeyPatch
+    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.providers.social.bluesky_video.POLLS", 3)
     twin.looks_until_done = 100
@@ -88,19 +90,19 @@ async def test_unfinished_video_processing_is_retryable(
 
 
 async def test_video_of_account_without_permission_is_refused(
-    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
+    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer
 ) -> None:
     twin.is_confirmed = False
-    with pytest.raises(CallRefused, match="unconfirmed_email"):
+    with pytest.raises(NetworkRefused, match="unconfirmed_email"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
 
-async def test_video_that_is_not_mp4_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
-    with pytest.raises(CallRefused, match="video/mp4"):
+async def test_video_that_is_not_mp4_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
+    with pytest.raises(NetworkRefused, match="video/mp4"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/a.png"), MediaKind.VIDEO)))
 
 
-async def test_unreachable_video_service_is_retried(http: Http, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_unreachable_video_service_is_retried(http: HttpClient, twin: BlueskyTwin, media: StubServer) -> None:
     away = Bluesky(http, VideoService(http, "http://127.0.0.1:1"))
     with pytest.raises(NoEffect):
         await away.upload(account(twin, SECRET), outgoing("x", video(media)))

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from jobs.providers.social.http import Http
+from jobs.providers.social.http import HttpClient
 from jobs.providers.social.mastodon import UNATTACHED_KEPT_S, Mastodon
-from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain, UploadExpired
+from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
 from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
-from tests.jobs.providers.upstream import Upstream
+from tests.jobs.providers.stub_server import StubServer
 from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import Fault, running
 
@@ -24,12 +24,12 @@ async def twin() -> AsyncIterator[MastodonTwin]:
 
 
 @pytest.fixture
-def mastodon(http: Http) -> Mastodon:
+def mastodon(http: HttpClient) -> Mastodon:
     return Mastodon(http, poll_s=0.01)
 
 
 async def test_mastodon_media_are_uploaded_and_attached(
-    mastodon: Mastodon, twin: MastodonTwin, media: Upstream
+    mastodon: Mastodon, twin: MastodonTwin, media: StubServer
 ) -> None:
     twin.processing = 3
     post = outgoing("hello", medium(media.url("/a.png")), medium(media.url("/a.png"), alt="Another"))
@@ -55,7 +55,7 @@ async def test_repeated_key_returns_first_status(mastodon: Mastodon, twin: Masto
     assert len(twin.ledger) == 2, "the twin forgets keys, so the product must not send them again"
 
 
-async def test_media_in_processing_are_retryable(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+async def test_media_in_processing_are_retryable(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
     uploaded = await mastodon.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
     twin.media[uploaded.references[0]]["left"] = 1
     with pytest.raises(NoEffect):
@@ -69,17 +69,17 @@ async def test_missing_media_are_reported_as_upload_expired(mastodon: Mastodon, 
 
 
 async def test_too_long_text_is_refused(mastodon: Mastodon, twin: MastodonTwin) -> None:
-    with pytest.raises(CallRefused) as refused:
+    with pytest.raises(NetworkRefused) as refused:
         await mastodon.publish(account(twin), outgoing("x" * 501), "key", ())
     assert refused.value.code == "REFUSED"
     assert "500" in str(refused.value)
 
 
-async def test_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
-    with pytest.raises(CallRefused) as refused:
+async def test_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
+    with pytest.raises(NetworkRefused) as refused:
         await mastodon.publish(account(twin, "wrong"), outgoing(), "key", ())
     assert refused.value.code == "UNAUTHORIZED"
-    with pytest.raises(CallRefused):
+    with pytest.raises(NetworkRefused):
         await mastodon.upload(account(twin, "wrong"), outgoing("x", medium(media.url("/a.png"))))
 
 
@@ -92,14 +92,14 @@ async def test_rate_limit_is_read_from_response(mastodon: Mastodon, twin: Mastod
     assert twin.ledger == []
 
 
-async def test_invalid_medium_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
-    with pytest.raises(CallRefused):
+async def test_invalid_medium_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
+    with pytest.raises(NetworkRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/page"))))
-    with pytest.raises(CallRefused):
+    with pytest.raises(NetworkRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/none"))))
 
 
-async def test_mastodon_video_is_uploaded(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+async def test_mastodon_video_is_uploaded(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
     post = outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO))
     (id_,) = (await mastodon.upload(account(twin), post)).references
     assert twin.media[id_]["bytes"] == 9_000_000

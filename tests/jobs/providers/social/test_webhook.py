@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from jobs.providers.social.http import Http
-from jobs.providers.social.network import Account, CallRefused, NoEffect, OutcomeUncertain, PublishedPost
+from jobs.providers.social.http import HttpClient
+from jobs.providers.social.network import Account, NetworkRefused, NoEffect, OutcomeUncertain, PublishedPost
 from jobs.providers.social.webhook import Webhook
 from storage.publishing.networks import Certainty
 from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
@@ -23,7 +23,7 @@ async def twin() -> AsyncIterator[WebhookTwin]:
 
 
 @pytest.fixture
-def hook(http: Http) -> Webhook:
+def hook(http: HttpClient) -> Webhook:
     return Webhook(http)
 
 
@@ -66,12 +66,12 @@ async def test_response_without_id_counts_as_published(hook: Webhook, twin: Webh
 @pytest.mark.parametrize("status", [302, 400, 404, 410, 429])
 async def test_unexpected_responses_are_final(hook: Webhook, twin: WebhookTwin, status: int) -> None:
     twin.refusal = status
-    with pytest.raises(CallRefused, match=str(status)):
+    with pytest.raises(NetworkRefused, match=str(status)):
         await hook.publish(account(twin), outgoing(), "key", ())
 
 
 async def test_wrong_secret_is_refused(hook: Webhook, twin: WebhookTwin) -> None:
-    with pytest.raises(CallRefused):
+    with pytest.raises(NetworkRefused):
         await hook.publish(account(twin, "another"), outgoing(), "key", ())
 
 

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from jobs.providers.social.http import Http
-from jobs.providers.social.network import Account, CallRefused, NoEffect, OutcomeUncertain, UploadExpired
+from jobs.providers.social.http import HttpClient
+from jobs.providers.social.network import Account, NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
 from jobs.providers.social.x import CHUNK_BYTES, X
 from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
-from tests.jobs.providers.upstream import Upstream, respond
+from tests.jobs.providers.stub_server import StubServer, respond
 from tests.twins.twin import Fault, running
 from tests.twins.x import XTwin
 
@@ -24,11 +24,11 @@ async def twin() -> AsyncIterator[XTwin]:
 
 
 @pytest.fixture
-def x(http: Http) -> X:
+def x(http: HttpClient) -> X:
     return X(http, max_poll_s=0.01)
 
 
-async def test_video_is_uploaded_in_chunks_and_expires_as_stated(x: X, twin: XTwin, media: Upstream) -> None:
+async def test_video_is_uploaded_in_chunks_and_expires_as_stated(x: X, twin: XTwin, media: StubServer) -> None:
     twin.processing, twin.expires_s = 3, 3599
     post = outgoing("hello", medium(media.url("/b.mp4"), MediaKind.VIDEO))
     uploaded = await x.upload(account(twin), post)
@@ -58,26 +58,26 @@ async def test_rate_limit_is_read_from_response(x: X, twin: XTwin) -> None:
     assert 0 <= busy.value.after_s <= 2
 
 
-async def test_expired_medium_is_reported_as_upload_expired(x: X, twin: XTwin, media: Upstream) -> None:
+async def test_expired_medium_is_reported_as_upload_expired(x: X, twin: XTwin, media: StubServer) -> None:
     uploaded = await x.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
     twin.expires_s = -1
     with pytest.raises(UploadExpired):
         await x.publish(account(twin), outgoing(), "key", uploaded.references)
 
 
-async def test_refusals_are_final(x: X, twin: XTwin, media: Upstream) -> None:
+async def test_refusals_are_final(x: X, twin: XTwin, media: StubServer) -> None:
     await x.publish(account(twin), outgoing(), "key", ())
-    with pytest.raises(CallRefused, match="duplicate"):
+    with pytest.raises(NetworkRefused, match="duplicate"):
         await x.publish(account(twin), outgoing(), "other", ())
-    with pytest.raises(CallRefused):
+    with pytest.raises(NetworkRefused):
         await x.publish(account(twin, "wrong"), outgoing("y"), "key", ())
     twin.spoiled = True
-    with pytest.raises(CallRefused) as spoiled:
+    with pytest.raises(NetworkRefused) as spoiled:
         await x.upload(account(twin), outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO)))
     assert spoiled.value.code == "MEDIA_REFUSED"
 
 
-async def test_success_without_id_raises(x: X, twin: XTwin, http: Http, media: Upstream) -> None:
+async def test_success_without_id_raises(x: X, twin: XTwin, http: HttpClient, media: StubServer) -> None:
     media.answers["/2/tweets"] = respond(b"<html>")
     with pytest.raises((ValueError, TypeError)):
         await x.publish(Account("a", media.url("").rstrip("/"), "token"), outgoing(), "key", ())

@@ -30,12 +30,12 @@ CALLBACK = "https://calls.example.org/callbacks/twilio"
 
 @asynccontextmanager
 async def twilio(token: str = TOKEN) -> AsyncIterator[tuple[TwilioTwin, TwilioTelephony]]:
-    made = TwilioTwin()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    telephony = TwilioTelephony(ACCOUNT, token, CALLER, CALLBACK, made.url)
+    twin = TwilioTwin()
+    server = await asyncio.start_server(twin.serve, "127.0.0.1", 0)
+    twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    telephony = TwilioTelephony(ACCOUNT, token, CALLER, CALLBACK, twin.url)
     try:
-        yield made, telephony
+        yield twin, telephony
     finally:
         await telephony.aclose()
         server.close()
@@ -49,17 +49,17 @@ def call(scenario: str = "Hello {name}, 3 < 4") -> Call:
 async def test_call_request_holds_callback_and_text() -> None:
     async with twilio() as (twin, telephony):
         assert await telephony.start(call()) == CallStarted("CA" + "0" * 32)
-        (made,) = twin.calls.values()
-        assert made["form"]["StatusCallback"] == f"{CALLBACK}?callId=job-2-1"
-        assert made["form"]["Twiml"] == "<Response><Say>Hello Aya &amp; Bo, 3 &lt; 4</Say></Response>"
-        assert made["events"] == ["initiated", "ringing", "answered", "completed"]
+        (placed,) = twin.calls.values()
+        assert placed["form"]["StatusCallback"] == f"{CALLBACK}?callId=job-2-1"
+        assert placed["form"]["Twiml"] == "<Response><Say>Hello Aya &amp; Bo, 3 &lt; 4</Say></Response>"
+        assert placed["events"] == ["initiated", "ringing", "answered", "completed"]
 
 
 async def test_scenario_is_an_address_or_application() -> None:
     async with twilio() as (twin, telephony):
         await telephony.start(call("https://flows.example.org/a?x=1"))
         await telephony.start(call("AP" + "1" * 32))
-        forms = [made["form"] for made in twin.calls.values()]
+        forms = [placed["form"] for placed in twin.calls.values()]
         assert forms[0]["Url"] == "https://flows.example.org/a?x=1&name=Aya+%26+Bo"
         assert forms[1]["ApplicationSid"] == "AP" + "1" * 32
 
@@ -83,12 +83,14 @@ async def test_lost_response_is_looked_up_and_never_resent() -> None:
         assert isinstance(await telephony.look_up(call()), ServiceSilent)
         twin.mute = False
         assert await telephony.look_up(call()) == CallActive()
-        (made,) = twin.calls.values()
-        twin.goes_on(made["sid"], "completed")
+        (placed,) = twin.calls.values()
+        twin.set_status(placed["sid"], "completed")
         assert await telephony.look_up(call()) == CallEnded(CallOutcome.ANSWERED)
         await telephony.start(call())
-        assert await telephony.look_up(call()) == CallActive(), "one of two may be ours, and one is under way"
-        twin.goes_on(list(twin.calls)[1], "busy")
+        assert await telephony.look_up(call()) == CallActive(), (
+            "one of the two calls may be this one, and one of them is active"
+        )
+        twin.set_status(list(twin.calls)[1], "busy")
         assert await telephony.look_up(call()) == CallUntraceable(), "two calls to one number are indistinguishable"
 
 
@@ -99,7 +101,7 @@ async def test_call_of_known_sid_is_distinguished() -> None:
         assert isinstance(second, CallStarted)
         assert first.reference
         assert second.reference
-        twin.goes_on(first.reference, "busy")
+        twin.set_status(first.reference, "busy")
         assert await telephony.look_up(replace(call(), reference=first.reference)) == CallEnded(CallOutcome.BUSY)
         assert await telephony.look_up(replace(call(), reference=second.reference)) == CallActive()
         # A call in progress cannot be deleted.

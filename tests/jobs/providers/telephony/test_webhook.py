@@ -18,8 +18,8 @@ from jobs.providers.telephony import (
 from jobs.providers.telephony.webhook import WebhookTelephony, hold_off_s
 from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, TaskKey
-from tests.jobs.providers.telephony.twin import SECRET, twin
-from tests.jobs.providers.upstream import respond, silent, upstream
+from tests.jobs.providers.stub_server import respond, silent, stub_server
+from tests.jobs.providers.telephony.twin import SECRET, telephony_twin
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ async def nothing(*_: object) -> None:
 
 
 async def test_call_is_placed_once_and_can_be_polled() -> None:
-    async with twin(1, report=nothing, talk_s=(2, 2)) as service:
+    async with telephony_twin(1, report=nothing, talk_s=(2, 2)) as service:
         telephony = to(service.url)
         assert await telephony.look_up(call()) == CallUnknown()
         assert await telephony.start(call()) == CallStarted()
@@ -56,7 +56,7 @@ async def has_ended(telephony: WebhookTelephony) -> bool:
 
 
 async def test_request_after_deadline_is_not_placed() -> None:
-    async with twin(1) as service:
+    async with telephony_twin(1) as service:
         telephony = to(service.url)
         assert await telephony.start(call(late_s=10)) == CallDeferred()
         assert service.calls == {}
@@ -75,7 +75,7 @@ async def test_request_after_deadline_is_not_placed() -> None:
     ],
 )
 async def test_http_status_maps_to_documented_outcome(status: int, answer: object) -> None:
-    async with upstream() as service:
+    async with stub_server() as service:
         service.answers["/calls"] = respond(b"no", status=status)
         telephony = to(service.url("").rstrip("/"))
         assert await telephony.start(call()) == answer
@@ -83,7 +83,7 @@ async def test_http_status_maps_to_documented_outcome(status: int, answer: objec
 
 
 async def test_too_many_requests_are_retried_after_delay() -> None:
-    async with upstream() as service:
+    async with stub_server() as service:
         service.answers["/calls"] = respond(b"", status=429, Retry_After="7")
         telephony = to(service.url("").rstrip("/"))
         assert await telephony.start(call()) == CallDeferred(7.0)
@@ -96,7 +96,7 @@ async def test_refused_connection_has_no_effect_broken_one_may() -> None:
     assert await telephony.start(call()) == CallDeferred(1.0)
     assert isinstance(await telephony.look_up(call()), ServiceSilent)
     await telephony.aclose()
-    async with twin(1, lose_answers=1.0, report=nothing) as service:
+    async with telephony_twin(1, lose_answers=1.0, report=nothing) as service:
         telephony = to(service.url)
         assert isinstance(await telephony.start(call()), StartUncertain)
         assert len(service.calls) == 1
@@ -107,7 +107,7 @@ async def test_refused_connection_has_no_effect_broken_one_may() -> None:
     "body", [b"", b"[]", b'{"state": "asleep"}', b'{"state": "ended", "outcome": "FINE"}', b"null"]
 )
 async def test_malformed_response_keeps_the_slot(body: bytes) -> None:
-    async with upstream() as service:
+    async with stub_server() as service:
         service.answers["/calls/job-2-1"] = respond(body, content_type="application/json")
         telephony = to(service.url("").rstrip("/"))
         assert isinstance(await telephony.look_up(call()), ServiceSilent)
@@ -118,7 +118,7 @@ async def test_malformed_response_keeps_the_slot(body: bytes) -> None:
 
 async def test_missing_response_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.providers.telephony.webhook.TIMEOUT_S", 0.2)
-    async with upstream() as service:
+    async with stub_server() as service:
         service.answers["/calls"] = silent()
         telephony = to(service.url("").rstrip("/"))
         assert isinstance(await telephony.start(call()), StartUncertain)

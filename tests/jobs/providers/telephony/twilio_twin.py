@@ -1,6 +1,6 @@
 """Twilio's Calls API on loopback, as documented: basic auth, required fields, E.164 numbers, its error codes.
 
-It sends status callbacks signed with the account's token, and deletes nothing.
+It sends no status callbacks and deletes no calls.
 """
 
 import asyncio
@@ -13,10 +13,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
-import httpx2
 import orjson
-
-from jobs.providers.telephony.twilio import twilio_signature
 
 ACCOUNT, TOKEN, CALLER = "AC" + "0" * 32, "token", "+15005550006"
 E164 = re.compile(r"\+[1-9]\d{6,14}")
@@ -24,7 +21,7 @@ E164 = re.compile(r"\+[1-9]\d{6,14}")
 
 @dataclass
 class TwilioTwin:
-    """The account's calls by SID."""
+    """Twilio's service for one account. `calls` are the account's calls by SID."""
 
     url: str = ""
     busy: bool = False
@@ -53,11 +50,11 @@ class TwilioTwin:
         path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
         sid = path.removeprefix(f"/2010-04-01/Accounts/{ACCOUNT}/Calls/").removesuffix(".json")
         if method == "GET" and sid != path.removesuffix(".json"):
-            known = self.calls.get(sid)
-            return (200, known) if known else (404, {"code": 20404, "message": "The resource was not found"})
+            call = self.calls.get(sid)
+            return (200, call) if call else (404, {"code": 20404, "message": "The resource was not found"})
         assert path == f"/2010-04-01/Accounts/{ACCOUNT}/Calls.json"
         if method == "GET":
-            return 200, {"calls": [call for call in self.calls.values() if _is_asked_for(call, query)]}
+            return 200, {"calls": [call for call in self.calls.values() if _matches(call, query)]}
         return self._create(parse_qsl(body.decode()))
 
     def _create(self, form: list[tuple[str, str]]) -> tuple[int, Any]:
@@ -75,33 +72,16 @@ class TwilioTwin:
         events = [value for name, value in form if name == "StatusCallbackEvent"]
         call = {"sid": sid, "status": "queued", "to": fields["To"], "from": fields["From"], "date_created": created}
         call |= {"start_time": None, "events": events}
-        self.calls[sid] = call | {"form": fields, "sequence": -1}
+        self.calls[sid] = call | {"form": fields}
         return 201, {"sid": sid, "status": "queued"}
 
-    def goes_on(self, sid: str, status: str) -> None:
+    def set_status(self, sid: str, status: str) -> None:
         """Sets the status without a callback. A call has a start time once it is dialled."""
         self.calls[sid] |= {"status": status, "start_time": self.calls[sid]["date_created"]}
 
-    async def tell(self, sid: str, status: str, token: str = TOKEN, **more: str) -> int:
-        """Sends a status callback and returns the status of the response."""
-        call = self.calls[sid]
-        self.goes_on(sid, status)
-        call["sequence"] += 1
-        fields = {
-            "CallSid": sid,
-            "CallStatus": status,
-            "SequenceNumber": str(call["sequence"]),
-            "To": call["to"],
-            **more,
-        }
-        url = call["form"]["StatusCallback"]
-        headers = {"X-Twilio-Signature": twilio_signature(token, url, list(fields.items()))}
-        async with httpx2.AsyncClient(trust_env=False, timeout=60) as http:
-            return (await http.post(url, data=fields, headers=headers)).status_code
 
-
-def _is_asked_for(call: dict[str, Any], query: dict[str, list[str]]) -> bool:
-    """Filters by To, From and StartTime>. A call not yet dialled has no start time. Creation cannot be filtered by."""
+def _matches(call: dict[str, Any], query: dict[str, list[str]]) -> bool:
+    """Filters by To, From and StartTime>, not by creation. A call that is not dialled yet has no start time."""
     if any(call[name.lower()] != query[name][0] for name in ("To", "From") if name in query):
         return False
     since = query.get("StartTime>")

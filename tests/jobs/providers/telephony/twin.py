@@ -1,7 +1,7 @@
-"""A telephony service on loopback that follows docs/interfaces.md exactly and measures on its own.
+"""A telephony service on loopback that follows docs/interfaces.md exactly and takes its own measurements.
 
-It remembers call ids, refuses requests after notAfter, counts active calls at every start,
-and can lose responses and reports.
+It stores call ids, refuses requests after notAfter, counts active calls at every start, and can lose responses and
+reports.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ class TwinCall:
 
 
 @dataclass
-class Twin:
-    """The service. `allowed` is how many calls may be active now."""
+class TelephonyTwin:
+    """A telephony service. `allowed` is how many calls may be active now."""
 
     allowed: int
     talk_s: tuple[float, float] = (0.1, 0.4)
@@ -52,8 +52,8 @@ class Twin:
     most_active: int = 0
     faults: list[str] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
-    dice: random.Random = field(default_factory=lambda: random.Random(1))
+    polls: Counter[str] = field(default_factory=Counter)
+    rng: random.Random = field(default_factory=lambda: random.Random(1))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -101,7 +101,7 @@ class Twin:
         return self._begin(orjson.loads(body))
 
     def _look_up(self, call_id: str) -> tuple[int, Any]:
-        self.asked[call_id] += 1
+        self.polls[call_id] += 1
         call = self.calls.get(call_id)
         if call is None:
             return 404, {}
@@ -120,22 +120,22 @@ class Twin:
         self.most_active = max(self.most_active, len(self.active))
         if len(self.active) > self.allowed:
             self.faults.append(f"{len(self.active)} active, {self.allowed} allowed")
-        task = asyncio.create_task(self._live(call))
+        task = asyncio.create_task(self._run_call(call))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-        return (0, {}) if self.dice.random() < self.lose_answers else (201, {})
+        return (0, {}) if self.rng.random() < self.lose_answers else (201, {})
 
-    async def _live(self, call: TwinCall) -> None:
-        await asyncio.sleep(self.dice.uniform(*self.talk_s))
-        if self.dice.random() >= self.lose_reports:
-            await self._tell(call, 1, "ANSWERED", None)
+    async def _run_call(self, call: TwinCall) -> None:
+        await asyncio.sleep(self.rng.uniform(*self.talk_s))
+        if self.rng.random() >= self.lose_reports:
+            await self._send_report(call, 1, "ANSWERED", None)
         # The line is free when the service reports the end, not when the report is accepted.
         self.active.discard(call.id)
         call.outcome = self.outcome
-        if self.dice.random() >= self.lose_reports:
-            await self._tell(call, 2, "ENDED", self.outcome)
+        if self.rng.random() >= self.lose_reports:
+            await self._send_report(call, 2, "ENDED", self.outcome)
 
-    async def _tell(self, call: TwinCall, sequence: int, event: str, outcome: str | None) -> None:
+    async def _send_report(self, call: TwinCall, sequence: int, event: str, outcome: str | None) -> None:
         with suppress(Exception):
             await (self.report or self._post)(call.id, sequence, event, outcome)
 
@@ -153,15 +153,15 @@ class Twin:
 
 
 @asynccontextmanager
-async def twin(allowed: int, **more: Any) -> AsyncIterator[Twin]:
-    """Serves a twin that answers."""
-    made = Twin(allowed, **more)
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
+async def telephony_twin(allowed: int, **options: Any) -> AsyncIterator[TelephonyTwin]:
+    """Serves a twin on loopback."""
+    service = TelephonyTwin(allowed, **options)
+    server = await asyncio.start_server(service.serve, "127.0.0.1", 0)
+    service.port = server.sockets[0].getsockname()[1]
     try:
-        yield made
+        yield service
     finally:
         server.close()
-        for task in list(made.tasks):
+        for task in list(service.tasks):
             task.cancel()
-        await asyncio.gather(*made.tasks, return_exceptions=True)
+        await asyncio.gather(*service.tasks, return_exceptions=True)

@@ -5,16 +5,18 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+StubResponse = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
-class Upstream:
+class StubServer:
+    """An HTTP server that answers each path of `answers` with a coroutine, and every other path with 404."""
+
     def __init__(self, host: str) -> None:
         self.host = host
         self.port = 0
         self.connections = 0
         self.requests: list[str] = []
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, StubResponse] = {}
         self.open: set[asyncio.Task[None]] = set()
         self.most_open = 0
 
@@ -43,10 +45,10 @@ class Upstream:
 
 
 @asynccontextmanager
-async def upstream(
+async def stub_server(
     host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[Upstream]:
-    served = Upstream(host)
+) -> AsyncIterator[StubServer]:
+    served = StubServer(host)
     server = await asyncio.start_server(served.serve, host, port, ssl=tls)
     served.port = server.sockets[0].getsockname()[1]
     try:
@@ -64,18 +66,20 @@ def head(status: int = 200, content_type: str = "text/html; charset=utf-8", **he
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
-def respond(body: bytes, status: int = 200, content_type: str = "text/html; charset=utf-8", **headers: str) -> Answer:
+def respond(
+    body: bytes, status: int = 200, content_type: str = "text/html; charset=utf-8", **headers: str
+) -> StubResponse:
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(status, content_type, **headers, Content_Length=str(len(body))) + body)
 
     return answer
 
 
-def redirect(location: str, status: int = 302) -> Answer:
+def redirect(location: str, status: int = 302) -> StubResponse:
     return respond(b"", status, Location=location)
 
 
-def endless(chunk: bytes, written: list[int], content_type: str = "text/html", **headers: str) -> Answer:
+def endless(chunk: bytes, written: list[int], content_type: str = "text/html", **headers: str) -> StubResponse:
     """Writes `chunk` until the client disconnects; `written` collects the sizes."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
@@ -88,7 +92,7 @@ def endless(chunk: bytes, written: list[int], content_type: str = "text/html", *
     return answer
 
 
-def silent(start: bytes = b"") -> Answer:
+def silent(start: bytes = b"") -> StubResponse:
     """Writes `start` and then nothing more."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
