@@ -151,11 +151,9 @@ async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyBookRow]")
                 if book != old:
                     differences += 1
                     _print_difference(row.address, old, book)
-            for address, was_blocked in (await stores.book.differences(org, [row.address for row in chunk])).items():
+            for address, ours in (await stores.book.differences(org, [row.address for row in chunk])).items():
                 shadows += 1
-                typer.echo(
-                    f"{address}: in lookups, {'only this' if was_blocked else 'only the legacy'} book blocked it"
-                )
+                typer.echo(f"{address}: in lookups, {'only this' if ours else 'only the legacy'} book blocked it")
             done(min(start + CHUNK, len(rows)))
     typer.echo(f"{len(rows)} addresses, {differences} differ; {shadows} differed in lookups of the last 30 days.")
     if differences:
