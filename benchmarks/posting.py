@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import orjson
 import typer
@@ -89,12 +89,25 @@ class PostingResult:
         return f"{self.report.cpu_percent[str(process)]:.0f}"
 
 
+class Servers(Protocol):
+    """Servers to post to."""
+
+    @property
+    def mongod_pid(self) -> int:
+        """The process id of MongoDB."""
+        ...
+
+    def token(self, user: str, /) -> str:
+        """Returns a member's token."""
+        ...
+
+
 class PostingBenchmark:
     """A community whose members post. Each measurement has a topic of its own."""
 
-    def __init__(self, deployment: Deployment, founder: Client, options: RunOptions) -> None:
-        self._deployment, self._founder, self._options = deployment, founder, options
-        self._tokens = [deployment.token(f"user{number}") for number in range(max(options.clients))]
+    def __init__(self, servers: Servers, founder: Client, options: RunOptions) -> None:
+        self._servers, self._founder, self._options = servers, founder, options
+        self._tokens = [servers.token(f"user{number}") for number in range(max(options.clients))]
         self._community_id = ""
 
     async def prepare(self) -> None:
@@ -122,10 +135,10 @@ class PostingBenchmark:
         self, variant: str, web: WebProcesses, path: str, query: str, variables: dict[str, Any], clients: int
     ) -> PostingResult:
         requests = [post_request(path, token, query, variables) for token in self._tokens[:clients]]
-        pids = [*web.pids, self._deployment.mongod_pid]
+        pids = [*web.pids, self._servers.mongod_pid]
         await idle_machine(self._options.idle_timeout_s)
         report = await _run_load(Job(web.port, requests, WARM_UP_S, self._options.seconds, pids))
-        return PostingResult(variant, web, self._deployment.mongod_pid, clients, self._options.seconds, report)
+        return PostingResult(variant, web, self._servers.mongod_pid, clients, self._options.seconds, report)
 
     async def _read_back(self, topic_id: str) -> list[int]:
         """Returns all timestamps of the topic in microseconds, paged by `oldest`."""

@@ -200,7 +200,7 @@ async def _measure(
         for variant in [*variants] * rounds:
             async with web_process(variant, servers) as web:
                 measurement = Measurement(variant, web, servers, data, seconds)
-                async for result in _results(measurement):
+                async for result in results(measurement):
                     results[result.page, variant].append(result)
                     typer.echo(" | ".join(result.cells()), err=True)
                     if result.report.errors:
@@ -210,7 +210,8 @@ async def _measure(
     return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page)), shares
 
 
-async def _results(measurement: Measurement) -> AsyncIterator[PageResult]:
+async def results(measurement: Measurement) -> AsyncIterator[PageResult]:
+    """Measures each kind of page."""
     data = measurement.timeline_data
     yield await measurement.measure(RANDOM, data.random_pages(PAGES))
     yield await measurement.measure(NEWEST, data.newest_page(CONNECTIONS))
