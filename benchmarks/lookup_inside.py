@@ -42,7 +42,7 @@ async def measure_lookups(stores: Stores, mongod_pid: int, batches: list[list[st
 async def sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
     """Returns for each collection the bytes of a document, its bytes in files and indexes, and the index depth.
 
-    The depth is that of the index `told`, from which lookups are answered.
+    The depth is that of the index from which lookups are answered.
     """
     rows = []
     for name, number in zip(COLLECTIONS, (addresses, DOMAINS), strict=True):
@@ -58,7 +58,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
     rng = random.Random(1)
     batches = [[address(rng.randrange(2 * addresses)) for _ in range(ADDRESSES_PER_REQUEST)] for _ in range(lookups)]
     costs = Table("addresses", "lookups", "ms wall-clock", "ms of this process", "ms of mongod")
-    space = Table("collection", "bytes a document", "in files", "in indexes", "levels of index told")
+    space = Table("collection", "bytes a document", "in files", "in indexes", "levels of the lookup index")
     pin_to_core(OTHERS_CORE)
     async with databases(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()

@@ -22,6 +22,7 @@ def test_chat_actions_show_in_every_tab(product: DeployedProduct, tmp_path: Path
     assert report["tabs"]["first"] == report["tabs"]["second"] == report["tabs"]["ben"]
     assert len(set(report["tabs"]["ben"])) == 2
     assert report["trending"]
+    assert report["draft"] == "", "The draft of a user is shown to the next user of the tab."
     assert report["blocked"] == 0, "Messages of a blocked user are shown."
     assert report["pageErrors"] == []
     assert foreign_requests(report["requests"], product.url) == []

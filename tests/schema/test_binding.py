@@ -43,7 +43,7 @@ BATCHED = {
 """Fields that are resolved for each object, but read through batch loaders, or not at all."""
 
 
-def test_resolvers_of_single_objects_are_batched_or_declared_as_queries() -> None:
+def test_resolvers_of_single_objects_are_batched_or_declared() -> None:
     """Otherwise a list of a thousand objects would cost as much as one query, and send a thousand."""
     resolved = {place: field for place, field in object_fields().items() if field.base_resolver is not None}
     single = {place for place, field in resolved.items() if resolver_for_many(field) is None}

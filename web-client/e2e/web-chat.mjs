@@ -30,6 +30,7 @@ try {
   report.trending = await isTrending(ben, topicId);
   await postWithHashtag(ann, ben);
   report.blocked = await blockAndUnblock(ben, topicId);
+  report.draft = await changeUser(ann, topicId);
   const { requests, pageErrors } = session;
   console.log(JSON.stringify({ ...report, requests, pageErrors }));
 } finally {
@@ -147,6 +148,23 @@ async function writeInTwoTabs(ann, ben, topicId) {
   const ids = { first: await lastTwo(ann), second: await lastTwo(second), ben: await lastTwo(ben) };
   await second.close();
   return ids;
+}
+
+/** Signs Ann out in another tab, and Ben in in her first tab. Returns what his message field holds, where hers had a draft. */
+async function changeUser(ann, topicId) {
+  await navigate(ann, `/topic/${topicId}`);
+  const field = ann.getByRole("textbox", { name: "Message to Watch" });
+  await field.fill("for my eyes only");
+  const second = await openTab(session, ann.context(), url, tokens.ann, `/topic/${topicId}`);
+  await second.getByRole("button", { name: "Account" }).click();
+  await second.getByRole("button", { name: "Sign out" }).click();
+  await ann.locator("#token").waitFor();
+  await ann.evaluate((token) => {
+    location.hash = `token=${token}`;
+  }, tokens.ben);
+  await ann.getByRole("navigation", { name: "Screens" }).waitFor();
+  await navigate(ann, `/topic/${topicId}`);
+  return await field.inputValue();
 }
 
 async function isTrending(page, topicId) {

@@ -1,6 +1,7 @@
-/** The message field: text with mentions, or a stamp. Drafts are kept per topic. */
+/** The message field: text with mentions, or a stamp. Drafts are kept per viewer and topic. */
 import { type KeyboardEvent, type Ref, useState } from "react";
 import { useQuery } from "urql";
+import { useViewer } from "../session/viewer";
 import { IconButton } from "../ui/button";
 import { MentionField } from "../ui/mentions";
 import { Popover } from "../ui/popover";
@@ -24,10 +25,11 @@ interface Props {
 export function Composer({ topicId, topicTitle, communityId, field, onSent, onEditLast }: Props) {
   const { t } = useWords();
   const outbox = useOutbox();
-  const [text, setText] = useState(drafts.get(topicId) ?? "");
+  const draft = `${useViewer().id} ${topicId}`;
+  const [text, setText] = useState(drafts.get(draft) ?? "");
 
   function write(next: string) {
-    drafts.set(topicId, next);
+    drafts.set(draft, next);
     setText(next);
   }
 

@@ -1,6 +1,7 @@
 /** Scheduled posts on a calendar: by month, by week, or as a list; posts are written, moved and opened from there. */
 import { useMemo, useState } from "react";
 import { go, type PublishingPlace } from "../app/router";
+import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
@@ -29,7 +30,7 @@ const LEAD_MS = HOUR_MS / 6;
 const WIDE = "(min-width: 48rem)";
 
 export function PublishingPage({ place }: { place: PublishingPlace }) {
-  const operator = useViewer().roles.includes("OPERATOR");
+  const operator = mayOperate(useViewer().roles);
   const zone = useZone();
   const now = useNow(zone);
   const today = now.slice(0, 10);

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useQuery } from "urql";
 import { matchingItems } from "../app/matching-items";
 import { useJoinedCommunities } from "../chat/joined-communities";
+import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Icon } from "../ui/icons";
 import { type Translate, useWords } from "../ui/preferences";
@@ -83,7 +84,7 @@ export function TargetBoxes({ value, onChange, connect }: Props) {
 
 function AccountBoxes({ value, onChange, connect }: Props) {
   const { t } = useWords();
-  const operator = useViewer().roles.includes("OPERATOR");
+  const operator = mayOperate(useViewer().roles);
   const [{ data }] = useQuery({ query: Accounts, requestPolicy: "cache-and-network", pause: !operator });
   if (!operator) return <p className="px-2 text-sm text-quiet">{t("publishing.accountsNeedOperator")}</p>;
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null) ?? [];

@@ -1,6 +1,6 @@
 /** The permissions of roles that the screens need. The server checks every request as well. */
 
-/** Calls, the address book, and changes to both. */
+/** Calls, connected accounts, the address book, and changes to them. */
 export function mayOperate(roles: readonly string[]): boolean {
   return roles.includes("OPERATOR") || roles.includes("ADMIN");
 }

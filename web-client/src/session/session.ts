@@ -6,6 +6,8 @@ import { takeTokenFromFragment } from "../token";
 import { createValue } from "../ui/value";
 
 const KEY = "noroshi.token";
+/** Carries the token of a user who signed out in another tab. */
+const signedOut = new BroadcastChannel("noroshi.signed-out");
 
 export type SignOutReason = "nobody" | "refused";
 
@@ -21,7 +23,13 @@ export function signIn(newToken: string): void {
   token.set(newToken);
 }
 
+/** Signs the user out in every tab. */
 export function signOut(because: SignOutReason = "nobody"): void {
+  if (token.get() !== null) signedOut.postMessage(token.get());
+  forget(because);
+}
+
+function forget(because: SignOutReason): void {
   const own = token.get();
   sessionStorage.removeItem(KEY);
   if (localStorage.getItem(KEY) === own) localStorage.removeItem(KEY);
@@ -31,6 +39,10 @@ export function signOut(because: SignOutReason = "nobody"): void {
 
 const initial = token.get();
 if (initial !== null) signIn(initial);
+
+signedOut.onmessage = ({ data }) => {
+  if (data === token.get()) forget("nobody");
+};
 
 addEventListener("hashchange", () => {
   const fresh = takeTokenFromFragment();
