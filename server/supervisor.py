@@ -18,8 +18,8 @@ from typing import NoReturn, Protocol
 import structlog
 
 from server.auth.sign_in import (
-    require_own_tokens,
-    sign_for,
+    require_no_identity_provider,
+    sign_user_token,
     with_address_keys,
     with_auth_secret,
     with_credential_keys,
@@ -120,7 +120,7 @@ async def _until_signal(work: Coroutine[None, None, None]) -> int:
 
 async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: float) -> None:
     if settings.demo:
-        require_own_tokens(settings)
+        require_no_identity_provider(settings)
     with listen(settings.host, settings.port) as listener:
         settings = with_auth_secret(settings.with_values(port=listener.getsockname()[1]))
         settings = with_address_keys(with_credential_keys(settings))
@@ -234,8 +234,8 @@ async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:
     say("Sign in as")
     for user in DEMO_USERS:
         label = f"{user.name} (@{user.handle}, {user.organization_id}, {' '.join(user.roles)})"
-        say(f"  {label}  {url}/#token={sign_for(settings, user)}")
+        say(f"  {label}  {url}/#token={sign_user_token(settings, user)}")
     try:
-        await fill(url, functools.partial(sign_for, settings))
+        await fill(url, functools.partial(sign_user_token, settings))
     except Exception:
         log.exception("demo_data_failed")

@@ -1,6 +1,6 @@
-"""Parses reports that arrive by mail, DSNs (RFC 3464) and complaints (ARF, RFC 5965), into delivery events.
+"""Parses mails that report on other mails into delivery events: DSNs (RFC 3464) and complaints (ARF, RFC 5965).
 
-For nonstandard bounces a library guesses the addresses, and the code and status come from the text.
+In nonstandard bounces, flufl.bounce finds the addresses. SMTP code and enhanced status are searched for in the text.
 """
 
 import logging
@@ -17,14 +17,17 @@ from flufl.bounce import all_failures
 
 from storage.mail.records import DeliveryEvent, DeliveryEventKind
 
-COMPLAINTS = {"abuse", "fraud", "virus", "other", "opt-out", "opt-out-list"}
-MAX_TEXT = 4000
+COMPLAINT_TYPES = {"abuse", "fraud", "virus", "other", "opt-out", "opt-out-list"}
+"""Values of Feedback-Type that are complaints; `not-spam` and `auth-failure` are not."""
+
+MAX_DIAGNOSTIC_CHARS = 4000
+MAX_SEARCHED_CHARS = 16_000
 
 _SMTP_CODE = re.compile(r"(?:^|[\s;:>])([245]\d\d)[ -]")
 _STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])")
 
 
-# The library logs its failures with content of the message.
+# flufl.bounce logs its errors together with text of the message, which may hold addresses.
 logging.getLogger("flufl.bounce").setLevel(logging.CRITICAL + 1)
 
 
@@ -33,107 +36,113 @@ class NotADeliveryReport(Exception):
 
 
 def delivery_events(content: bytes, now: datetime) -> list[DeliveryEvent]:
-    """Returns the events of a report; empty when nothing counts, such as a delay.
+    """Returns the events of a report. A report without a delivery, bounce or complaint, such as of a delay, has none.
 
     Raises: NotADeliveryReport.
     """
     message = message_from_bytes(content, policy=compat32)
-    id_ = sha256((message.get("Message-ID") or "").encode(errors="replace") or content).hexdigest()
-    at = _date(message.get("Date"), now)
+    report_id = sha256((message.get("Message-ID") or "").encode(errors="replace") or content).hexdigest()
+    reported_at = _parsed_date(message.get("Date"), now)
     for part in message.walk():
         match part.get_content_type():
             case "message/delivery-status":
-                return list(_dsn_events(part, message, id_, at))
+                return list(_dsn_events(part, message, report_id, reported_at))
             case "message/feedback-report":
-                return list(_complaint_events(part, message, id_, at))
-    return _nonstandard_events(message, content, id_, at)
+                return list(_complaint_events(part, message, report_id, reported_at))
+    return _nonstandard_events(message, content, report_id, reported_at)
 
 
-def _dsn_events(part: Message, message: Message, id_: str, at: datetime) -> Iterator[DeliveryEvent]:
-    """Yields an event per recipient with a final result. Delayed, relayed and expanded are not final."""
-    blocks = _blocks(part)
-    header = blocks[0] if blocks else Message()
-    queue_id = header.get("X-Postfix-Queue-ID") or header.get("Original-Envelope-Id") or _original_id(message)
-    for number, block in enumerate(blocks[1:]):
-        action = (block.get("Action") or "").strip().lower()
-        address = _recipient(block.get("Original-Recipient")) or _recipient(block.get("Final-Recipient"))
+def _dsn_events(part: Message, message: Message, report_id: str, reported_at: datetime) -> Iterator[DeliveryEvent]:
+    """Yields an event for each recipient whose Action is failed or delivered; other actions leave the outcome open."""
+    groups = _field_groups(part)
+    message_fields = groups[0] if groups else Message()
+    queue_id = message_fields.get("X-Postfix-Queue-ID") or message_fields.get("Original-Envelope-Id")
+    message_id = queue_id or _original_id(message)
+    for number, recipient in enumerate(groups[1:]):
+        action = (recipient.get("Action") or "").strip().lower()
+        address = _address(recipient.get("Original-Recipient")) or _address(recipient.get("Final-Recipient"))
         if address is None or action not in ("failed", "delivered"):
             continue
-        text = _single_line(block.get("Diagnostic-Code"))
-        status = _STATUS.search(block.get("Status") or "")
+        text = _single_line(recipient.get("Diagnostic-Code"))
+        status = _STATUS.search(recipient.get("Status") or "")
         yield DeliveryEvent(
-            event_id=f"dsn:{id_}:{number}",
+            event_id=f"dsn:{report_id}:{number}",
             address=address,
-            at=_date(block.get("Last-Attempt-Date"), at),
+            at=_parsed_date(recipient.get("Last-Attempt-Date"), reported_at),
             smtp_code=_smtp_code(text),
             enhanced_status=status[1] if status else ("2.0.0" if action == "delivered" else "5.0.0"),
-            diagnostic=text[:MAX_TEXT],
-            message_id=queue_id and queue_id.strip(),
+            diagnostic=text[:MAX_DIAGNOSTIC_CHARS],
+            message_id=message_id and message_id.strip(),
         )
 
 
-def _blocks(part: Message) -> list[Message]:
-    """Returns the groups of fields of a report part: first those of the message, then those of each recipient."""
+def _field_groups(part: Message) -> list[Message]:
+    """Returns the groups of fields of a report part: in a DSN those of the message, then those of each recipient."""
     payload = part.get_payload()
     return [each for each in payload if isinstance(each, Message) and each.keys()] if isinstance(payload, list) else []
 
 
-def _complaint_events(part: Message, message: Message, id_: str, at: datetime) -> Iterator[DeliveryEvent]:
-    fields = next(iter(_blocks(part)), None)
+def _complaint_events(
+    part: Message, message: Message, report_id: str, reported_at: datetime
+) -> Iterator[DeliveryEvent]:
+    """Yields an event for each recipient that the complaint names, else for those of the original message."""
+    fields = next(iter(_field_groups(part)), None)
     if fields is None:
         text = part.get_payload(decode=True)
         fields = message_from_bytes(text if isinstance(text, bytes) else b"")
-    if (fields.get("Feedback-Type") or "").strip().lower() not in COMPLAINTS:
+    if (fields.get("Feedback-Type") or "").strip().lower() not in COMPLAINT_TYPES:
         return
-    named = [each for each in map(_recipient, fields.get_all("Original-Rcpt-To", [])) if each]
-    for number, address in enumerate(named or _original_recipients(message)):
+    reported = [each for each in map(_address, fields.get_all("Original-Rcpt-To", [])) if each]
+    for number, address in enumerate(reported or _original_recipients(message)):
         yield DeliveryEvent(
-            event_id=f"arf:{id_}:{number}",
+            event_id=f"arf:{report_id}:{number}",
             address=address,
-            at=at,  # the date of the complaint; Arrival-Date and Received-Date are of the original message
+            at=reported_at,  # Arrival-Date and Received-Date are the times of the original message.
             kind=DeliveryEventKind.COMPLAINT,
         )
 
 
-def _nonstandard_events(message: Message, content: bytes, id_: str, at: datetime) -> list[DeliveryEvent]:
-    """Returns events for the addresses that a library finds, with the code and status from the text."""
-    temporary, permanent = _failures(message)
-    found = sorted({each.decode("ascii", "replace") for each in {*temporary, *permanent}})
-    if not found:
+def _nonstandard_events(message: Message, content: bytes, report_id: str, reported_at: datetime) -> list[DeliveryEvent]:
+    """Returns an event for each address that flufl.bounce finds. Raises: NotADeliveryReport when there is none."""
+    temporary, permanent = _failed_addresses(message)
+    addresses = sorted({each.decode("ascii", "replace") for each in {*temporary, *permanent}})
+    if not addresses:
         raise NotADeliveryReport("The message is not a delivery report: expected a DSN, an ARF complaint or a bounce.")
-    text = content.decode("utf-8", "replace")[-MAX_TEXT * 4 :]
+    # Of a long message, only the end is searched.
+    text = content.decode("utf-8", "replace")[-MAX_SEARCHED_CHARS:]
     status = _STATUS.search(text)
     code = _smtp_code(text) or (550 if permanent else 450)
     return [
         DeliveryEvent(
-            event_id=f"bounce:{id_}:{number}",
+            event_id=f"bounce:{report_id}:{number}",
             address=address,
-            at=at,
+            at=reported_at,
             smtp_code=code,
             enhanced_status=status[1] if status else None,
             diagnostic=text,
         )
-        for number, address in enumerate(found)
+        for number, address in enumerate(addresses)
     ]
 
 
-def _failures(message: Message) -> tuple[set[bytes], set[bytes]]:
+def _failed_addresses(message: Message) -> tuple[set[bytes], set[bytes]]:
+    """Returns the addresses that failed temporarily, and those that failed permanently."""
     try:
         temporary, permanent = all_failures(message)
     except (LookupError, TypeError, ValueError, AttributeError):
-        return set(), set()  # the library fails on missing or malformed headers
+        return set(), set()  # flufl.bounce raises these for missing or malformed headers.
     return set(temporary), set(permanent)
 
 
-def _recipient(field: str | None) -> str | None:
-    """Returns the address of "rfc822; ann@example.org", "<ann@example.org>" or "ann@example.org"."""
-    _, _, after = (field or "").rpartition(";")
-    address = _single_line(after).strip("<> ")
+def _address(field: str | None) -> str | None:
+    """Returns the address in "rfc822; ann@example.org", "<ann@example.org>" or "ann@example.org"."""
+    _, _, untyped = (field or "").rpartition(";")
+    address = _single_line(untyped).strip("<> ")
     return address if "@" in address else None
 
 
-def _original(message: Message) -> Message | None:
-    """Returns the reported message, or its headers."""
+def _original_message(message: Message) -> Message | None:
+    """Returns the message that is reported on, or a message with its headers only."""
     for part in message.walk():
         payload = part.get_payload()
         if part.get_content_type() == "message/rfc822" and isinstance(payload, list) and payload:
@@ -145,12 +154,12 @@ def _original(message: Message) -> Message | None:
 
 
 def _original_id(message: Message) -> str | None:
-    original = _original(message)
+    original = _original_message(message)
     return original.get("Message-ID") if original is not None else None
 
 
 def _original_recipients(message: Message) -> list[str]:
-    original = _original(message)
+    original = _original_message(message)
     return [] if original is None else [each for _, each in getaddresses(original.get_all("To", [])) if "@" in each]
 
 
@@ -159,10 +168,10 @@ def _smtp_code(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _date(field: str | None, default: datetime) -> datetime:
+def _parsed_date(field: str | None, default: datetime) -> datetime:
     try:
-        at = parsedate_to_datetime(field or "")
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        parsed = parsedate_to_datetime(field or "")
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         return default
 

@@ -1,4 +1,4 @@
-"""A pool of HTTP/1.1 connections to checked addresses. An idle connection is kept for a second, for its own peer.
+"""A pool of HTTP/1.1 connections to checked addresses. It keeps idle connections for a second, for the same peer.
 
 The address guard decides which addresses may be reached (egress.py). This module follows no redirects, keeps no
 cookies, retries nothing, and limits only the time to connect; callers limit the whole request.
@@ -14,17 +14,22 @@ import httpx2
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 IDLE_S = 1.0
-"""How long an idle connection is kept. Servers keep theirs longer, so that no request crosses a server's close."""
+"""How long an idle connection is kept. It is less than servers allow, so that none closes a reused connection."""
 
-MAX_HEAD_BYTES = 64 * 1024
+MAX_OVERHEAD_BYTES = 64 * 1024
+"""Limit of headers, and of other bytes that arrive without body content: chunk extensions, trailers."""
+
 MAX_UNREAD_BYTES = 256 * 1024
 
 
 class Peer(NamedTuple):
-    """The destination of a connection, and the key of idle connections. Two names may share an address."""
+    """The destination of a connection, and the key under which it is kept when idle.
+
+    It includes the host name, because two hosts may share an IP address.
+    """
 
     scheme: str
-    name: str
+    host: str
     port: int
     address: str
 
@@ -36,11 +41,15 @@ class IncomingResponse:
         self.parser = HttpResponseParser(self)
         self.headers: list[tuple[bytes, bytes]] = []
         self.status = 0
-        self._received_headers: list[tuple[bytes, bytes]] = []
-        self.is_complete = self.leaves_connection_usable = self.ends_with_connection = False
+        self.is_complete = False
+        self.leaves_connection_usable = False
+        self._body_ends_with_connection = False
         self.failure: httpx2.TransportError | None = None
         self.pieces: deque[bytes] = deque()
         self.unread_bytes = 0
+        # Headers of the message that is being parsed, which may be a 1xx response.
+        self._message_headers: list[tuple[bytes, bytes]] = []
+        # Bytes that were received since the last chunk header or body content.
         self._overhead_bytes = 0
         self._arrived = asyncio.Event()
 
@@ -51,9 +60,9 @@ class IncomingResponse:
             self.parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self.leaves_connection_usable = False
-            self.fail(httpx2.RemoteProtocolError(f"no HTTP/1.1 response: {error}"))
-        if self._overhead_bytes > MAX_HEAD_BYTES and not self.is_complete:
-            self.fail(httpx2.RemoteProtocolError(f"more than {MAX_HEAD_BYTES} bytes of headers"))
+            self.fail(httpx2.RemoteProtocolError(f"the response is not valid HTTP/1.1: {error}"))
+        if self._overhead_bytes > MAX_OVERHEAD_BYTES and not self.is_complete:
+            self.fail(httpx2.RemoteProtocolError(f"more than {MAX_OVERHEAD_BYTES} bytes of headers"))
         self._arrived.set()
 
     def fail(self, failure: httpx2.TransportError) -> None:
@@ -63,9 +72,10 @@ class IncomingResponse:
         self._arrived.set()
 
     def end(self) -> None:
-        """Handles the end of the connection, which completes bodies of unknown length."""
-        if self.status and self.ends_with_connection and self.failure is None:
+        """Handles the end of the connection: completes a body without a length, fails any other incomplete response."""
+        if self.status and self._body_ends_with_connection and self.failure is None:
             self.is_complete = True
+        # Has no effect on a complete response.
         self.fail(httpx2.RemoteProtocolError("the connection was closed before the response was complete"))
 
     async def wait_for_data(self) -> None:
@@ -76,23 +86,23 @@ class IncomingResponse:
         await self._arrived.wait()
 
     def on_message_begin(self) -> None:
-        """Starts a message: the response, a 1xx response before it, or an unexpected one."""
-        self._received_headers = []
+        """Starts a message: the response, a 1xx response before it, or an unexpected second response."""
+        self._message_headers = []
         # A second response belongs to no request, so the connection cannot be reused.
         self.leaves_connection_usable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Adds a header, or a trailer of a chunked body."""
-        self._received_headers.append((name, value))
+        self._message_headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Makes status and headers available; the body is still to come."""
+        """Sets status and headers, unless the message is a 1xx or a second response."""
         status = self.parser.get_status_code()
-        if status < 200 or self.status:  # 1xx responses precede the final one.
+        if status < 200 or self.status:
             return
-        self.status, self.headers = status, self._received_headers
+        self.status, self.headers = status, self._message_headers
         names = {name.lower() for name, _ in self.headers}
-        self.ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
+        self._body_ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
 
     def on_chunk_header(self) -> None:
         """Starts a chunk of the body."""
@@ -106,7 +116,7 @@ class IncomingResponse:
             self.unread_bytes += len(piece)
 
     def on_message_complete(self) -> None:
-        """Completes the body as its headers announced."""
+        """Completes the response, unless the message is a 1xx or a second response."""
         if self.status and not self.is_complete:
             self.is_complete = True
             self.leaves_connection_usable = self.parser.should_keep_alive()
@@ -120,17 +130,17 @@ class Connection(asyncio.Protocol):
         self.expiry: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self._response: IncomingResponse | None = None
-        self._is_usable = False
+        self._is_open = False
         self._writable = asyncio.Event()
 
     @property
     def is_usable(self) -> bool:
         """Whether another request may be sent: the connection is open, and every byte on it was expected and read."""
-        return self._is_usable and self._transport is not None and not self._transport.is_closing()
+        return self._is_open and self._transport is not None and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Marks the connection open."""
-        self._transport, self._is_usable = cast(asyncio.Transport, transport), True
+        self._transport, self._is_open = cast(asyncio.Transport, transport), True
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
@@ -154,7 +164,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Handles the end of the connection, with or without an error."""
-        self._is_usable = False
+        self._is_open = False
         self._writable.set()
         if self._response is None:
             return
@@ -167,13 +177,14 @@ class Connection(asyncio.Protocol):
         """Sends a request, and returns the response once it has status and headers. Raises: httpx2.TransportError."""
         head = _head(request)
         self._response = response = IncomingResponse()
-        # When the connection ends during the write, waiting for the response raises the error. A response that arrived
-        # earlier is returned.
+        # Writing to a connection that has ended raises nothing. `wait_for_data` then raises the error, unless the
+        # response arrived before the end.
         try:
             await self._write(head + request.content)
         except httpx2.RequestNotRead:
+            # The body is a stream.
             if "content-length" not in request.headers:
-                raise httpx2.LocalProtocolError("the length of the body is not known") from None
+                raise httpx2.LocalProtocolError("a streamed body needs a Content-Length header") from None
             await self._write(head)
             async for piece in cast(httpx2.AsyncByteStream, request.stream):
                 await self._write(piece)
@@ -187,8 +198,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
             await self._writable.wait()
 
-    async def pieces(self, response: IncomingResponse) -> AsyncIterator[bytes]:
-        """Yields the response's body as it arrives; buffers at most 256 KB. Raises: httpx2.TransportError."""
+    async def read_body(self, response: IncomingResponse) -> AsyncIterator[bytes]:
+        """Yields the body as it arrives; stops receiving while 256 KB are unread. Raises: httpx2.TransportError."""
         assert self._transport is not None
         while True:
             while response.pieces:
@@ -201,20 +212,20 @@ class Connection(asyncio.Protocol):
             await response.wait_for_data()
 
     def finish(self) -> None:
-        """Ends the response. Closes the connection unless the response was read completely."""
+        """Ends the response. Closes the connection unless the response was read completely and allows reuse."""
         response, self._response = self._response, None
         if response is None or not response.leaves_connection_usable or response.pieces:
             self.close()
 
     def close(self) -> None:
         """Closes the connection at once."""
-        self._is_usable = False
+        self._is_open = False
         if self._transport is not None:
             self._transport.abort()
 
 
 class ConnectionPool:
-    """Opens connections, and keeps idle ones for a second."""
+    """Opens connections, and keeps idle ones for a second to reuse them."""
 
     def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
         self._ssl = ssl_context or httpx2.create_ssl_context()
@@ -225,7 +236,7 @@ class ConnectionPool:
         idle = self._idle.get(peer, [])
         while idle:
             connection = idle.pop()
-            self._stop_expiry(connection)
+            self._leave_idle(connection)
             if connection.is_usable:
                 return connection
             connection.close()
@@ -233,12 +244,12 @@ class ConnectionPool:
 
     async def open(self, peer: Peer, timeout_s: float | None) -> Connection:
         """Opens a connection. Raises: httpx2.ConnectError, httpx2.ConnectTimeout; nothing was sent then."""
-        tls, name = (self._ssl, peer.name) if peer.scheme == "https" else (None, None)
+        tls, server_name = (self._ssl, peer.host) if peer.scheme == "https" else (None, None)
         connect = asyncio.get_running_loop().create_connection
         try:
             async with asyncio.timeout(timeout_s):
                 _, connection = await connect(
-                    lambda: Connection(peer), peer.address, peer.port, ssl=tls, server_hostname=name
+                    lambda: Connection(peer), peer.address, peer.port, ssl=tls, server_hostname=server_name
                 )
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(f"no connection within {timeout_s} s") from error
@@ -256,11 +267,11 @@ class ConnectionPool:
 
     def _expire(self, connection: Connection) -> None:
         self._idle[connection.peer].remove(connection)
-        self._stop_expiry(connection)
+        self._leave_idle(connection)
         connection.close()
 
-    def _stop_expiry(self, connection: Connection) -> None:
-        """Cancels the timer of a connection that is no longer idle, and removes an empty list of its peer."""
+    def _leave_idle(self, connection: Connection) -> None:
+        """Cancels the timer of a connection that was just taken from its peer's list, and removes the list if empty."""
         if connection.expiry is not None:
             connection.expiry.cancel()
         if not self._idle[connection.peer]:
@@ -271,35 +282,36 @@ class ConnectionPool:
         for peer in list(self._idle):
             while (connection := self.take_idle(peer)) is not None:
                 connection.close()
+        # Lets the event loop run the callbacks that close the aborted transports.
         await asyncio.sleep(0)
 
 
 class ResponseBody(httpx2.AsyncByteStream):
     """A response's body. Closing it returns the connection to the pool."""
 
-    def __init__(self, connections: ConnectionPool, connection: Connection, response: IncomingResponse) -> None:
-        self._connections = connections
+    def __init__(self, pool: ConnectionPool, connection: Connection, response: IncomingResponse) -> None:
+        self._pool = pool
         self._connection: Connection | None = connection
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        assert self._connection is not None, "closed"
-        async for piece in self._connection.pieces(self._response):
+        assert self._connection is not None, "the body is closed"
+        async for piece in self._connection.read_body(self._response):
             yield piece
 
     async def aclose(self) -> None:
         """Returns the connection to the pool; a second call does nothing."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._connections.release(connection)
+            self._pool.release(connection)
 
 
 def _head(request: httpx2.Request) -> bytes:
-    """Returns the request line and headers. Raises: httpx2.LocalProtocolError for a header with a line break."""
+    """Returns the request line and headers. Raises: httpx2.LocalProtocolError for one with a line break or NUL."""
     lines = [b"%s %s HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
     lines += [b"%s: %s" % header for header in request.headers.raw]
     head = b"\r\n".join([*lines, b"", b""])
-    ends = len(lines) + 1
-    if head.count(b"\r") != ends or head.count(b"\n") != ends or b"\0" in head:
-        raise httpx2.LocalProtocolError("a header holds a line break")
+    line_ends = len(lines) + 1
+    if head.count(b"\r") != line_ends or head.count(b"\n") != line_ends or b"\0" in head:
+        raise httpx2.LocalProtocolError("a header holds a line break or a NUL character")
     return head

@@ -1,4 +1,4 @@
-"""Sends mail by SMTP, or stores it as files where no server is set. Distinguishes final refusals from delays."""
+"""Sends mail by SMTP, or stores it as files where no server is set. Separates final refusals from retryable errors."""
 
 import asyncio
 import secrets
@@ -11,20 +11,20 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 
 TIMEOUT_S = 15.0
-PORTS = {"smtp": 25, "smtps": 465}
+DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 
 
 class MailRefused(Exception):
-    """The server refuses this mail, or the address is invalid. A retry would fail in the same way."""
+    """The server refuses this mail for good, or the recipient has no address. A retry would fail in the same way."""
 
 
 class MailDelayed(Exception):
-    """The server is unreachable or does not accept the mail now."""
+    """The server is unreachable or does not accept the mail now. A retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A mail. Without an address it can only be stored."""
+    """A mail to one recipient. Without an address it can only be stored as a file."""
 
     to_name: str
     to_address: str | None
@@ -42,7 +42,10 @@ class Mailer:
         self._folder = folder
 
     async def send(self, mail: Mail, id_: str) -> None:
-        """Sends or stores the mail. The same id gives the same Message-ID. Raises: MailRefused, MailDelayed."""
+        """Sends the mail, or stores it as `<id>.eml`. The Message-ID contains the id.
+
+        Raises: MailRefused, MailDelayed.
+        """
         message = _message(mail, self._sender, id_)
         if self._url is None:
             await asyncio.to_thread(self._store, message, id_)
@@ -52,7 +55,7 @@ class Mailer:
         try:
             await self._deliver(message)
         except (aiosmtplib.SMTPRecipientsRefused, aiosmtplib.SMTPResponseException) as error:
-            raise _classify(error) from error
+            raise _classified(error) from error
         except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
             raise MailDelayed(f"{type(error).__name__}: {error}") from error
 
@@ -62,7 +65,7 @@ class Mailer:
         await aiosmtplib.send(
             message,
             hostname=url.hostname,
-            port=url.port or PORTS[url.scheme],
+            port=url.port or DEFAULT_PORTS[url.scheme],
             username=None if url.username is None else unquote(url.username),
             password=None if url.password is None else unquote(url.password),
             use_tls=url.scheme == "smtps",
@@ -80,21 +83,26 @@ class Mailer:
 def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:
     message = EmailMessage()
     message["From"] = sender
-    message["To"] = f'"{_plain(mail.to_name)}" <{mail.to_address}>' if mail.to_address else f"{_plain(mail.to_name)}:;"
+    # "Ann Lee:;" is an empty group (RFC 5322, 3.4): it shows the name of a recipient without an address.
+    to_name = _without_specials(mail.to_name)
+    message["To"] = f'"{to_name}" <{mail.to_address}>' if mail.to_address else f"{to_name}:;"
     message["Subject"] = "".join(each if each.isprintable() else " " for each in mail.subject)
     message["Date"] = formatdate()
+    # A Message-ID must not hold two dots in a row (RFC 5322, 3.2.3).
     message["Message-ID"] = make_msgid(id_, domain="noroshi.invalid").replace("..", ".")
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail.text)
     return message
 
 
-def _plain(text: str) -> str:
-    """Returns the text without characters that have a meaning in headers."""
+def _without_specials(text: str) -> str:
+    """Returns the text with spaces for characters that have a meaning in headers."""
     return "".join(" " if each in '"\\<>:;,@()[]' or not each.isprintable() else each for each in text)
 
 
-def _classify(error: Exception) -> Exception:
+def _classified(error: Exception) -> MailRefused | MailDelayed:
+    """Returns MailRefused when every recipient was refused for good (5xx), else MailDelayed."""
     recipients = getattr(error, "recipients", None) or [error]
+    # Errors without a code count as temporary.
     codes = [getattr(each, "code", 400) for each in recipients]
     return MailRefused(str(error)) if all(code >= 500 for code in codes) else MailDelayed(str(error))

@@ -1,4 +1,4 @@
-"""Tokens that the product signs with its own secret, for the command line and the demo users."""
+"""Settings with the secrets of the data folder, and tokens that Noroshi signs itself for commands and demo users."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -8,8 +8,8 @@ from server.processes import StartupError
 from server.settings import Settings
 
 
-class DemoUser(Protocol):
-    """The user data that a token carries."""
+class TokenUser(Protocol):
+    """A user, as the claims of a token describe them."""
 
     @property
     def id(self) -> str: ...
@@ -24,46 +24,51 @@ class DemoUser(Protocol):
 
 
 def with_auth_secret(settings: Settings) -> Settings:
-    """Returns the settings with the data folder's token secret, unless a secret or a JWKS URL is set.
+    """Returns the settings, with the data folder's token secret if they have neither a secret nor a JWKS URL.
 
     Raises: StartupError.
     """
     if settings.auth_secret or settings.auth_jwks_url:
         return settings
-    return settings.with_values(auth_secret=_stored_secret(settings, "auth_secret"))
+    return settings.with_values(auth_secret=_data_dir_secret(settings, "auth_secret"))
 
 
 def with_credential_keys(settings: Settings) -> Settings:
-    """Returns the settings with the data folder's key for connected accounts, unless keys are set.
+    """Returns the settings, with the data folder's key for encrypting credentials if they have no such key.
 
     Raises: StartupError.
     """
     if settings.credential_keys:
         return settings
-    return settings.with_values(credential_keys=f"1:{_stored_secret(settings, 'credential_key')}")
+    return settings.with_values(credential_keys=_first_version(_data_dir_secret(settings, "credential_key")))
 
 
 def with_address_keys(settings: Settings) -> Settings:
-    """Returns the settings with the data folder's key for mail addresses, unless keys are set.
+    """Returns the settings, with the data folder's key for hashing mail addresses if they have no such key.
 
     Raises: StartupError.
     """
     if settings.address_keys:
         return settings
-    return settings.with_values(address_keys=f"1:{_stored_secret(settings, 'address_key')}")
+    return settings.with_values(address_keys=_first_version(_data_dir_secret(settings, "address_key")))
 
 
-def _stored_secret(settings: Settings, name: str) -> str:
+def _data_dir_secret(settings: Settings, name: str) -> str:
     return stored_secret(prepare_data_dir(settings.data_dir), name)
 
 
-def require_own_tokens(settings: Settings) -> None:
-    """Raises: StartupError when the product accepts only the tokens of an identity provider."""
+def _first_version(key: str) -> str:
+    """Returns the key in the form of the settings for keys, `version:key`."""
+    return f"1:{key}"
+
+
+def require_no_identity_provider(settings: Settings) -> None:
+    """Raises: StartupError when an identity provider is set, because only its tokens are accepted then."""
     if settings.auth_jwks_url:
-        raise StartupError("Tokens come from the identity provider: unset NOROSHI_AUTH_JWKS_URL to sign them here.")
+        raise StartupError("Tokens come from the identity provider: unset NOROSHI_AUTH_JWKS_URL to sign them locally.")
 
 
-def sign(
+def sign_token(
     settings: Settings,
     *,
     user_id: str,
@@ -74,12 +79,12 @@ def sign(
     email: str | None = None,
     ttl_s: float = 86_400,
 ) -> str:
-    """Returns a token that this product accepts. The settings must have a secret. Raises: StartupError."""
-    # Imported here: verification imports an HTTP client, which most commands don't need.
-    from server.auth.tokens import is_address, mint
+    """Returns a token that is valid for `ttl_s` seconds. The settings must have a secret. Raises: StartupError."""
+    # Imported here, because server.auth.tokens imports an HTTP client, which most commands don't need.
+    from server.auth.tokens import is_mail_address, mint
 
-    require_own_tokens(settings)
-    if email is not None and not is_address(email):
+    require_no_identity_provider(settings)
+    if email is not None and not is_mail_address(email):
         raise StartupError(f"{email!r} is not a mail address.")
     assert settings.auth_secret, "call with_auth_secret first"
     return mint(
@@ -96,9 +101,9 @@ def sign(
     )
 
 
-def sign_for(settings: Settings, user: DemoUser) -> str:
-    """Returns a token for a demo user, valid for one day. Raises: StartupError."""
-    return sign(
+def sign_user_token(settings: Settings, user: TokenUser) -> str:
+    """Returns a token of the user that is valid for one day. Raises: StartupError."""
+    return sign_token(
         settings,
         user_id=user.id,
         organization_id=user.organization_id,

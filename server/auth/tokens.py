@@ -289,10 +289,10 @@ def _optional_text(value: object, claim: str) -> str | None:
 
 
 def _address(value: object) -> str | None:
-    return value if isinstance(value, str) and is_address(value) else None
+    return value if isinstance(value, str) and is_mail_address(value) else None
 
 
-def is_address(text: str) -> bool:
+def is_mail_address(text: str) -> bool:
     """Returns whether the text has the form of a mail address."""
     return len(text) <= TEXT_MAX_CHARS and _ADDRESS.fullmatch(text) is not None
 

@@ -146,13 +146,13 @@ def token(
     data_dir: DataDir = None,
 ) -> None:
     """Print a bearer token, signed with NOROSHI_AUTH_SECRET or with the data folder's secret."""
-    from server.auth.sign_in import sign, with_auth_secret
+    from server.auth.sign_in import sign_token, with_auth_secret
     from server.settings import Settings
 
     settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
     roles = [each.value for each in role or [Role.MEMBER]]
     claims = {"name": name, "handle": handle, "email": email}
-    _say(sign(settings, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s, **claims))
+    _say(sign_token(settings, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s, **claims))
 
 
 @app.command()
@@ -166,15 +166,15 @@ def demo(
 
     import httpx2
 
-    from server.auth.sign_in import require_own_tokens, sign_for, with_auth_secret
+    from server.auth.sign_in import require_no_identity_provider, sign_user_token, with_auth_secret
     from server.demo import fill
     from server.settings import Settings
 
     settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
-    require_own_tokens(settings)
+    require_no_identity_provider(settings)
     try:
         with _progress("Demo data") as show:
-            asyncio.run(fill(url.rstrip("/"), partial(sign_for, settings), show))
+            asyncio.run(fill(url.rstrip("/"), partial(sign_user_token, settings), show))
     except httpx2.HTTPError as error:
         raise StartupError(f"{url} does not answer ({error}): is the product running there?") from error
 

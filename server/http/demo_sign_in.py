@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from server.auth.sign_in import sign_for
+from server.auth.sign_in import sign_user_token
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
         found = next((user for user in DEMO_USERS if user.id == user_id), None)
         if found is None:
             return _answer({"error": "no such demo user", "users": [user.id for user in DEMO_USERS]}, 404)
-        return _answer({"token": sign_for(settings, found)}, 200)
+        return _answer({"token": sign_user_token(settings, found)}, 200)
 
     return [_users(DEMO_USERS), Route("/demo/sign-in", sign_in, methods=["POST"])]
 

@@ -1,7 +1,7 @@
-"""Bluesky (AT Protocol): app-password sessions, blobs and videos, and one record under a key that the client chooses.
+"""Bluesky (AT Protocol): app-password sessions, blobs and videos, and posts as records under keys chosen here.
 
 Putting the same record under the same key again has no effect, at any time.
-Source: lexicons com.atproto.server.createSession and getServiceAuth, com.atproto.repo.uploadBlob and putRecord,
+Sources: lexicons com.atproto.server.createSession and getServiceAuth, com.atproto.repo.uploadBlob and putRecord,
 app.bsky.feed.post, app.bsky.embed.images and video.
 """
 
@@ -34,26 +34,30 @@ from storage.timeline import instant
 
 COLLECTION = "app.bsky.feed.post"
 MAX_BLOB_BYTES = 1_000_000
-BLOB_KEPT_S = 300.0
-"""A blob without a record is removed after minutes; the network does not document how many."""
+BLOB_LIFETIME_S = 300.0
+"""How long an uploaded blob is used. Blobs without a record are removed after an undocumented number of minutes."""
 
-SESSION_S = 1800.0
-VIDEO_TOKEN_S = 1800
-MAX_ALT_CHARS = 1000
-_ALPHABET = "234567abcdefghijklmnopqrstuvwxyz"
+SESSION_REUSE_S = 1800.0
+VIDEO_TOKEN_LIFETIME_S = 1800
+MAX_VIDEO_ALT_CHARS = 1000
+"""The lexicon of videos limits alternative text to 1,000 graphemes; the lexicon of images has no limit."""
+
+_TID_ALPHABET = "234567abcdefghijklmnopqrstuvwxyz"
 _URL = re.compile(rb"https?://[^\s<>\"]+[^\s<>\".,:;!?')\]]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
+    """A session of an account: `did` identifies the account, `server_did` the server that hosts its data."""
+
     token: str
     did: str
     server_did: str
-    until: float
+    reusable_until: float
 
 
 class Bluesky:
-    """Publishes to Bluesky. Sessions are reused for half an hour, since servers limit their number."""
+    """Publishes to Bluesky. Sessions are reused for half an hour, since servers limit how many may be created."""
 
     def __init__(self, http: HttpClient, videos: VideoService | None = None) -> None:
         self._http = http
@@ -62,10 +66,10 @@ class Bluesky:
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
         """Uploads one blob per medium."""
-        blobs = [await self._upload_one(account, post, each) for each in post.media]
-        return MediaUpload(blobs, BLOB_KEPT_S)
+        blobs = [await self._upload_medium(account, post, each) for each in post.media]
+        return MediaUpload(blobs, BLOB_LIFETIME_S)
 
-    async def _upload_one(self, account: Account, post: OutgoingPost, medium: ScheduledMedia) -> Any:
+    async def _upload_medium(self, account: Account, post: OutgoingPost, medium: ScheduledMedia) -> Any:
         if medium.kind is MediaKind.VIDEO:
             async with self._http.medium(medium, MAX_VIDEO_BYTES) as video:
                 job = await self._begin_video(account, post, video)
@@ -84,23 +88,26 @@ class Bluesky:
     async def _begin_video(self, account: Account, post: OutgoingPost, video: FetchedResponse) -> dict[str, Any]:
         if video.content_type.partition(";")[0].strip() != "video/mp4":
             raise NetworkRefused(
-                "MEDIA_REFUSED", f"Bluesky takes video/mp4 only; this is {video.content_type or 'unknown'}."
+                "MEDIA_REFUSED", f"Bluesky accepts video/mp4 only; this video is {video.content_type or 'of no type'}."
             )
         session = await self._session(account)
         # The video service passes the processed video to the account's server, so the token is issued for that server.
         query = {"aud": session.server_did, "lxm": "com.atproto.repo.uploadBlob"}
-        query["exp"] = str(int(time.time()) + VIDEO_TOKEN_S)
+        query["exp"] = str(int(time.time()) + VIDEO_TOKEN_LIFETIME_S)
         answer = await self._send_retryable("GET", account, "com.atproto.server.getServiceAuth", params=query)
         return await self._videos.begin(answer.text("token"), session.did, f"{post.publication_id}.mp4", video)
 
     async def _send_retryable(
-        self, method: str, account: Account, name: str, headers: dict[str, str] | None = None, **request: Any
+        self, method: str, account: Account, nsid: str, headers: dict[str, str] | None = None, **request: Any
     ) -> NetworkResponse:
-        """Sends a request that publishes nothing. Raises: NoEffect, NetworkRefused."""
+        """Sends a request that publishes nothing, in the account's session. `nsid` names the XRPC method.
+
+        Raises: NoEffect also when the response was lost; NetworkRefused.
+        """
         session = await self._session(account)
         try:
             answer = await self._http.send(
-                method, _method_url(account, name), headers=bearer(session.token) | (headers or {}), **request
+                method, _xrpc_url(account, nsid), headers=bearer(session.token) | (headers or {}), **request
             )
             self._check_session(account, answer)
             return require_success(answer)
@@ -111,14 +118,14 @@ class Bluesky:
         """Raises: NoEffect when the session has expired; the next request creates a new one."""
         if answer["error"] in ("ExpiredToken", "InvalidToken"):
             self._sessions.pop(_session_key(account), None)
-            raise NoEffect("The session has expired.", 0.0)
+            raise NoEffect("The session has expired.", after_s=0.0)
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
-        """Puts the record under the key."""
+        """Puts the post's record under the key. Raises UploadExpired when the server no longer has a blob."""
         session = await self._session(account)
         body = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": _record(post, key, references)}
         answer = await self._http.send(
-            "POST", _method_url(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
+            "POST", _xrpc_url(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
         )
         self._check_session(account, answer)
         if answer.status == 400 and "blob" in str(answer["message"]).lower():
@@ -126,30 +133,30 @@ class Bluesky:
         return PublishedPost(require_success(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Not supported: the same record is put again instead."""
+        """Raises OutcomeUncertain. A lost response is resolved by putting the same record again."""
         raise OutcomeUncertain("Bluesky is not queried: the same record is put again.")
 
     def certainty(self, account: Account) -> Certainty:
-        """Returns IDEMPOTENT: a record key exists once."""
+        """Returns IDEMPOTENT, because a repository holds one record per key."""
         return Certainty.IDEMPOTENT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """Returns a record key: a timestamp identifier (TID), random below the second."""
+        """Returns a record key: a timestamp identifier (TID) of the due moment with random microseconds."""
         microseconds = int(due_at.timestamp()) * 1_000_000 + secrets.randbelow(1_000_000)
         return tid(microseconds, secrets.randbelow(1024))
 
     async def _session(self, account: Account) -> _Session:
         session, now = self._sessions.get(_session_key(account)), asyncio.get_running_loop().time()
-        if session is not None and session.until > now:
+        if session is not None and session.reusable_until > now:
             return session
         identifier, _, password = account.secret.partition(":")
         answer: NetworkResponse = await self._http.send_retryable(
             "POST",
-            _method_url(account, "com.atproto.server.createSession"),
+            _xrpc_url(account, "com.atproto.server.createSession"),
             json={"identifier": identifier, "password": password},
         )
         server_did = _server_did(answer, account)
-        session = _Session(answer.text("accessJwt"), answer.text("did"), server_did, now + SESSION_S)
+        session = _Session(answer.text("accessJwt"), answer.text("did"), server_did, now + SESSION_REUSE_S)
         self._sessions[_session_key(account)] = session
         return session
 
@@ -157,30 +164,31 @@ class Bluesky:
 def tid(microseconds: int, clock_id: int) -> str:
     """Returns a timestamp identifier: 53 bits of microseconds and 10 bits of clock id, as 13 sortable characters."""
     value = (microseconds & (2**53 - 1)) << 10 | clock_id
-    return "".join(_ALPHABET[value >> shift & 31] for shift in range(60, -1, -5))
+    return "".join(_TID_ALPHABET[value >> shift & 31] for shift in range(60, -1, -5))
 
 
 def _session_key(account: Account) -> tuple[str, str]:
     return account.id, account.secret
 
 
-def _method_url(account: Account, name: str) -> str:
-    return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{name}"
+def _xrpc_url(account: Account, nsid: str) -> str:
+    return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{nsid}"
 
 
 def _server_did(answer: NetworkResponse, account: Account) -> str:
-    """Returns the DID of the server that hosts the account's data, which may differ from the one of the session."""
+    """Returns the DID of the server that hosts the account's data, which may not be the server of the session."""
     document = answer["didDoc"]
     services = document.get("service", ()) if isinstance(document, dict) else ()
     endpoints = [str(each.get("serviceEndpoint")) for each in services if str(each.get("id")).endswith("#atproto_pds")]
-    return f"did:web:{urlsplit((endpoints or [_method_url(account, '')])[0]).hostname}"
+    url = endpoints[0] if endpoints else _xrpc_url(account, "")
+    return f"did:web:{urlsplit(url).hostname}"
 
 
 def tid_time(key: str) -> datetime:
     """Returns the time that the identifier encodes."""
     value = 0
     for character in key:
-        value = value << 5 | _ALPHABET.index(character)
+        value = value << 5 | _TID_ALPHABET.index(character)
     return instant(value >> 10)
 
 
@@ -188,7 +196,7 @@ def _record(post: OutgoingPost, key: str, blobs: Sequence[Any]) -> dict[str, Any
     """Returns the record, which is the same on every attempt: even its creation time derives from the key."""
     created_at = tid_time(key).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     record: dict[str, Any] = {"$type": COLLECTION, "text": post.text, "createdAt": created_at}
-    if facets := _links(post.text):
+    if facets := _link_facets(post.text):
         record["facets"] = facets
     if blobs:
         record["embed"] = _embed(post.media, blobs)
@@ -197,13 +205,13 @@ def _record(post: OutgoingPost, key: str, blobs: Sequence[Any]) -> dict[str, Any
 
 def _embed(media: Sequence[ScheduledMedia], blobs: Sequence[Any]) -> dict[str, Any]:
     if media[0].kind is MediaKind.VIDEO:
-        return {"$type": "app.bsky.embed.video", "video": blobs[0], "alt": media[0].alt_text[:MAX_ALT_CHARS]}
+        return {"$type": "app.bsky.embed.video", "video": blobs[0], "alt": media[0].alt_text[:MAX_VIDEO_ALT_CHARS]}
     images = [{"alt": each.alt_text, "image": blob} for each, blob in zip(media, blobs, strict=True)]
     return {"$type": "app.bsky.embed.images", "images": images}
 
 
-def _links(text: str) -> list[dict[str, Any]]:
-    """Returns facets that make links of URLs; positions are in bytes."""
+def _link_facets(text: str) -> list[dict[str, Any]]:
+    """Returns a facet for each URL, which makes it a link. Positions count bytes of UTF-8."""
     return [
         {
             "index": {"byteStart": match.start(), "byteEnd": match.end()},

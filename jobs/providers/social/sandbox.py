@@ -1,4 +1,4 @@
-"""A network inside the product for trials. The credentials say whether it works, fails, is slow or loses responses."""
+"""The sandbox: a network inside the product for trying things out. An account's credentials select how it behaves."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,39 +16,42 @@ from jobs.providers.social.network import (
 from storage.publishing.networks import Certainty
 from storage.publishing.sandbox import SandboxStore
 
-SLOW_S = 3.0
+SLOW_DELAY_S = 3.0
 
 
 class Sandbox:
-    """Behaves as the account's credentials say: ok, fail, lose or slow."""
+    """Behaves as the account's credentials say.
 
-    def __init__(self, store: SandboxStore, slow_s: float = SLOW_S) -> None:
+    `ok` publishes, `fail` refuses, `slow` publishes after a delay, and `lose` publishes but loses the response.
+    """
+
+    def __init__(self, store: SandboxStore, delay_s: float = SLOW_DELAY_S) -> None:
         self._store = store
-        self._slow_s = slow_s
+        self._delay_s = delay_s
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
         """Uploads nothing: media are part of the post."""
         return MediaUpload((), None)
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
-        """Stores one post per key. With `lose` it stores the post and loses the response."""
-        if account.secret == "fail":  # noqa: S105 - says how to behave
+        """Stores one post per key, unless the credentials are `fail`."""
+        if account.secret == "fail":  # noqa: S105 - selects a behaviour, is not a password
             raise NetworkRefused("REFUSED", "The sandbox account is set to fail.")
         if account.secret == "slow":  # noqa: S105
-            await asyncio.sleep(self._slow_s)
+            await asyncio.sleep(self._delay_s)
         published = await self._store.publish(account.id, key, post.text)
         if account.secret == "lose":  # noqa: S105
             raise OutcomeUncertain("The sandbox account is set to lose its responses.")
         return PublishedPost(published.id, None)
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Not supported: the sandbox offers no query."""
-        raise OutcomeUncertain("The sandbox is not queried.")
+        """Raises OutcomeUncertain, because the sandbox offers no query."""
+        raise OutcomeUncertain("The sandbox offers no query.")
 
     def certainty(self, account: Account) -> Certainty:
         """Returns OPAQUE for an account that loses its responses, IDEMPOTENT otherwise."""
         return Certainty.OPAQUE if account.secret == "lose" else Certainty.IDEMPOTENT  # noqa: S105
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """Returns the publication's id."""
+        """Returns the publication's id, which is the same on every attempt."""
         return publication_id

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import httpx2
 import pytest
 
-from jobs.providers.connections import MAX_HEAD_BYTES, ConnectionPool, Peer, ResponseBody
+from jobs.providers.connections import MAX_OVERHEAD_BYTES, ConnectionPool, Peer, ResponseBody
 from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -206,9 +206,9 @@ async def test_truncated_or_malformed_response_fails(pool: ConnectionPool, answe
     "start",
     [
         b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000,
-        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 10 * MAX_HEAD_BYTES,
-        CHUNKED + b"0\r\nX: " + b"y" * 10 * MAX_HEAD_BYTES,
-        CHUNKED + b"1;" + b"y" * 10 * MAX_HEAD_BYTES,
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 10 * MAX_OVERHEAD_BYTES,
+        CHUNKED + b"0\r\nX: " + b"y" * 10 * MAX_OVERHEAD_BYTES,
+        CHUNKED + b"1;" + b"y" * 10 * MAX_OVERHEAD_BYTES,
         b"HTTP/1.1 100 Continue\r\n\r\n" * 30_000,
     ],
     ids=["many", "one", "trailer", "chunk extension", "interim answers"],

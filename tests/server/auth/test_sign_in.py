@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from server.auth.sign_in import sign_for, with_auth_secret
+from server.auth.sign_in import sign_user_token, with_auth_secret
 from server.auth.tokens import TokenVerifier
 from server.processes import StartupError
 from server.settings import Settings
@@ -25,7 +25,7 @@ class ExampleUser:
 async def test_demo_token_passes_audience_and_issuer_checks(data_dir: Path) -> None:
     settings = with_auth_secret(Settings(data_dir=data_dir, auth_audience="us", auth_issuer="me"))
     verifier = TokenVerifier(secret=settings.auth_secret, audience="us", issuer="me")
-    claims = await verifier.verify(sign_for(settings, ExampleUser()))
+    claims = await verifier.verify(sign_user_token(settings, ExampleUser()))
     assert (claims.user_id, claims.organization_id, claims.name, claims.handle) == ("u1", "o1", "Mika", "mika")
     assert claims.roles == {Role.MEMBER, Role.ADMIN}
 
@@ -41,4 +41,4 @@ def test_signing_with_identity_provider_is_refused(data_dir: Path) -> None:
     settings = with_auth_secret(Settings(data_dir=data_dir, auth_jwks_url="https://issuer.example/keys"))
     assert settings.auth_secret is None
     with pytest.raises(StartupError, match="NOROSHI_AUTH_JWKS_URL"):
-        sign_for(settings, ExampleUser())
+        sign_user_token(settings, ExampleUser())

@@ -23,7 +23,7 @@ def account(secret: str) -> Account:
 
 @pytest.mark.parametrize("secret", ["ok", "slow"])
 async def test_repeated_key_publishes_once(store: SandboxStore, secret: str) -> None:
-    sandbox = Sandbox(store, slow_s=0.01)
+    sandbox = Sandbox(store, delay_s=0.01)
     published = [await sandbox.publish(account(secret), outgoing(), "key", ()) for _ in range(2)]
     assert published[0] == published[1]
     assert [post.id for post in await store.posts(f"acc-{secret}")] == [published[0].external_id]
