@@ -1,7 +1,10 @@
-"""The product's guarded HTTP client, compared with httpcore2's pool and a backend that resolves and checks addresses.
+"""The product's guarded HTTP client, compared with httpcore2's connection pool.
 
-A thousand POSTs to one receiver start at once, as when a thousand posts are due at the same time. Each round runs both
-clients, one after the other. The table shows the time until the last request arrived, and the sender's processor time.
+The pool has a network backend that checks addresses as the product does.
+
+A thousand POSTs to one receiver start at once, as when a thousand posts are due at the same time. Each round measures
+both clients, one after the other. The table shows the time until the last request arrived, and the processor time of
+the sender.
 
     .venv/bin/python -m benchmarks.egress [--rounds 7] [--count 1000]
 """
@@ -28,10 +31,11 @@ from jobs.providers.egress import GuardedTransport, check_addresses
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 KEEP_ALIVE_S = 1.0
+"""How long the pool keeps idle connections: as long as the product does."""
 
 
-class CheckedBackend(httpcore2.AnyIOBackend):
-    """Resolves a name in threads, checks its addresses and connects to the first one."""
+class AddressCheckingBackend(httpcore2.AnyIOBackend):
+    """Resolves a name in a thread pool, checks all its addresses and connects to the first."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(8)
@@ -52,17 +56,20 @@ class CheckedBackend(httpcore2.AnyIOBackend):
 
 
 class PooledTransport(httpx2.AsyncHTTPTransport):
-    """httpx2's transport over httpcore2's pool with the checking backend."""
+    """httpx2's transport on httpcore2's connection pool, with a backend that checks addresses."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, max_connections: int) -> None:
         super().__init__()
         self._pool = httpcore2.AsyncConnectionPool(
-            max_connections=count, keepalive_expiry=KEEP_ALIVE_S, network_backend=CheckedBackend()
+            max_connections=max_connections, keepalive_expiry=KEEP_ALIVE_S, network_backend=AddressCheckingBackend()
         )
 
 
 async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) -> tuple[float, float]:
-    """Sends all requests at once. Returns the milliseconds until the last one arrived, and those of processor time."""
+    """Sends `count` requests at once.
+
+    Returns two durations in ms: until the last request arrived, and of processor time of this process.
+    """
     url = f"http://127.0.0.1:{port}/post"
 
     async def send(number: int) -> None:
@@ -72,15 +79,15 @@ async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) 
         await response.aread()
         await response.aclose()
 
-    started, cpu = time.time(), time.process_time()
+    started_s, cpu_before_s = time.time(), time.process_time()
     async with anyio.create_task_group() as group:
         for number in range(count):
             group.start_soon(send, number)
-    cpu_ms = (time.process_time() - cpu) * 1000
+    cpu_ms = (time.process_time() - cpu_before_s) * 1000
     async with httpx2.AsyncClient() as client:
         arrived = (await client.get(f"http://127.0.0.1:{port}/ledger")).json()
-    assert len(arrived) == count
-    return (max(at for _, at in arrived) - started) * 1000, cpu_ms
+    assert len(arrived) == count, "A request did not arrive."
+    return (max(arrived_s for _, arrived_s in arrived) - started_s) * 1000, cpu_ms
 
 
 async def run(rounds: int, count: int) -> None:
@@ -89,29 +96,28 @@ async def run(rounds: int, count: int) -> None:
     receiver = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
     assert receiver.stdout is not None
     port = int(receiver.stdout.readline())
-    figures: dict[str, list[tuple[float, float]]] = {"guarded client": [], "httpcore2's pool": []}
+    results: dict[str, list[tuple[float, float]]] = {"guarded client": [], "httpcore2's pool": []}
     try:
         for _ in range(rounds):
-            guard = GuardedTransport(LOOPBACK)
-            figures["guarded client"].append(await send_all(guard, port, count))
-            await guard.aclose()
+            guarded = GuardedTransport(LOOPBACK)
+            results["guarded client"].append(await send_all(guarded, port, count))
+            await guarded.aclose()
             pooled = PooledTransport(count)
-            figures["httpcore2's pool"].append(await send_all(pooled, port, count))
+            results["httpcore2's pool"].append(await send_all(pooled, port, count))
             await pooled.aclose()
     finally:
         receiver.terminate()
         receiver.wait()
-    print(f"{count} requests at once, medians of {rounds} interleaved rounds")
+    print(f"{count} requests at once; medians of {rounds} rounds, clients interleaved")
     print("| client | last request arrived, ms | processor time, ms |\n| --- | --- | --- |")
-    for name, rows in figures.items():
-        print(
-            "| {} | {:.0f} | {:.0f} |".format(name, *(statistics.median(column) for column in zip(*rows, strict=True)))
-        )
+    for client, durations in results.items():
+        arrival_ms, cpu_ms = (statistics.median(column) for column in zip(*durations, strict=True))
+        print(f"| {client} | {arrival_ms:.0f} | {cpu_ms:.0f} |")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=7, help="Rounds of each client.")
+    parser.add_argument("--count", type=int, default=1000, help="Requests that start at once.")
     arguments = parser.parse_args()
     uvloop.run(run(arguments.rounds, arguments.count))

@@ -1,7 +1,8 @@
-"""Alternatives to the product's fan-out, served like its web process: `... fanout_apps VARIANT SOCKET_FD`.
+"""Alternatives to the product's delivery of events, for `benchmarks.fanout`.
 
-The variants are ordinary Strawberry, the product without joined writes, and WebSockets without GraphQL. The latter send
-frame by frame through ASGI or the transport, or join their writes.
+`python -m benchmarks.fanout_apps VARIANT SOCKET_FD` serves one variant on an inherited socket, as `noroshi web` does.
+The variants are ordinary Strawberry, the product without joined writes, and servers without GraphQL. The latter write
+frame by frame, or join the frames of a socket in one write. benchmarks/README.md lists the names.
 """
 
 import asyncio
@@ -47,16 +48,18 @@ from storage.streams.log import Position, Stream, format_cursor
 from storage.streams.publisher import decode
 from storage.streams.subscription import EventBatch, IdleTimeout, SubscriptionStart, follow_batches
 
-RAW_CHANNEL = "fanout"
-READY = b'{"data":{"topicEvents":{"__typename":"StreamReady"}}}'
+PAYLOADS_CHANNEL = "fanout"
+"""The Redis channel of complete payloads, for the variants without GraphQL."""
+
+READY_PAYLOAD = b'{"data":{"topicEvents":{"__typename":"StreamReady"}}}'
 
 
-async def ready(_request: Request) -> Response:
+async def answer_readiness(_request: Request) -> Response:
     """Answers readiness checks."""
     return Response()
 
 
-# Ordinary Strawberry: a pub/sub subscription for each subscriber, and an execution of each event for each of them.
+# Ordinary Strawberry: each subscriber has its own pub/sub subscription and its own execution of each event.
 
 
 async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRecord, None]:
@@ -87,7 +90,7 @@ class Subscription:
 
 
 class OrdinaryView(GraphQL[Context, None]):
-    """Strawberry's view without changes, with the product's context."""
+    """Strawberry's ASGI view with the product's context and sign-in."""
 
     def __init__(self, schema: strawberry.Schema, stores: Stores, viewers: ViewerSessions) -> None:
         super().__init__(schema, subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL])
@@ -95,7 +98,7 @@ class OrdinaryView(GraphQL[Context, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """Returns the context of a socket."""
-        return Context(self._stores, str)
+        return Context(self._stores, sign_image=str)
 
     async def on_ws_connect(self, context: Context) -> Any:
         """Signs the viewer in."""
@@ -105,8 +108,8 @@ class OrdinaryView(GraphQL[Context, None]):
         return strawberry.UNSET
 
 
-def ordinary(settings: Settings) -> Starlette:
-    """Returns an ordinary Strawberry application on the product's schema and data."""
+def create_ordinary_app(settings: Settings) -> Starlette:
+    """Returns an ordinary Strawberry application with the product's types and data."""
     schema = strawberry.Schema(query=Query, subscription=Subscription, config=StrawberryConfig(scalar_map=SCALARS))
 
     @asynccontextmanager
@@ -120,45 +123,52 @@ def ordinary(settings: Settings) -> Starlette:
             app.router.routes.append(WebSocketRoute("/graphql", view))
             yield
 
-    return Starlette(routes=[Route("/readyz", ready)], lifespan=lifespan)
+    return Starlette(routes=[Route("/readyz", answer_readiness)], lifespan=lifespan)
 
 
-# Without GraphQL: one pub/sub subscription receives complete payloads, which are sent to every socket.
+# Without GraphQL: one pub/sub subscription receives complete payloads, and every socket gets each of them.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RawSocket:
-    """An open socket and the id of its operation."""
+class SubscribedSocket:
+    """An open socket with one subscription. `id` is the client's id of the operation."""
 
     id: str
     send: Send
     protocol: WebSocketProtocol | None
+    """The product's writer; None on uvicorn's own protocols."""
 
 
-Broadcast = Callable[[Sequence[RawSocket], Sequence[bytes]], Awaitable[None]]
+SendPayloads = Callable[[Sequence[SubscribedSocket], Sequence[bytes]], Awaitable[None]]
 
 
-async def send_each_by_asgi(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """Sends each frame by a call of ASGI's `send`."""
+async def send_each_by_asgi(sockets: Sequence[SubscribedSocket], payloads: Sequence[bytes]) -> None:
+    """Sends each frame with a separate call of ASGI's `send`."""
     for payload in payloads:
         text = payload.decode()
         for socket_ in sockets:
             frame = f'{{"type":"next","id":"{socket_.id}","payload":{text}}}'
             await socket_.send({"type": "websocket.send", "text": frame})
-        # uvloop would join writes of the same loop iteration.
-        await asyncio.sleep(0)
+        await _end_loop_iteration()
 
 
-async def write_each(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """Writes each frame by a call of the transport."""
+async def write_each_frame(sockets: Sequence[SubscribedSocket], payloads: Sequence[bytes]) -> None:
+    """Writes each frame separately to the socket's transport."""
     for payload in payloads:
         await write_joined(sockets, [payload])
-        await asyncio.sleep(0)
+        await _end_loop_iteration()
 
 
-async def write_joined(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """Writes all payloads of a socket in one write."""
+async def _end_loop_iteration() -> None:
+    """Separates writes, since uvloop joins those of one loop iteration."""
+    await asyncio.sleep(0)
+
+
+async def write_joined(sockets: Sequence[SubscribedSocket], payloads: Sequence[bytes]) -> None:
+    """Writes the frames of all payloads to each socket, in one write to its transport."""
     if sockets:
+        # The frames are built once for all sockets. The ids are UUIDs: they have one length, and no payload holds as
+        # many zeros in sequence.
         placeholder = b"0" * len(sockets[0].id)
         frames = b"".join(text_frame(b'{"type":"next","id":"%b","payload":%b}' % (placeholder, p)) for p in payloads)
         for socket_ in sockets:
@@ -167,23 +177,23 @@ async def write_joined(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) 
 
 
 def text_frame(payload: bytes) -> bytes:
-    """Returns a server's text frame."""
+    """Returns a text frame as a server sends it, unmasked."""
     return text_frame_header(len(payload)) + payload
 
 
 @dataclass(slots=True)
-class RawApplication:
+class PayloadApplication:
     """An ASGI application with the part of graphql-transport-ws that the benchmark needs."""
 
     redis: Redis
-    broadcast: Broadcast
-    sockets: dict[str, RawSocket] = field(default_factory=dict)
+    send_payloads: SendPayloads
+    sockets: dict[str, SubscribedSocket] = field(default_factory=dict)
     pending: list[bytes] = field(default_factory=list)
     has_pending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one socket until it is closed."""
-        await receive()
+        await receive()  # websocket.connect
         await send({"type": "websocket.accept", "subprotocol": GRAPHQL_TRANSPORT_WS_PROTOCOL})
         ids: list[str] = []
         while (message := await receive())["type"] == "websocket.receive":
@@ -191,8 +201,8 @@ class RawApplication:
             if content["type"] == "connection_init":
                 await send({"type": "websocket.send", "text": '{"type":"connection_ack"}'})
             elif content["type"] == "subscribe":
-                socket_ = RawSocket(content["id"], send, protocol_of(scope))
-                await send_each_by_asgi([socket_], [READY])
+                socket_ = SubscribedSocket(content["id"], send, protocol_of(scope))
+                await send_each_by_asgi([socket_], [READY_PAYLOAD])
                 self.sockets[socket_.id] = socket_
                 ids.append(socket_.id)
         for id_ in ids:
@@ -201,47 +211,47 @@ class RawApplication:
     async def receive_payloads(self) -> None:
         """Collects payloads from Redis."""
         async with self.redis.pubsub() as pubsub:
-            await pubsub.subscribe(RAW_CHANNEL)
+            await pubsub.subscribe(PAYLOADS_CHANNEL)
             async for message in pubsub.listen():
                 if message["type"] == "message":
                     self.pending.extend(message["data"].split(b"\n"))
                     self.has_pending.set()
 
-    async def broadcast_payloads(self) -> None:
+    async def send_pending_payloads(self) -> None:
         """Sends pending payloads to all sockets, in a loop."""
         while True:
             await self.has_pending.wait()
             self.has_pending.clear()
             payloads, self.pending = self.pending, []
-            await self.broadcast(list(self.sockets.values()), payloads)
+            await self.send_payloads(list(self.sockets.values()), payloads)
 
 
-def without_graphql(broadcast: Broadcast) -> Callable[[Settings], Starlette]:
-    """Returns a factory of applications without GraphQL."""
+def factory_without_graphql(send_payloads: SendPayloads) -> Callable[[Settings], Starlette]:
+    """Returns a factory of applications that send payloads by this function, without GraphQL."""
 
-    def create(settings: Settings) -> Starlette:
+    def create_app(settings: Settings) -> Starlette:
         assert settings.redis_url
-        application = RawApplication(Redis.from_url(settings.redis_url), broadcast)
+        application = PayloadApplication(Redis.from_url(settings.redis_url), send_payloads)
 
         @asynccontextmanager
         async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-            work = application.receive_payloads(), application.broadcast_payloads()
-            tasks = [asyncio.create_task(each) for each in work]
+            loops = application.receive_payloads(), application.send_pending_payloads()
+            tasks = [asyncio.create_task(loop) for loop in loops]
             yield
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-        routes = [Route("/readyz", ready), WebSocketRoute("/graphql", application)]
+        routes = [Route("/readyz", answer_readiness), WebSocketRoute("/graphql", application)]
         return Starlette(routes=routes, lifespan=lifespan)
 
-    return create
+    return create_app
 
 
 async def follow_single_events(
     hub: Hub, stream: Stream, since: Position | None
 ) -> AsyncIterator[SubscriptionStart | IdleTimeout | EventBatch]:
-    """Yields the items of `follow_batches`, but each batch as single events, one in each loop iteration."""
+    """Does the work of `follow_batches`, but yields each event as a batch of its own, in its own loop iteration."""
     async with aclosing(follow_batches(hub, stream, since)) as items:
         async for item in items:
             if not isinstance(item, EventBatch):
@@ -249,37 +259,39 @@ async def follow_single_events(
                 continue
             for event in item.events:
                 yield EventBatch(Position(item.position.epoch, event.event.n), [event])
-                await asyncio.sleep(0)
+                await _end_loop_iteration()
 
 
-APPLICATIONS: dict[str, Callable[[Settings], ASGIApp]] = {
-    "ordinary": ordinary,
-    "asgi": without_graphql(send_each_by_asgi),
-    "legacy": without_graphql(send_each_by_asgi),
-    "transport": without_graphql(write_each),
-    "joined": without_graphql(write_joined),
+FACTORIES: dict[str, Callable[[Settings], ASGIApp]] = {
+    "ordinary": create_ordinary_app,
+    "asgi": factory_without_graphql(send_each_by_asgi),
+    "legacy": factory_without_graphql(send_each_by_asgi),
+    "transport": factory_without_graphql(write_each_frame),
+    "joined": factory_without_graphql(write_joined),
     "one-by-one": server.app.create_app,
 }
+"""Factories of applications by variant, except `library`, which has a server of its own."""
 
-PROTOCOLS = {"ordinary": "websockets-sansio", "asgi": "websockets-sansio", "legacy": "websockets"}
-"""uvicorn's names of WebSocket protocols, for variants that do not use the product's protocol."""
+UVICORN_PROTOCOLS = {"ordinary": "websockets-sansio", "asgi": "websockets-sansio", "legacy": "websockets"}
+"""uvicorn's names of WebSocket protocols, by variant. Other variants use the product's protocol."""
 
 
 def main() -> None:
-    """Serves on the inherited socket until SIGTERM."""
+    """Serves a variant on the inherited socket until SIGTERM, by replacing parts of the product's web process."""
     variant, listener = sys.argv[1], socket.socket(fileno=int(sys.argv[2]))
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
     if variant == "library":
+        # Not at the top, because fanout_library imports this module.
         from benchmarks import fanout_library
 
         fanout_library.main(settings, listener)
         return
-    vars(server.app).update(create_app=APPLICATIONS[variant])
+    vars(server.app).update(create_app=FACTORIES[variant])
     if variant == "one-by-one":
         vars(server.graphql.broadcasts).update(follow_batches=follow_single_events)
-    if variant in PROTOCOLS:
-        vars(server.web).update(WebSocketProtocol=PROTOCOLS[variant])
+    if variant in UVICORN_PROTOCOLS:
+        vars(server.web).update(WebSocketProtocol=UVICORN_PROTOCOLS[variant])
     server.web.serve_web(settings, listener)
 
 

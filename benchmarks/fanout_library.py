@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
-from benchmarks.fanout_apps import RAW_CHANNEL, READY
+from benchmarks.fanout_apps import PAYLOADS_CHANNEL, READY_PAYLOAD
 from server.settings import Settings
 
 ConnectionsByOperation = dict[str, ServerConnection]
@@ -40,7 +40,7 @@ async def serve_socket(connection: ServerConnection, connections: ConnectionsByO
             if message["type"] == "connection_init":
                 await connection.send('{"type":"connection_ack"}')
             elif message["type"] == "subscribe":
-                write_frame(connection, message["id"], READY)
+                write_frame(connection, message["id"], READY_PAYLOAD)
                 connections[message["id"]] = connection
                 ids.append(message["id"])
     for id_ in ids:
@@ -50,12 +50,12 @@ async def serve_socket(connection: ServerConnection, connections: ConnectionsByO
 async def broadcast_payloads(redis_url: str, connections: ConnectionsByOperation) -> None:
     """Writes every payload from Redis to all sockets."""
     async with Redis.from_url(redis_url) as redis, redis.pubsub() as pubsub:
-        await pubsub.subscribe(RAW_CHANNEL)
+        await pubsub.subscribe(PAYLOADS_CHANNEL)
         async for message in pubsub.listen():
             for payload in message["data"].split(b"\n") if message["type"] == "message" else ():
                 for id_, connection in connections.items():
                     write_frame(connection, id_, payload)
-                # uvloop would join writes of the same loop iteration.
+                # Separates writes, since uvloop joins those of one loop iteration.
                 await asyncio.sleep(0)
 
 

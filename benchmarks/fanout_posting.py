@@ -11,7 +11,7 @@ from typing import Protocol
 import orjson
 from redis.asyncio import Redis
 
-from benchmarks.fanout_apps import RAW_CHANNEL
+from benchmarks.fanout_apps import PAYLOADS_CHANNEL
 from benchmarks.fanout_targets import DATABASE, ORGANIZATION, Databases
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
@@ -102,7 +102,7 @@ class PayloadPublisher:
     async def post(self, texts: list[str]) -> None:
         """Publishes the payloads of all texts as one pub/sub message."""
         async with self._order:
-            await self.redis.publish(RAW_CHANNEL, b"\n".join(map(self._payload, texts)))
+            await self.redis.publish(PAYLOADS_CHANNEL, b"\n".join(map(self._payload, texts)))
 
     def _payload(self, text: str) -> bytes:
         author = {"id": AUTHOR, "handle": AUTHOR, "name": AUTHOR}

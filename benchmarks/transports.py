@@ -1,6 +1,6 @@
 """The product's application under several web servers: random pages of a timeline, 32 connections, one core.
 
-Optional servers are measured if they can be imported:
+uvicorn is always measured, granian and hypercorn only if they can be imported:
 `pip install --target DIR granian hypercorn`, then `PYTHONPATH=DIR .venv/bin/python -m benchmarks.transports`.
 """
 
@@ -27,46 +27,48 @@ from tests.product import processes
 
 APP = "benchmarks.transport_app:create"
 UVICORN = ["uvicorn", "--factory", APP, "--no-access-log", "--log-level", "warning", "--ws", "none"]
-COMMANDS: dict[str, list[str]] = {
+COMMANDS_BY_SERVER: dict[str, list[str]] = {
     "uvicorn, httptools, uvloop": [*UVICORN, "--http", "httptools", "--loop", "uvloop"],
     "uvicorn, h11, uvloop": [*UVICORN, "--http", "h11", "--loop", "uvloop"],
     "uvicorn, httptools, asyncio": [*UVICORN, "--http", "httptools", "--loop", "asyncio"],
     "granian, uvloop": ["granian", "--interface", "asgi", "--factory", APP, "--loop", "uvloop", "--no-ws", "--no-log"],
     "hypercorn, uvloop": ["hypercorn", f"{APP}()", "--worker-class", "uvloop", "--workers", "0"],
 }
+"""Arguments of `python -m` for each web server with its options. With 0 workers, hypercorn serves in one process."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
 class ServerResult:
-    """The rounds of one server, each with its process ids and its report."""
+    """The results of one server: for each round, the ids of its processes and the report of the load generator."""
 
     server: str
     seconds: float
-    reports: list[tuple[list[int], Report]]
+    rounds: list[tuple[list[int], Report]]
 
     def cells(self) -> list[str]:
-        """Returns the cells of the table: medians of the rounds."""
-        rates = [len(report.latencies_ms) / self.seconds for _, report in self.reports]
-        cpu_ms = [
+        """Returns the cells of the table: medians of the rounds, percentiles over all rounds, and the sum of errors."""
+        rates = [len(report.latencies_ms) / self.seconds for _, report in self.rounds]
+        # One percent of a core is 10 ms of processor time a second.
+        cpu_ms_per_page = [
             10 * sum(report.cpu_percent[str(pid)] for pid in pids) * self.seconds / max(len(report.latencies_ms), 1)
-            for pids, report in self.reports
+            for pids, report in self.rounds
         ]
-        latencies = sorted(each for _, report in self.reports for each in report.latencies_ms)
-        others = statistics.median(report.cpu_percent["others"] for _, report in self.reports)
-        errors = sum(sum(report.errors.values()) for _, report in self.reports)
+        latencies = sorted(latency_ms for _, report in self.rounds for latency_ms in report.latencies_ms)
+        others = statistics.median(report.cpu_percent["others"] for _, report in self.rounds)
+        errors = sum(sum(report.errors.values()) for _, report in self.rounds)
         return [
-            *(self.server, f"{statistics.median(rates):,.0f}", f"{statistics.median(cpu_ms):.2f}"),
+            *(self.server, f"{statistics.median(rates):,.0f}", f"{statistics.median(cpu_ms_per_page):.2f}"),
             *(f"{percentile(latencies, percent):,.0f}" for percent in (50, 99)),
             *(f"{others:.0f}", str(errors)),
         ]
 
 
 def _command(server: str, port: int) -> list[str]:
-    name, *options = COMMANDS[server]
-    address = ["--bind", f"127.0.0.1:{port}"] if name == "hypercorn" else ["--host", "127.0.0.1", "--port", str(port)]
-    return [sys.executable, "-m", name, *options, *address]
+    module, *options = COMMANDS_BY_SERVER[server]
+    address = ["--bind", f"127.0.0.1:{port}"] if module == "hypercorn" else ["--host", "127.0.0.1", "--port", str(port)]
+    return [sys.executable, "-m", module, *options, *address]
 
 
 def _free_port() -> int:
@@ -77,31 +79,35 @@ def _free_port() -> int:
 def _process_tree(pid: int) -> list[int]:
     """Returns a process and its descendants, since some servers serve in child processes."""
     children = [child for child, (parent, _) in processes().items() if parent == pid]
-    return [pid, *(each for child in children for each in _process_tree(child))]
+    return [pid, *(descendant for child in children for descendant in _process_tree(child))]
 
 
 async def _measure_round(
-    server: str, servers: Databases, data: TimelineData, seconds: float
+    server: str, database_servers: Databases, data: TimelineData, seconds: float
 ) -> tuple[list[int], Report]:
     port = _free_port()
-    async with running_web_process(_command(server, port), port, servers) as web:
+    async with running_web_process(_command(server, port), port, database_servers) as web:
         pids = _process_tree(web.pid)
         requests = data.random_pages(PAGES)
-        await run_load(Job(port, requests, CONNECTIONS, PAGE, 0.0, WARM_UP_S, []))
-        return pids, await run_load(Job(port, requests, CONNECTIONS, PAGE, WARM_UP_S, seconds, pids))
+        warm_up = Job(port, requests, CONNECTIONS, PAGE, warm_up_s=0.0, seconds=WARM_UP_S, pids=[])
+        await run_load(warm_up)
+        # Its own warm-up covers the time in which the connections are opened.
+        measurement = Job(port, requests, CONNECTIONS, PAGE, WARM_UP_S, seconds, pids)
+        return pids, await run_load(measurement)
 
 
-async def _measure_servers(names: Sequence[str], seconds: float, rounds: int) -> list[ServerResult]:
-    rows = [ServerResult(server, seconds, []) for server in names]
-    async with databases("pymongo") as servers, timeline_data(servers) as data:
+async def _measure_servers(web_servers: Sequence[str], seconds: float, rounds: int) -> list[ServerResult]:
+    results = [ServerResult(server, seconds, []) for server in web_servers]
+    async with databases("pymongo") as database_servers, timeline_data(database_servers) as data:
         for number in range(rounds):
             # Alternates the order, so that no server is always measured first.
-            for row in rows if number % 2 == 0 else reversed(rows):
-                row.reports.append(await _measure_round(row.server, servers, data, seconds))
-                typer.echo(" | ".join(row.cells()), err=True)
-                if errors := row.reports[-1][1].errors:
-                    typer.echo(errors, err=True)
-    return rows
+            for result in results if number % 2 == 0 else reversed(results):
+                pids, report = await _measure_round(result.server, database_servers, data, seconds)
+                result.rounds.append((pids, report))
+                typer.echo(" | ".join(result.cells()), err=True)
+                if report.errors:
+                    typer.echo(report.errors, err=True)
+    return results
 
 
 @app.command()
@@ -111,14 +117,14 @@ def main(
 ) -> None:
     """Measures the installed servers, and prints a table."""
     pin_to_core(OTHERS_CORE)
-    installed = [server for server, command in COMMANDS.items() if find_spec(command[0])]
-    names = sorted({COMMANDS[server][0] for server in installed})
-    table = Table(title="Pages of 50 under " + ", ".join(f"{name} {version(name)}" for name in names))
+    installed = [server for server, (module, *_) in COMMANDS_BY_SERVER.items() if find_spec(module)]
+    packages = sorted({COMMANDS_BY_SERVER[server][0] for server in installed})
+    table = Table(title=f"Pages of {PAGE} under " + ", ".join(f"{package} {version(package)}" for package in packages))
     table.add_column("server")
-    for name in ["pages/s", "CPU ms a page", "p50 ms", "p99 ms", "others %", "errors"]:
-        table.add_column(name, justify="right")
-    for row in asyncio.run(_measure_servers(installed, seconds, rounds)):
-        table.add_row(*row.cells())
+    for column in ["pages/s", "CPU ms a page", "p50 ms", "p99 ms", "others %", "errors"]:
+        table.add_column(column, justify="right")
+    for result in asyncio.run(_measure_servers(installed, seconds, rounds)):
+        table.add_row(*result.cells())
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 

@@ -9,7 +9,7 @@ from jobs.calls.broker_pool import run_broker_pool
 from jobs.calls.polling import poll_overdue_calls, sweep_abandoned_lists
 from jobs.context import JobContext
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
-from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
+from jobs.link_previews import find_lost_previews, preview_message_link, preview_post_link
 from jobs.mail.aggregation import aggregate_mail
 from jobs.mail.summary import report_bounces
 from jobs.publishing.failure_mails import send_failure_mails
@@ -37,7 +37,7 @@ class Loop:
 
 FUNCTIONS: dict[str, list[Function]] = {
     PREVIEWS: [
-        func(preview_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000),
+        func(preview_message_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000),
         func(preview_post_link, name="feed.preview_link", timeout=20, keep_result=0, max_tries=1000),
     ],
     FAN_OUT: [

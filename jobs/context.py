@@ -9,30 +9,33 @@ from jobs.providers.telephony import Telephony
 from storage.stores import Stores
 
 
-class DuePublisher(Protocol):
-    """Publishes due posts for this process; `jobs.publishing.publisher.PostPublisher` implements it."""
+class DuePostPublisher(Protocol):
+    """The publisher of due posts in a worker process, implemented by `jobs.publishing.publisher.PostPublisher`."""
 
     async def sweep(self) -> int:
-        """Claims publications that are due within five seconds, starts to publish them, and returns their number."""
+        """Claims publications that are due within 5 s and starts to publish them. Returns how many it claimed."""
         ...
 
     async def upload_media(self) -> int:
-        """Starts uploads of media that will be needed soon, and returns how many."""
+        """Starts uploads of media for publications that are due in the next minutes. Returns how many it started."""
         ...
 
     async def close(self) -> None:
-        """Releases the publications that are not started; waits at most 10 s for the others."""
+        """Releases claimed publications that were not begun, and waits at most 10 s for the others."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """One worker process's stores, egress guard, providers and settings."""
+    """One worker process's stores, address guard, providers and settings."""
 
     stores: Stores
     egress: Egress
     telephony: Telephony
-    publisher: DuePublisher
+    publisher: DuePostPublisher
     mailer: Mailer
     bounce_alarm_percent: float
+    """The daily bounce rate in percent above which an alarm is raised."""
+
     bounce_report_to: str | None
+    """The mail address or webhook URL that receives bounce alarms and summaries. None: nobody receives them."""

@@ -15,15 +15,20 @@ from storage.link_previews import LinkPreview, first_url
 from storage.queue import PREVIEWS
 
 MAX_TRIES = 3
-RETRY_AFTER_S = 5
+RETRY_DELAY_STEP_S = 5
+"""A retry is delayed by this, multiplied by the number of tries so far."""
+
 LOST_AFTER_S = 20
 SWEEP_LIMIT = 100
 
 log = structlog.get_logger(__name__)
 
 
-async def preview_link(ctx: dict[str, Any], topic_id: str, timestamp: int) -> None:
-    """Fetches the preview of a message's first link and stores it as an edit. A missing message is a success."""
+async def preview_message_link(ctx: dict[str, Any], topic_id: str, timestamp: int) -> None:
+    """Fetches the preview of a message's first link and stores it as an edit.
+
+    Does nothing for a message that does not exist, was deleted or has no link.
+    """
     jobs: JobContext = ctx["jobs"]
     key = MessageKey(topic_id, timestamp)
     message = await jobs.stores.messages.find(key)
@@ -36,7 +41,10 @@ async def preview_link(ctx: dict[str, Any], topic_id: str, timestamp: int) -> No
 
 
 async def preview_post_link(ctx: dict[str, Any], organization_id: str, timestamp: int) -> None:
-    """Fetches the preview of a post's first link and stores it, without an event."""
+    """Fetches the preview of a post's first link and stores it, without an event.
+
+    Does nothing for a post that does not exist, was deleted or has no link.
+    """
     jobs: JobContext = ctx["jobs"]
     key = PostKey(organization_id, timestamp)
     post = await jobs.stores.posts.find(key)
@@ -46,24 +54,27 @@ async def preview_post_link(ctx: dict[str, Any], organization_id: str, timestamp
 
 
 async def _fetch(ctx: dict[str, Any], url: str) -> LinkPreview | None:
-    """Returns the preview of a page; None if the page has none, or if the last attempt failed. Raises: Retry."""
+    """Returns the preview of a page, or None if the page has none or every try failed.
+
+    Raises: Retry if this try failed and tries are left.
+    """
     jobs: JobContext = ctx["jobs"]
     try:
-        return _record(await fetch_preview(jobs.egress, url))
+        return _link_preview(await fetch_preview(jobs.egress, url))
     except EgressFailed as error:
         if ctx["job_try"] < MAX_TRIES:
-            raise Retry(defer=RETRY_AFTER_S * ctx["job_try"]) from error
+            raise Retry(defer=RETRY_DELAY_STEP_S * ctx["job_try"]) from error
         return None
 
 
-def _record(found: Preview | None) -> LinkPreview | None:
-    if found is None:
+def _link_preview(metadata: Preview | None) -> LinkPreview | None:
+    if metadata is None:
         return None
-    return LinkPreview(found.url, found.title, found.description, found.image_url, found.site_name)
+    return LinkPreview(metadata.url, metadata.title, metadata.description, metadata.image_url, metadata.site_name)
 
 
 async def find_lost_previews(jobs: JobContext) -> int:
-    """Enqueues every message and post that has waited for its preview for 20 s. Returns their number."""
+    """Enqueues jobs for messages and posts that have waited over 20 s for a preview, 100 of each. Returns how many."""
     queue = jobs.stores.queue
     messages = await jobs.stores.messages.awaiting_preview(LOST_AFTER_S, SWEEP_LIMIT)
     for message in messages:

@@ -1,7 +1,7 @@
-"""Polls the telephony service for overdue calls, in any worker. A call without a known outcome becomes UNKNOWN.
+"""Sweepers for calls: every worker polls overdue calls and removes the lists of unfinished launches.
 
-A slot ends with an answer, never by time alone: while the service does not answer, a call keeps its slot. An unclear
-call is never repeated.
+A call whose outcome stays unknown becomes UNKNOWN and is never repeated. Time alone never frees a slot: the call keeps
+its slot while the telephony service does not answer.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import asyncio
 import structlog
 
 from jobs.context import JobContext
-from jobs.providers.telephony import CallActive, CallEnded, CallState, CallUnknown, CallUntraceable, ServiceSilent
+from jobs.providers.telephony import CallActive, CallEnded, CallNotFound, CallState, CallUntraceable, ServiceSilent
 from storage.calls.call_changes import NOT_FOUND_TRUSTED_AFTER
 from storage.calls.calls import OverdueCall
 from storage.calls.limiter import JITTER_S
@@ -18,28 +18,29 @@ from storage.calls.records import LAST_SEQUENCE, CallReportEvent
 MAX_CONCURRENT_POLLS = 200
 CLAIM_SIZE = 50
 UNKNOWN_AFTER_S = 600.0
-LISTED_AFTER_S = 25.0
-"""After this time the service's list of calls is trusted to contain a call that was handed over late and slowly."""
+"""The age at which a call becomes UNKNOWN when the service does not answer, or cannot identify an answered call."""
 
+LISTED_AFTER_S = 25.0
+"""The age at which the service must list a call, even if the request to start it was late and slow."""
 
 log = structlog.get_logger(__name__)
 
 
 async def poll_overdue_calls(jobs: JobContext) -> int:
-    """Polls calls whose report is overdue, many at once, until none is left. Returns how many were polled."""
-    count, places = 0, asyncio.Semaphore(MAX_CONCURRENT_POLLS)
+    """Claims calls whose report is overdue until none is left, and polls them concurrently. Returns how many."""
+    count, permits = 0, asyncio.Semaphore(MAX_CONCURRENT_POLLS)
     async with asyncio.TaskGroup() as polls:
         while overdue := await jobs.stores.calls.take_overdue_calls(CLAIM_SIZE):
             for call in overdue:
-                # A slow answer occupies one place and does not delay the others.
-                await places.acquire()
-                polls.create_task(_poll(jobs, call)).add_done_callback(lambda _: places.release())
+                # A slow answer holds one permit, and the other polls continue.
+                await permits.acquire()
+                polls.create_task(_poll(jobs, call)).add_done_callback(lambda _: permits.release())
             count += len(overdue)
     return count
 
 
 async def sweep_abandoned_lists(jobs: JobContext) -> int:
-    """Removes lists whose launch died. Returns how many."""
+    """Removes the call lists of launches that did not finish. Returns how many."""
     return await jobs.stores.call_jobs.sweep()
 
 
@@ -47,38 +48,40 @@ async def _poll(jobs: JobContext, overdue: OverdueCall) -> None:
     if _may_be_unlisted(jobs, overdue):
         return
     try:
-        found = await jobs.telephony.look_up(overdue.call)
-        await _settle(jobs, overdue, found)
+        state = await jobs.telephony.look_up(overdue.call)
+        await _settle(jobs, overdue, state)
     except Exception as error:
         # The call is polled again in a minute.
         log.warning("call_poll_failed", call_id=overdue.call.id, error=repr(error))
 
 
 def _may_be_unlisted(jobs: JobContext, overdue: OverdueCall) -> bool:
-    """Whether the service can only search its list, and the call may not be listed yet."""
-    needs_search = not jobs.telephony.honours_not_after and overdue.call.reference is None
-    return needs_search and overdue.age_s < LISTED_AFTER_S
+    """Returns whether only the service's list of calls can be searched, and the call may not be in it yet."""
+    # A service that honours notAfter also finds calls by callId. Others need their own identifier of the call.
+    is_found_by_id = jobs.telephony.honours_not_after or overdue.call.reference is not None
+    return not is_found_by_id and overdue.age_s < LISTED_AFTER_S
 
 
-async def _settle(jobs: JobContext, overdue: OverdueCall, found: CallState) -> None:
+async def _settle(jobs: JobContext, overdue: OverdueCall, state: CallState) -> None:
+    """Stores the outcome that follows from the service's answer. Without one, the call is polled again later."""
     calls, call = jobs.stores.calls, overdue.call
-    match found:
+    match state:
         case CallActive():
             return
-        case CallUntraceable() if not overdue.is_unreported and overdue.age_s <= UNKNOWN_AFTER_S:
-            # A report showed that the call was answered. The service may fail to identify it only for a while.
+        case CallUntraceable() if overdue.has_report and overdue.age_s <= UNKNOWN_AFTER_S:
+            # The report said that the call was answered, so the service may still identify it later.
             return
-        case CallUntraceable() if not overdue.is_unreported:
+        case CallUntraceable() if overdue.has_report:
             await calls.mark_unknown(call, "The telephony service cannot identify the call.", keeps_slot=True)
         case CallEnded(outcome=outcome) if outcome is not None:
             await calls.report(call.id, LAST_SEQUENCE, CallReportEvent.ENDED, outcome)
         case CallEnded() | CallUntraceable():
             await calls.mark_unknown(call, "The telephony service does not know how the call ended.", keeps_slot=False)
-        case CallUnknown() if not overdue.is_unreported:
+        case CallNotFound() if overdue.has_report:
             await calls.mark_unknown(call, "The telephony service has lost the call.", keeps_slot=False)
-        case CallUnknown() if overdue.age_s > JITTER_S + NOT_FOUND_TRUSTED_AFTER.total_seconds():
+        case CallNotFound() if overdue.age_s > JITTER_S + NOT_FOUND_TRUSTED_AFTER.total_seconds():
             await calls.requeue(call)
-        case CallUnknown():
+        case CallNotFound():
             await calls.poll_early(call)
         case ServiceSilent(reason=reason) if overdue.age_s > UNKNOWN_AFTER_S:
             await calls.mark_unknown(call, f"The telephony service does not answer: {reason}", keeps_slot=True)

@@ -98,10 +98,13 @@ class WorkPlan:
 
 @dataclass(frozen=True, slots=True)
 class OverdueCall:
-    """A call whose report is overdue. `age_s` is the time since its start."""
+    """A call whose report is overdue. `age_s` is the time since its start.
+
+    `has_report` is true if an earlier report said that the call was answered.
+    """
 
     call: Call
-    is_unreported: bool
+    has_report: bool
     age_s: float
 
 
@@ -351,7 +354,7 @@ class CallStore:
 def _overdue_call(task: _DueTask, job: CallJobDocument) -> OverdueCall:
     latest = task["call"]
     call = latest_call(CallKey(TaskKey.from_id(task["_id"]), latest["n"]), job, task, latest)
-    return OverdueCall(call, latest["seq"] == UNREPORTED, (task["now"] - call.start_at).total_seconds())
+    return OverdueCall(call, latest["seq"] != UNREPORTED, (task["now"] - call.start_at).total_seconds())
 
 
 def _is_soon(job: CallJobDocument, now: datetime) -> bool:

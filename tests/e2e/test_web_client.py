@@ -33,7 +33,7 @@ def test_two_users_chat_through_disconnect(product: DeployedProduct, tmp_path: P
     assert report["post"] == "Feeds reached: 1"
     for checks in (report["screens"], report["signIn"]):
         assert checks["violations"] == []
-        assert checks["tooWide"] == []
+        assert checks["overflowingScreens"] == []
         assert 300 < checks["longestLine_px"] <= LINE_MAX_PX, "Lines are too long on a wide screen."
     assert report["pageErrors"] == []
     assert foreign_requests(report["requests"], product.url, report["proxyUrl"]) == []

@@ -36,5 +36,5 @@ def test_addresses_are_looked_up_and_unblocked(product: DeployedProduct, tmp_pat
     # 2 of 42: above the 2 % at which the chart warns.
     assert report["rate"]["all"] == "4.76%"
     assert "1 day at or above 2 %" in report["rate"]["chart"]
-    assert (report["violations"], report["tooWide"], report["pageErrors"]) == ([], [], [])
+    assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

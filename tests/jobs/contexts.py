@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jobs.context import DuePublisher, JobContext
+from jobs.context import DuePostPublisher, JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
@@ -18,7 +18,7 @@ def job_context(
     egress: Egress | None = None,
     *,
     telephony: Telephony | None = None,
-    publisher: DuePublisher | None = None,
+    publisher: DuePostPublisher | None = None,
     mailer: Mailer | None = None,
     report_to: str | None = None,
 ) -> JobContext:

@@ -7,14 +7,17 @@ const EXTREME_SIZES = [
   { width: 360, height: 740 },
 ];
 
-/** Starts a browser. `findings` collects the results of all checks; `close` ends the browser. */
+/**
+ * Starts a browser. `findings` collects the results of all checks, such as the screens that overflow their window.
+ * `close` ends the browser.
+ */
 export async function openScreenChecker({ url, chromium, screenshots }) {
   const session = await launch(chromium);
   const findings = {
     requests: session.requests,
     pageErrors: session.pageErrors,
     violations: [],
-    tooWide: [],
+    overflowingScreens: [],
   };
 
   /** Checks a screen and takes a screenshot. */
@@ -28,7 +31,7 @@ export async function openScreenChecker({ url, chromium, screenshots }) {
       await page.setViewportSize(size);
       await waitForAnimations(page);
       const overflow = await overflow_px(page);
-      if (overflow > 0) findings.tooWide.push(`${name} at ${size.width}: ${overflow} px`);
+      if (overflow > 0) findings.overflowingScreens.push(`${name} at ${size.width}: ${overflow} px`);
     }
     await page.setViewportSize(DEFAULT_SIZE);
   }

@@ -11,11 +11,11 @@ const WINDOW_SIZES = [
 ];
 
 /**
- * Returns the `violations` that axe found, the screens that are `tooWide` for a window, and the width of the longest
- * line of text at 2560 pixels. The user of `page` must have posts, notifications and reactions.
+ * Returns the `violations` that axe found, the `overflowingScreens` that are wider than their window, and the width of
+ * the longest line of text at 2560 pixels. The user of `page` must have posts, notifications and reactions.
  */
 export async function checkScreens(page, { topicId, personId, closedTopicId, screenshots }) {
-  const findings = { violations: [], tooWide: [], longestLine_px: 0 };
+  const findings = { violations: [], overflowingScreens: [], longestLine_px: 0 };
   const check = (name) => checkScreen(page, name, screenshots, findings);
   for (const [path, content] of Object.entries({
     [`/topic/${topicId}`]: page.locator("[data-message]"),
@@ -57,7 +57,7 @@ async function checkDialogs(page, check) {
 
 /** Checks the sign-in page. */
 export async function checkSignIn(browser, url, screenshots) {
-  const findings = { violations: [], tooWide: [], longestLine_px: 0 };
+  const findings = { violations: [], overflowingScreens: [], longestLine_px: 0 };
   const context = await browser.newContext({ locale: "en-US" });
   const page = await context.newPage();
   await page.goto(url);
@@ -76,7 +76,7 @@ async function checkScreen(page, name, screenshots, findings) {
     await page.setViewportSize(size);
     await waitForLayout(page);
     const overflow = await overflow_px(page);
-    if (overflow > 0) findings.tooWide.push(`${name} at ${size.width}: ${overflow} px`);
+    if (overflow > 0) findings.overflowingScreens.push(`${name} at ${size.width}: ${overflow} px`);
     if (size.width === 2560)
       findings.longestLine_px = Math.max(findings.longestLine_px, await longestLine_px(page));
   }

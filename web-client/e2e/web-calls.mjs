@@ -28,7 +28,7 @@ try {
   report.listErrors = await enterListWithErrors(ada);
   await launchList(ada);
   const olga = await openAsSecondOperator(ada);
-  report.doneWhilePaused = await pauseAndResume(ada, olga);
+  report.doneBeforeLimitIsRaised = await pauseAndResume(ada, olga);
   report.concurrentCalls = await changeRules(ada);
   report.job = await waitUntilCompleted(ada, olga);
   report.rejectedList = await launchRejectedList(olga);
@@ -82,7 +82,7 @@ async function openAsSecondOperator(page) {
   return olga;
 }
 
-/** Pauses and resumes the job. Returns the number of completed calls that the page shows. */
+/** Pauses and resumes the job. Returns how many numbers are done by then, as text of the page. */
 async function pauseAndResume(page, other) {
   await page.getByRole("button", { name: "Pause" }).click();
   await other.locator('[data-job-state="PAUSED"]').waitFor();

@@ -45,13 +45,13 @@ class CallActive:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The call has ended. Without an outcome nothing more is known."""
+    """The call has ended. `outcome` is None if the service does not know how."""
 
     outcome: CallOutcome | None
 
 
 @dataclass(frozen=True, slots=True)
-class CallUnknown:
+class CallNotFound:
     """The service does not know the call."""
 
 
@@ -67,7 +67,7 @@ class ServiceSilent:
     reason: str
 
 
-CallState = CallActive | CallEnded | CallUnknown | CallUntraceable | ServiceSilent
+CallState = CallActive | CallEnded | CallNotFound | CallUntraceable | ServiceSilent
 
 
 class Telephony(Protocol):

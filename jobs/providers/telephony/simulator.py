@@ -16,9 +16,9 @@ from jobs.providers.telephony.protocol import (
     CallActive,
     CallDeferred,
     CallEnded,
+    CallNotFound,
     CallStarted,
     CallState,
-    CallUnknown,
     StartOutcome,
 )
 from storage.calls.call_changes import Call
@@ -113,7 +113,7 @@ class Simulator:
         pipeline: list[Document] = [{"$match": {"_id": call.id}}, {"$set": {"now": "$$NOW"}}]
         rows = await self._mongo.aggregate(SIMULATED_CALLS, pipeline)
         if not rows:
-            return CallUnknown()
+            return CallNotFound()
         since_s = _seconds(rows[0]["at"], rows[0]["now"])
         script = self._script(call.id)
         if since_s >= (script.ring_s + script.talk_s) / self._speed:

@@ -11,10 +11,10 @@ from jobs.providers.telephony.protocol import (
     CallActive,
     CallDeferred,
     CallEnded,
+    CallNotFound,
     CallRefused,
     CallStarted,
     CallState,
-    CallUnknown,
     ServiceSilent,
     StartOutcome,
     StartUncertain,
@@ -61,7 +61,7 @@ class WebhookTelephony:
         except httpx2.HTTPError as error:
             return ServiceSilent(_reason(error))
         if response.status_code == 404:
-            return CallUnknown()
+            return CallNotFound()
         if response.status_code != 200:
             return ServiceSilent(f"{response.status_code} to a query")
         return _state_from_body(response.content)

@@ -10,8 +10,8 @@ from jobs.calls.polling import UNKNOWN_AFTER_S, poll_overdue_calls
 from jobs.providers.telephony import (
     CallActive,
     CallEnded,
+    CallNotFound,
     CallState,
-    CallUnknown,
     CallUntraceable,
     ServiceSilent,
     StartOutcome,
@@ -82,8 +82,8 @@ async def after_polling(centre: CallCentre, found: CallState) -> tuple[str, bool
         (CallEnded(None), LATER, ("UNKNOWN", False, 1)),
         (CallUntraceable(), LATER, ("UNKNOWN", False, 1)),
         # A call that is still on its way is not known to the service yet.
-        (CallUnknown(), AHEAD, ("DIALLING", True, 1)),
-        (CallUnknown(), LATER, ("QUEUED", False, 0)),
+        (CallNotFound(), AHEAD, ("DIALLING", True, 1)),
+        (CallNotFound(), LATER, ("QUEUED", False, 0)),
         (ServiceSilent("no answer"), LATER, ("DIALLING", True, 1)),
         # A slot does not end by time alone.
         (ServiceSilent("no answer"), TOO_LONG, ("UNKNOWN", True, 1)),
@@ -101,7 +101,7 @@ async def test_answered_call_that_service_lost_is_unknown(stores: Stores) -> Non
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, LATER)
         await centre.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
-        assert await after_polling(centre, CallUnknown()) == ("UNKNOWN", False, 1)
+        assert await after_polling(centre, CallNotFound()) == ("UNKNOWN", False, 1)
 
 
 @dataclass

@@ -20,12 +20,12 @@ export function useJoinedCommunities(requestPolicy: RequestPolicy): JoinedCommun
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try loads the list again.
   useEffect(() => {
     setError(undefined);
-    return watchPages<JoinedCommunity>((after, onPart) => {
+    return watchPages<JoinedCommunity>((after, onPage) => {
       const variables = { after, limit: JOINED_PAGE_SIZE };
       const { unsubscribe } = cached.query(Communities, variables, { requestPolicy }).subscribe((answer) => {
         setError(answer.error);
         const items = answer.data?.communities;
-        if (items) onPart({ items, full: items.length === JOINED_PAGE_SIZE });
+        if (items) onPage({ items, isFull: items.length === JOINED_PAGE_SIZE });
       });
       return unsubscribe;
     }, setCommunities);

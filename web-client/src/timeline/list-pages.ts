@@ -1,58 +1,64 @@
-/** A list that is loaded in pages, each after the last item of the one before, and kept up to date. */
+/** Loads a list page by page, each after the last item of the previous page, and keeps all pages up to date. */
 
 export interface ListPage<Item> {
   items: readonly Item[];
-  /** Whether there may be more after it. */
-  full: boolean;
+  /** Whether the page has as many items as were requested, so that another page may follow. */
+  isFull: boolean;
 }
 
-/** Calls `onPart` with a page, at first and whenever it changes, until the returned function is called. */
-export type WatchPage<Item> = (after: string | null, onPart: (part: ListPage<Item>) => void) => () => void;
+/**
+ * Calls `onPage` with the page after an item (null: the first page), once it is loaded and whenever it changes.
+ * Returns a function that stops this.
+ */
+export type WatchPage<Item> = (after: string | null, onPage: (page: ListPage<Item>) => void) => () => void;
 
 /**
  * Watches the whole list: calls `onItems` with all loaded items whenever a page arrives or changes. When a page's last
- * item changes, all later pages are loaded again. The old pages stay until then.
+ * item changes, all later pages are loaded again. Until they arrive, their old items stay. Returns a function that
+ * stops this.
  */
 export function watchPages<Item extends { id: string }>(
-  listen: WatchPage<Item>,
+  watchPage: WatchPage<Item>,
   onItems: (items: readonly Item[]) => void,
 ): () => void {
-  return watchFrom(listen, null, onItems);
+  return watchFrom(watchPage, null, onItems);
 }
 
+/** Watches the part of the list after an item. */
 function watchFrom<Item extends { id: string }>(
-  listen: WatchPage<Item>,
+  watchPage: WatchPage<Item>,
   after: string | null,
   onItems: (items: readonly Item[]) => void,
 ): () => void {
   let items: readonly Item[] = [];
-  let rest: readonly Item[] = [];
-  let restAfter: string | null = null;
-  let stopRest = () => {};
-  const stop = listen(after, (part) => {
-    items = part.items;
-    const last = part.full ? (items.at(-1)?.id ?? null) : null;
-    const isNewEnd = last !== restAfter;
-    restAfter = last;
-    if (isNewEnd) {
-      stopRest();
-      stopRest = () => {};
-      if (last === null) rest = [];
+  let laterItems: readonly Item[] = [];
+  let laterItemsAfter: string | null = null;
+  let stopLaterPages = () => {};
+  const stopPage = watchPage(after, (page) => {
+    items = page.items;
+    // Null if no page follows.
+    const lastId = page.isFull ? (items.at(-1)?.id ?? null) : null;
+    const hasNewEnd = lastId !== laterItemsAfter;
+    laterItemsAfter = lastId;
+    if (hasNewEnd) {
+      stopLaterPages();
+      stopLaterPages = () => {};
+      if (lastId === null) laterItems = [];
     }
     emit();
-    if (isNewEnd && last !== null) stopRest = watchFrom(listen, last, setRest);
+    if (hasNewEnd && lastId !== null) stopLaterPages = watchFrom(watchPage, lastId, setLaterItems);
   });
-  function setRest(current: readonly Item[]): void {
-    rest = current;
+  function setLaterItems(current: readonly Item[]): void {
+    laterItems = current;
     emit();
   }
-  // While pages are reloaded, two of them may contain the same item.
   function emit(): void {
+    // While pages are loaded again, two of them may contain the same item.
     const ids = new Set(items.map(({ id }) => id));
-    onItems([...items, ...rest.filter(({ id }) => !ids.has(id))]);
+    onItems([...items, ...laterItems.filter(({ id }) => !ids.has(id))]);
   }
   return () => {
-    stop();
-    stopRest();
+    stopPage();
+    stopLaterPages();
   };
 }

@@ -1,9 +1,10 @@
-/** A state as a badge: text and colour. */
+/** A badge: a short text on a coloured ground, such as the state of a call job or a verdict about an address. */
 import type { ReactNode } from "react";
 
+/** The meaning of a badge's colour. "live" is in progress, "wait" is paused or uncertain, "quiet" is neutral. */
 export type Tone = "good" | "bad" | "wait" | "live" | "quiet";
 
-const TONES: Record<Tone, string> = {
+const CLASSES_BY_TONE: Record<Tone, string> = {
   good: "bg-good-ground text-good",
   bad: "bg-bad-ground text-bad",
   wait: "bg-wait-ground text-wait",
@@ -14,7 +15,7 @@ const TONES: Record<Tone, string> = {
 export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
   return (
     <span
-      className={`inline-flex shrink-0 items-center gap-1 rounded-full px-2.5 py-0.5 text-xs font-semibold ${TONES[tone]}`}
+      className={`inline-flex shrink-0 items-center gap-1 rounded-full px-2.5 py-0.5 text-xs font-semibold ${CLASSES_BY_TONE[tone]}`}
     >
       {children}
     </span>

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.providers.telephony import CallActive, CallDeferred, CallEnded, CallStarted, CallUnknown
+from jobs.providers.telephony import CallActive, CallDeferred, CallEnded, CallNotFound, CallStarted
 from jobs.providers.telephony.simulator import OUTCOMES, CallScript, Simulator, realistic_script
 from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
@@ -45,7 +45,7 @@ def test_outcomes_are_distributed_and_follow_from_seed() -> None:
 async def test_simulated_call_rings_is_answered_and_ends(stores: Stores) -> None:
     reports: Reports = []
     service = simulator(stores, reports, CallScript(50, 150, CallOutcome.ANSWERED))
-    assert await service.look_up(await call(stores)) == CallUnknown()
+    assert await service.look_up(await call(stores)) == CallNotFound()
     assert await service.start(await call(stores)) == CallStarted()
     assert await service.look_up(await call(stores)) == CallActive()
     await until(lambda: has_reports(reports, 2))
@@ -61,7 +61,7 @@ async def has_reports(reports: Reports, count: int) -> bool:
 async def test_late_call_is_not_placed(stores: Stores) -> None:
     service = simulator(stores, [])
     assert await service.start(await call(stores, late_s=10)) == CallDeferred()
-    assert await service.look_up(await call(stores)) == CallUnknown()
+    assert await service.look_up(await call(stores)) == CallNotFound()
     await service.aclose()
 
 

@@ -9,9 +9,9 @@ from jobs.providers.telephony import (
     CallActive,
     CallDeferred,
     CallEnded,
+    CallNotFound,
     CallRefused,
     CallStarted,
-    CallUnknown,
     ServiceSilent,
     StartUncertain,
 )
@@ -42,7 +42,7 @@ async def nothing(*_: object) -> None:
 async def test_call_is_placed_once_and_can_be_polled() -> None:
     async with telephony_twin(1, report=nothing, talk_s=(2, 2)) as service:
         telephony = to(service.url)
-        assert await telephony.look_up(call()) == CallUnknown()
+        assert await telephony.look_up(call()) == CallNotFound()
         assert await telephony.start(call()) == CallStarted()
         assert await telephony.start(call()) == CallStarted()
         assert len(service.calls) == 1
