@@ -4,9 +4,9 @@ import asyncio
 import secrets
 from dataclasses import dataclass
 from email.message import EmailMessage
-from email.utils import formatdate, make_msgid
+from email.utils import formatdate
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import aiosmtplib
 
@@ -42,7 +42,7 @@ class Mailer:
         self._folder = folder
 
     async def send(self, mail: Mail, id_: str) -> None:
-        """Sends the mail, or stores it as `<id>.eml`. The Message-ID contains the id.
+        """Sends the mail, or stores it as `<id>.eml`. The same id gives the same Message-ID.
 
         Raises: MailRefused, MailDelayed.
         """
@@ -88,8 +88,8 @@ def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:
     message["To"] = f'"{to_name}" <{mail.to_address}>' if mail.to_address else f"{to_name}:;"
     message["Subject"] = "".join(each if each.isprintable() else " " for each in mail.subject)
     message["Date"] = formatdate()
-    # A Message-ID must not hold two dots in a row (RFC 5322, 3.2.3).
-    message["Message-ID"] = make_msgid(id_, domain="noroshi.invalid").replace("..", ".")
+    # A dot may stand only between other characters (RFC 5322, 3.2.3).
+    message["Message-ID"] = f"<{quote(id_, safe='').replace('.', '%2E')}@noroshi.invalid>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail.text)
     return message

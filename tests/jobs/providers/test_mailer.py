@@ -59,6 +59,15 @@ async def test_mail_arrives_unchanged(inbox: RecordingSmtpHandler, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_mail_sent_again_has_the_same_message_id(inbox: RecordingSmtpHandler, tmp_path: Path) -> None:
+    async with smtp(inbox) as url:
+        for id_ in ("post..1", "post..1", "post.%1", "mail:<a@example.org>"):
+            await Mailer(url, "Noroshi <noroshi@example.org>", tmp_path).send(MAIL, id_)
+    first, again, *others = [message["message-id"] for _, message in inbox.mails]
+    assert first == again == "<post%2E%2E1@noroshi.invalid>"
+    assert others == ["<post%2E%251@noroshi.invalid>", "<mail%3A%3Ca%40example%2Eorg%3E@noroshi.invalid>"]
+
+
 @pytest.mark.parametrize(
     ("refusal", "outcome"), [("550 5.1.1 no such user", MailRefused), ("451 4.3.0 later", MailDelayed)]
 )
