@@ -3,6 +3,7 @@
 In nonstandard bounces, flufl.bounce finds the addresses. SMTP code and enhanced status are searched for in the text.
 """
 
+import email.utils
 import logging
 import re
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import Message
 from email.policy import compat32
-from email.utils import getaddresses, parsedate_to_datetime
+from email.utils import parsedate_to_datetime
 from hashlib import sha256
+from typing import Any
 
 from flufl.bounce import all_failures
 
@@ -22,6 +24,8 @@ COMPLAINT_TYPES = {"abuse", "fraud", "virus", "other", "opt-out", "opt-out-list"
 
 MAX_DIAGNOSTIC_CHARS = 4000
 MAX_SEARCHED_CHARS = 16_000
+# Later versions of Python return nothing for a malformed header, as spam often has, unless strict is False.
+LENIENT: dict[str, Any] = {"strict": False} if getattr(email.utils, "supports_strict_parsing", False) else {}
 
 _SMTP_CODE = re.compile(r"(?:^|[\s;:>])([245]\d\d)[ -]")
 _STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])")
@@ -160,7 +164,8 @@ def _original_id(message: Message) -> str | None:
 
 def _original_recipients(message: Message) -> list[str]:
     original = _original_message(message)
-    return [] if original is None else [each for _, each in getaddresses(original.get_all("To", [])) if "@" in each]
+    values = [] if original is None else original.get_all("To", [])
+    return [each for _, each in email.utils.getaddresses(values, **LENIENT) if "@" in each]
 
 
 def _smtp_code(text: str) -> int | None:
