@@ -79,7 +79,6 @@ TESTED_ELSEWHERE = {
     "server/launch.py": "tests/server/test_supervisor.py",
     "server/stores.py": "tests/server/test_app.py",
     # One call of a function that is tested there.
-    "jobs/streams.py": "tests/storage/streams/test_outbox.py",
 }
 """Modules without a test file of their name, and the test file that fails when they are wrong."""
 

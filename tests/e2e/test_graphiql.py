@@ -1,15 +1,11 @@
 """GraphiQL in a real Chromium: sign-in by a link, live subscriptions, and no requests to other origins."""
 
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from graphql import build_schema, parse, validate
 
-from tests import programs
-from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests
+from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
 from tests.e2e.conftest import DeployedProduct
 from tests.programs import WEB_CLIENT
 
@@ -20,16 +16,6 @@ TABS += ["SchedulePost", "AddressBook", "LaunchCalls"]
 PNG = b"\x89PNG"
 
 
-@pytest.fixture
-def chromium() -> str:
-    return programs.require_chromium()
-
-
-@pytest.fixture
-def node() -> str:
-    return programs.require_node()
-
-
 @pytest.mark.parametrize("path", OPERATIONS, ids=lambda path: path.stem)
 def test_prepared_graphiql_operation_is_valid(path: Path) -> None:
     schema = build_schema((ROOT / "schema/schema.graphql").read_text(encoding="utf-8"))
@@ -38,13 +24,12 @@ def test_prepared_graphiql_operation_is_valid(path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
-def test_graphiql_queries_and_subscribes_from_own_origin(
-    product: DeployedProduct, node: str, chromium: str, tmp_path: Path
-) -> None:
+def test_graphiql_queries_and_subscribes_from_own_origin(product: DeployedProduct, tmp_path: Path) -> None:
     token = product.token("ann", org="graphiql", name="Ann", handle="ann")
     screenshot = tmp_path / "graphiql.png"
 
-    report = run_graphiql_script(node, product.url, chromium, token, tmp_path / "profile", screenshot)
+    paths = {"profile": str(tmp_path / "profile"), "screenshot": str(screenshot)}
+    report = run_browser_script("graphiql.mjs", product.url, tmp_path, token=token, **paths)
 
     assert report["title"] == "Noroshi GraphiQL"
     assert report["address"] == f"{product.url}/graphiql", "The token is still in the address bar."
@@ -60,27 +45,3 @@ def test_graphiql_queries_and_subscribes_from_own_origin(
     assert report["pageErrors"] == []
     assert foreign_requests(report["requests"], product.url) == []
     assert screenshot.read_bytes().startswith(PNG)
-
-
-def run_graphiql_script(
-    node: str, url: str, chromium: str, token: str, profile: Path, screenshot: Path
-) -> dict[str, Any]:
-    """Runs web-client/e2e/graphiql.mjs, and returns its report."""
-    arguments = {
-        "url": url,
-        "chromium": chromium,
-        "token": token,
-        "profile": str(profile),
-        "screenshot": str(screenshot),
-    }
-    completed = subprocess.run(
-        [node, "e2e/graphiql.mjs"],
-        cwd=WEB_CLIENT,
-        input=json.dumps(arguments),
-        capture_output=True,
-        text=True,
-        timeout=SCRIPT_TIMEOUT_S,
-    )
-    assert completed.returncode == 0, completed.stderr
-    report: dict[str, Any] = json.loads(completed.stdout)
-    return report
