@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict
 
 from storage.errors import BadUserInput, Conflict
 from storage.mongo import Document, Mongo, Session
@@ -37,12 +37,15 @@ class KeyDocument(TypedDict):
     at: datetime
 
 
-class AlreadyDone(Exception):
-    """The key was used before with the same input. `id` names the result, which the caller reads anew."""
+class DuplicateRequest(Exception):
+    """The request was executed before: the same key with the same input, or the same source of a post.
 
-    def __init__(self, id_: str) -> None:
-        super().__init__(id_)
-        self.id = id_
+    `result_id` is the id of the object that was created then. The caller reads the object and returns it.
+    """
+
+    def __init__(self, result_id: str) -> None:
+        super().__init__(result_id)
+        self.result_id = result_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +72,14 @@ class IdempotencyKey:
         """The organization, user, mutation and key, without the input."""
         return self.organization_id, self.user_id, self.mutation, self.key
 
-    def check(self, row: KeyDocument) -> None:
-        """Always raises: AlreadyDone, or Conflict if the earlier use had another input.
+    def raise_duplicate(self, row: KeyDocument) -> NoReturn:
+        """Raises DuplicateRequest, or Conflict if `row` shows that the key was used with another input.
 
         The input cannot be compared with a digest from an earlier version, and is then assumed to be the same.
         """
         if row["digest"].startswith(DIGEST_PREFIX) and row["digest"] != self.digest:
             raise Conflict("This idempotencyKey was used with other arguments. Use a new key.")
-        raise AlreadyDone(row["result"])
+        raise DuplicateRequest(row["result"])
 
 
 def idempotency_key(
@@ -108,11 +111,11 @@ async def used_keys(
 
 
 async def claim(mongo: Mongo, key: IdempotencyKey | None, result: str, session: Session) -> None:
-    """Stores the key with the id of its result, within a transaction. Raises: AlreadyDone, Conflict."""
+    """Stores the key with the id of its result, within a transaction. Raises: DuplicateRequest, Conflict."""
     if key is None:
         return
     for row in (await used_keys(mongo, [key], session)).values():
-        key.check(row)
+        key.raise_duplicate(row)
     # Only an update pipeline can store the database's own clock.
     row_: Document = {"digest": key.digest, "result": result, "at": "$$NOW"}
     await mongo["idempotency"].update_one({"_id": key.id}, [{"$set": row_}], upsert=True, session=session)

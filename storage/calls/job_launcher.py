@@ -22,7 +22,7 @@ from storage.calls.documents import (
 from storage.calls.job_changes import LaunchJob, NewCallJob
 from storage.calls.list_parser import ListRow, parse_list
 from storage.calls.records import CallRowError, CallTaskState
-from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.mongo import Mongo, older_than
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
@@ -72,14 +72,14 @@ class JobLauncher:
             tasks, row_errors = await self._store(new, csv)
             change = LaunchJob(new, tasks, row_errors, key)
             return (await self._sequencer.commit(jobs_stream(new.organization_id), change)).id
-        except AlreadyDone as done:
-            return done.id
+        except DuplicateRequest as duplicate:
+            return duplicate.result_id
 
     async def _check_key(self, key: IdempotencyKey | None) -> None:
-        """Looks up the key, to avoid storing up to 100,000 rows again. Raises: AlreadyDone, Conflict."""
+        """Looks up the key, to avoid storing up to 100,000 rows again. Raises: DuplicateRequest, Conflict."""
         used = None if key is None else await self._mongo["idempotency"].find_one({"_id": key.id})
         if used is not None and key is not None:
-            key.check(used)
+            key.raise_duplicate(used)
 
     async def _store(self, new: NewCallJob, csv: str) -> tuple[int, int]:
         """Stores tasks and row errors. Returns how many of each there are."""

@@ -11,7 +11,7 @@ from storage.batch_loader import MAX_KEYS, BatchLoader
 from storage.chat.documents import CommunityDocument, MembershipDocument
 from storage.chat.records import Community
 from storage.errors import NotFound
-from storage.idempotency import AlreadyDone, IdempotencyKey, claim
+from storage.idempotency import DuplicateRequest, IdempotencyKey, claim
 from storage.identity.records import User
 from storage.identity.users import fold_for_search, search_terms
 from storage.ids import new_id
@@ -54,9 +54,9 @@ class CommunityStore:
         async def work(session: Session) -> str:
             try:
                 await claim(self._mongo, key, id_, session)
-            except AlreadyDone as done:
+            except DuplicateRequest as duplicate:
                 # The empty transaction is committed too: a commit waits until the data that it read is at majority.
-                return done.id
+                return duplicate.result_id
             document: CommunityDocument = {
                 "_id": id_,
                 "org": new.organization_id,

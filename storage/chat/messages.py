@@ -18,7 +18,7 @@ from storage.chat.documents import MessageDocument
 from storage.chat.hot_pages import HotPages, may_be_hot
 from storage.chat.records import Message, message_record
 from storage.errors import NotFound
-from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import MessageKey, message_key
 from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
@@ -117,8 +117,8 @@ class MessageStore:
         """
         try:
             return await self._sequencer.commit(_stream(new.topic_id), PostMessage(new, key))
-        except AlreadyDone as done:
-            return await self.get(message_key(done.id))
+        except DuplicateRequest as duplicate:
+            return await self.get(message_key(duplicate.result_id))
 
     async def edit(self, key: MessageKey, editor_id: str, text: str, mention_ids: Sequence[str]) -> Message:
         """Replaces the text. Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput."""

@@ -12,7 +12,7 @@ from storage.batch_loader import BatchLoader
 from storage.chat.documents import ReadMarkDocument, ReadMarkDocumentId, TopicDocument
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.errors import NotFound
-from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Mongo
 from storage.streams.changes import Batch, Change
@@ -80,8 +80,8 @@ class TopicStore:
         try:
             stream = Stream("community", community.id)
             id_ = await self._sequencer.commit(stream, CreateTopic(community, creator_id, title, key))
-        except AlreadyDone as done:
-            id_ = done.id
+        except DuplicateRequest as duplicate:
+            id_ = duplicate.result_id
         return await self.get(community.organization_id, id_)
 
     async def find(self, organization_id: str, id_: str) -> Topic | None:

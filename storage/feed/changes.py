@@ -7,7 +7,7 @@ from datetime import datetime
 from storage.errors import Forbidden, NotFound
 from storage.feed.documents import FanOutDocument, OwnerId, PostDocument, PostSourceId
 from storage.feed.records import Post, home_stream, post_record
-from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import PostKey
 from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.notifications import NotificationKind, notify
@@ -54,9 +54,12 @@ class PostPlan:
         return (*author, (SOURCES, self._source_id)) if self.new.source else author
 
     def put(self, batch: Batch) -> Post:
-        """Puts the post, with one timestamp and one event. Raises: AlreadyDone if its source already has a post."""
+        """Puts the post, with one timestamp and one event.
+
+        Raises: DuplicateRequest if the source already has a post.
+        """
         if self.new.source and (earlier := batch.get(SOURCES, self._source_id)):
-            raise AlreadyDone(PostKey(self.new.organization_id, earlier["post"]).id)
+            raise DuplicateRequest(PostKey(self.new.organization_id, earlier["post"]).id)
         user = batch.get("users", {"org": self.new.organization_id, "id": self.new.author_id})
         followers = 0 if user is None else user["followers"]
         document = self._document(batch, batch.take_timestamp(), merged=followers > self.max_followers)
@@ -144,7 +147,7 @@ class CreatePost(Change[Post]):
         return self.post.needs()
 
     def plan(self, batch: Batch) -> Post:
-        """Puts the post. Raises: AlreadyDone."""
+        """Puts the post. Raises: DuplicateRequest."""
         return self.post.put(batch)
 
     def result_id(self, result: Post) -> str:

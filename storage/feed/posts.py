@@ -6,7 +6,7 @@ from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.feed.changes import CreatePost, DeletePost, NewPost, PostPlan, SetPostPreview
 from storage.feed.records import Post, RemovedPost, author_stream, post_record
-from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import PostKey, post_key
 from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
@@ -40,8 +40,8 @@ class PostStore:
         try:
             stream = author_stream(new.organization_id, new.author_id)
             return await self._sequencer.commit(stream, CreatePost(self.plan(new), key))
-        except AlreadyDone as done:
-            return await self.get(post_key(new.organization_id, done.id))
+        except DuplicateRequest as duplicate:
+            return await self.get(post_key(new.organization_id, duplicate.result_id))
 
     async def delete(self, key: PostKey, deleter_id: str, may_delete_any: bool) -> Post:
         """Deletes a post; repeating changes nothing. Raises: NotFound, Forbidden."""

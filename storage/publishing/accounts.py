@@ -8,7 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
-from storage.idempotency import AlreadyDone, IdempotencyKey, claim
+from storage.idempotency import DuplicateRequest, IdempotencyKey, claim
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 from storage.publishing.documents import AccountDocument
@@ -56,8 +56,8 @@ class AccountStore:
         async def work(session: Session) -> str:
             try:
                 await claim(self._mongo, key, id_, session)
-            except AlreadyDone as done:
-                return done.id
+            except DuplicateRequest as duplicate:
+                return duplicate.result_id
             await self._accounts.insert_one(document, session=session)
             return id_
 

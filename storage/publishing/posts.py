@@ -13,7 +13,7 @@ from storage.errors import NotFound
 from storage.feed.changes import NewPost
 from storage.feed.posts import PostStore
 from storage.feed.records import author_stream
-from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.mongo import Document, Mongo
 from storage.publishing.documents import PublicationDocument, ScheduledPostDocument
 from storage.publishing.internal import PublishMessage, PublishPost, source
@@ -67,8 +67,8 @@ class ScheduledPostStore:
         """Schedules a post, durably. Raises: BadUserInput if too late, Conflict for a key with other arguments."""
         try:
             id_ = await self._sequencer.commit(jobs_stream(new.organization_id), SchedulePost(new, key))
-        except AlreadyDone as done:
-            id_ = done.id
+        except DuplicateRequest as duplicate:
+            id_ = duplicate.result_id
         return await self.get(new.organization_id, id_)
 
     async def update(self, organization_id: str, id_: str, edit: ScheduledPostEdit) -> ScheduledPost:

@@ -18,7 +18,7 @@ import structlog
 from pymongo import InsertOne
 
 from storage.errors import DomainError, NotFound, Unavailable
-from storage.idempotency import AlreadyDone, KeyDocument, used_keys
+from storage.idempotency import DuplicateRequest, KeyDocument, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
 from storage.mongo import Mongo, Session, Write, unavailable
 from storage.streams.changes import Batch, Change
@@ -108,8 +108,8 @@ class Sequencer:
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         """Commits the change and returns its result when it is durable.
 
-        Raises: the errors of `plan`; AlreadyDone for a repeated idempotency key; NotFound for a topic that does not
-        exist; Unavailable if the outcome is unknown, so that the caller may repeat it with the same idempotency key.
+        Raises: the errors of `plan`; DuplicateRequest for a repeated idempotency key; NotFound for a topic that does
+        not exist; Unavailable if the outcome is unknown. The caller may then repeat the change with the same key.
         """
         queue = self._queues.setdefault(stream, _StreamQueue())
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -270,9 +270,9 @@ def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], KeyDocument
     member.result = member.error = None
     try:
         if key is not None and key.use in used:
-            key.check(used[key.use])
+            key.raise_duplicate(used[key.use])
         member.result = change.plan(batch)
-    except (DomainError, AlreadyDone) as error:
+    except (DomainError, DuplicateRequest) as error:
         member.error = error
         return
     if key is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.errors import BadUserInput, Conflict
-from storage.idempotency import KEPT_S, AlreadyDone, IdempotencyKey, claim, idempotency_key
+from storage.idempotency import KEPT_S, DuplicateRequest, IdempotencyKey, claim, idempotency_key
 from storage.ids import new_id
 from storage.mongo import Session
 from storage.stores import Stores
@@ -55,9 +55,9 @@ async def commit_claim(stores: Stores, key: IdempotencyKey | None, result: str) 
 async def test_repeated_key_returns_result_or_conflicts(shared_stores: Stores) -> None:
     org = new_id()
     await commit_claim(shared_stores, new_key(org=org, text="a"), "first")
-    with pytest.raises(AlreadyDone) as done:
+    with pytest.raises(DuplicateRequest) as duplicate:
         await commit_claim(shared_stores, new_key(org=org, text="a"), "second")
-    assert done.value.id == "first"
+    assert duplicate.value.result_id == "first"
     with pytest.raises(Conflict):
         await commit_claim(shared_stores, new_key(org=org, text="b"), "third")
 
@@ -66,9 +66,9 @@ async def test_concurrent_claims_agree_on_one_result(shared_stores: Stores) -> N
     key = new_key(org=new_id())
     claims = (commit_claim(shared_stores, key, str(number)) for number in range(10))
     outcomes = await asyncio.gather(*claims, return_exceptions=True)
-    done = [outcome for outcome in outcomes if isinstance(outcome, AlreadyDone)]
+    duplicates = [outcome for outcome in outcomes if isinstance(outcome, DuplicateRequest)]
     assert outcomes.count(None) == 1
-    assert [outcome.id for outcome in done] == [str(outcomes.index(None))] * 9
+    assert [outcome.result_id for outcome in duplicates] == [str(outcomes.index(None))] * 9
 
 
 async def test_missing_key_stores_nothing(shared_stores: Stores) -> None:
@@ -92,6 +92,6 @@ async def test_key_of_an_earlier_version_returns_its_result(shared_stores: Store
     key = new_key(org=new_id(), **arguments)
     row = {"_id": key.id, "digest": "5e" * 32, "result": "first", "at": datetime.now(UTC)}
     await shared_stores.mongo["idempotency"].insert_one(row)
-    with pytest.raises(AlreadyDone) as done:
+    with pytest.raises(DuplicateRequest) as duplicate:
         await commit_claim(shared_stores, key, "second")
-    assert done.value.id == "first"
+    assert duplicate.value.result_id == "first"

@@ -7,7 +7,7 @@ import pytest
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.feed.changes import PostPlan
 from storage.feed.records import Post, author_stream, home_stream
-from storage.idempotency import AlreadyDone, IdempotencyKey, idempotency_key
+from storage.idempotency import DuplicateRequest, IdempotencyKey, idempotency_key
 from storage.identity.records import user_stream
 from storage.ids import PostKey, post_key
 from storage.mongo import Document
@@ -87,8 +87,8 @@ async def test_source_tried_concurrently_makes_one_post(feed: FeedScenario, open
         try:
             stream = author_stream(process_feed.organization_id, "ann")
             return (await process_feed.stores.sequencer.commit(stream, change)).id
-        except AlreadyDone as done:
-            return done.id
+        except DuplicateRequest as duplicate:
+            return duplicate.result_id
 
     async with open_process() as stores:
         ids = await gather_list(
@@ -105,7 +105,7 @@ async def test_publishing_change_commits_with_post_or_not_at_all(feed: FeedScena
     )
     first, second = ({"_id": f"{feed.organization_id}-{n}"} for n in "ab")
     await feed.stores.sequencer.commit(stream, PublishPost(plan, first))
-    with pytest.raises(AlreadyDone):
+    with pytest.raises(DuplicateRequest):
         await feed.stores.sequencer.commit(stream, PublishPost(plan, second))
     publications = feed.stores.mongo["publications"]
     assert [await publications.count_documents(each) for each in (first, second)] == [1, 0]
