@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import socket
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -41,6 +42,9 @@ class WorkerDocument(TypedDict):
 
     metrics: NotRequired[str]
     """Metrics in Prometheus's text format. Workers of older versions store none."""
+
+    label: NotRequired[str]
+    """Random name of the worker in /metrics, which everyone may read. Workers of older versions store none."""
 
 
 class MailTailDocument(TypedDict):
@@ -125,14 +129,18 @@ class WorkerHeartbeat(Heartbeat):
 
     def __init__(self, mongo: Mongo, worker: str) -> None:
         """`worker` names host and process."""
-        super().__init__(mongo["workers"], worker, lambda: {"sweeps": self._sweeps, "metrics": process_metrics()})
+        super().__init__(mongo["workers"], worker, self._state_now)
         self._sweeps: dict[str, SweepCounts] = {}
+        self._label = secrets.token_hex(4)
 
     def add_sweep(self, sweeper: str, found: int) -> None:
         """Counts a completed sweep and the items that it found."""
         counts = self._sweeps.setdefault(sweeper, {"runs": 0, "found": 0})
         counts["runs"] += 1
         counts["found"] += found
+
+    def _state_now(self) -> Document:
+        return {"sweeps": self._sweeps, "metrics": process_metrics(), "label": self._label}
 
 
 async def recent_workers(mongo: Mongo) -> list[RecentWorker]:

@@ -1,4 +1,7 @@
-"""Prometheus metrics of storage and jobs, shown by /metrics. Names start with `noroshi_` and end with the unit."""
+"""Prometheus metrics of storage and jobs, shown by /metrics. Names start with `noroshi_` and end with the unit.
+
+No label names an organization, a user or a mail domain, because /metrics needs no token.
+"""
 
 from prometheus_client import Counter, Gauge, Histogram, generate_latest
 
@@ -55,14 +58,6 @@ MAIL_COMPARISONS = Counter(
     "noroshi_mail_shadow",
     "Addresses that were looked up in both address books, by whether the answers agree.",
     ["outcome"],
-)
-BOUNCE_RATE = Gauge(
-    "noroshi_mail_bounce_rate", "Share of sent mail that bounced on the current UTC day, 0 to 1.", ["organization"]
-)
-DOMAIN_BOUNCE_RATE = Gauge(
-    "noroshi_mail_domain_bounce_rate",
-    "Share of sent mail that bounced on the current UTC day, 0 to 1, for the worst domains with enough mail.",
-    ["organization", "domain"],
 )
 
 

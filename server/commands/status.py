@@ -1,6 +1,6 @@
 """`noroshi status`: the state of a running product, read from the databases.
 
-Shows workers, locks, open calls, the mail backlog, mail logs, mail summaries and queues.
+Shows workers, locks, open calls, the mail backlog, mail logs, bounce rates, mail summaries and queues.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,14 @@ from storage.heartbeats import recent_mail_tails, recent_workers
 from storage.keys import Keys
 from storage.mail.epoch_time import midnight
 from storage.mail.ledger import PARTITIONS, backlog
-from storage.mail.rates import day_of
+from storage.mail.rates import BounceRates, day_of
 from storage.mail.reports import ReportStore
 from storage.mongo import Document, Mongo, connect
 from storage.queue import QUEUES
 
 REDIS_TIMEOUT_S = 2.0
 MAX_ROWS = 200
+SHOWN_DOMAINS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ async def status(settings: Settings) -> list[StatusTable]:
     """Returns all tables. `settings` must name MongoDB and Redis."""
     mongo = connect(settings.mongodb_uri or "", settings.database, settings.mongo_driver)
     try:
-        readers = (_workers, _locks, _brokers, _mail_backlog, _mail_tails, _mail_reports)
+        readers = (_workers, _locks, _brokers, _mail_backlog, _mail_tails, _mail_rates, _mail_reports)
         return [*[await read(mongo) for read in readers], await _queues(settings)]
     finally:
         await mongo.close()
@@ -76,8 +77,8 @@ async def _workers(mongo: Mongo) -> StatusTable:
     rows = []
     for worker in await recent_workers(mongo):
         sweeps = ", ".join(f"{name} {s['runs']} ({s['found']} found)" for name, s in sorted(worker["sweeps"].items()))
-        rows.append([worker["_id"], f"{worker['silent_s']:.0f} s ago", sweeps])
-    return StatusTable("Workers", ("worker", "last sign", "sweeps"), rows)
+        rows.append([worker["_id"], worker.get("label", ""), f"{worker['silent_s']:.0f} s ago", sweeps])
+    return StatusTable("Workers", ("worker", "in metrics", "last sign", "sweeps"), rows)
 
 
 async def _locks(mongo: Mongo) -> StatusTable:
@@ -128,6 +129,17 @@ async def _mail_tails(mongo: Mongo) -> StatusTable:
         for each in await recent_mail_tails(mongo)
     ]
     return StatusTable("Mail: logs that are read", columns, rows)
+
+
+async def _mail_rates(mongo: Mongo) -> StatusTable:
+    rates, today = BounceRates(mongo), day_of(await mongo.now())
+    organizations = sorted((await rates.of_day(today)).items(), key=lambda each: -each[1].rate)[:MAX_ROWS]
+    domains = (await rates.highest(today))[:SHOWN_DOMAINS]
+    rows = [
+        [org, rate.domain or "all", f"{rate.sent:,}", f"{rate.bounced:,}", f"{rate.rate:.1%}"]
+        for org, rate in [*organizations, *domains]
+    ]
+    return StatusTable("Mail: bounce rates of today", ("organization", "domain", "sent", "bounced", "rate"), rows)
 
 
 async def _mail_reports(mongo: Mongo) -> StatusTable:

@@ -37,7 +37,6 @@ async def metrics(request: Request) -> Response:
     metrics_by_worker: dict[str, str] = {}
     with suppress(PyMongoError, TimeoutError):
         async with asyncio.timeout(CHECK_TIMEOUT_S):
-            await stores.bounce_rates.show()
             metrics_by_worker = await worker_metrics(stores.mongo)
     return Response(exposition(metrics_by_worker), media_type=CONTENT_TYPE_LATEST)
 

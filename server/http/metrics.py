@@ -1,6 +1,7 @@
 """Metrics for Prometheus: those of this process, and those of the workers, which serve no HTTP.
 
-A worker stores its metrics with each heartbeat. They get the label `worker`. Silent workers are left out.
+A worker stores its metrics with each heartbeat. They get the label `worker`. Silent workers are left out. Everyone who
+reaches the port may read the metrics, so that no label names an organization, a user, a mail domain or a host.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +18,10 @@ SILENT_S = 4 * INTERVAL_S
 
 
 async def worker_metrics(mongo: Mongo) -> dict[str, str]:
-    """Returns the last metrics of each live worker, in Prometheus's text format."""
-    # Workers of older versions store no metrics.
-    return {row["_id"]: row.get("metrics", "") for row in await recent_workers(mongo) if row["silent_s"] < SILENT_S}
+    """Returns the last metrics of each live worker by its label, in Prometheus's text format."""
+    live = [row for row in await recent_workers(mongo) if row["silent_s"] < SILENT_S]
+    # Workers of older versions store no label.
+    return {row["label"]: row["metrics"] for row in live if "label" in row and "metrics" in row}
 
 
 def exposition(metrics_by_worker: Mapping[str, str]) -> bytes:

@@ -6,14 +6,10 @@ from datetime import datetime
 from storage.mail.aggregation import domain_id
 from storage.mail.epoch_time import DAY_MS, epoch_ms, midnight
 from storage.mail.records import BounceRate
-from storage.metrics import BOUNCE_RATE, DOMAIN_BOUNCE_RATE
 from storage.mongo import Document, Mongo
 
 MIN_SENT = 50
 """Minimum number of messages for a meaningful rate. With fewer, one bounce would raise an alarm."""
-
-SHOWN_DOMAINS = 20
-"""How many domains have a metric. Each domain adds a time series."""
 
 Sums = dict[int, tuple[int, int]]
 """Sent and bounced messages, by day."""
@@ -48,10 +44,6 @@ class BounceRates:
                 counts[day][0] += success
                 counts[day][1] += soft + hard
         return {day: _sums(*each) for day, each in counts.items()}
-
-    async def today(self) -> dict[str, BounceRate]:
-        """Returns today's rates of the organizations that sent mail."""
-        return await self.of_day(day_of(await self._mongo.now()))
 
     async def of_day(self, day: int) -> dict[str, BounceRate]:
         """Returns a day's rates of the organizations that sent mail."""
@@ -101,16 +93,6 @@ class BounceRates:
             for row in rows
         ]
         return sorted(found, key=lambda each: (-each[1].rate, -each[1].sent, each[0], each[1].domain))
-
-    async def show(self) -> None:
-        """Sets today's metrics of each organization and of the 20 worst domains."""
-        highest = await self.highest(day_of(await self._mongo.now()))
-        DOMAIN_BOUNCE_RATE.clear()
-        for org, rate in highest[:SHOWN_DOMAINS]:
-            DOMAIN_BOUNCE_RATE.labels(org, rate.domain).set(rate.rate)
-        BOUNCE_RATE.clear()
-        for org, rate in (await self.today()).items():
-            BOUNCE_RATE.labels(org).set(rate.rate)
 
 
 def day_of(at: datetime) -> int:

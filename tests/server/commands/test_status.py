@@ -11,11 +11,12 @@ from server.settings import Settings
 from storage.heartbeats import Heartbeat, WorkerHeartbeat
 from storage.locks import Locks
 from storage.mail.ledger import Ledger, partition
-from storage.mail.rates import day_of
+from storage.mail.rates import MIN_SENT, day_of
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
 from tests.storage.calls.in_memory_stream import new_job
-from tests.storage.mail.events import ok
+from tests.storage.mail.events import hard, ok
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
@@ -51,7 +52,7 @@ async def test_status_shows_mail_backlog_logs_and_reports(
         assert await stores.reports.claim("acme", today - 1, kind)
     await stores.reports.mark_sent("acme", today - 1, "summary")
     tables = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
-    partitions, tails, reports = (table for table in tables if table.title.startswith("Mail"))
+    partitions, tails, _, reports = (table for table in tables if table.title.startswith("Mail"))
     ((shown_number, events, oldest, worker),) = partitions.rows
     assert (shown_number, events, worker) == (str(number), "2", "host/7")
     assert 0 <= float(oldest.removesuffix(" s")) < 60
@@ -59,6 +60,22 @@ async def test_status_shows_mail_backlog_logs_and_reports(
     assert (source, lines, new, behind) == (["host/9", "acme", "/var/log/mail.log"], "1,234", "56", "78 bytes")
     assert seen.endswith("s ago")
     assert [(row[2], row[3] == "not yet") for row in reports.rows] == [("alarm", True), ("summary", False)]
+
+
+async def test_status_shows_bounce_rates_of_today(
+    stores: Stores, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    now = await stores.mongo.now()
+    bad = [hard(f"a{n}@bad.example", at=now) for n in range(MIN_SENT)]
+    await OrganizationMail(stores, "acme").take(*bad, ok("a@few.example", at=now))
+    await OrganizationMail(stores, "other").take(ok("a@few.example", at=now))
+    tables = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
+    (rates,) = (table for table in tables if table.title.startswith("Mail: bounce rates"))
+    assert rates.rows == [
+        ["acme", "all", "51", "50", "98.0%"],
+        ["other", "all", "1", "0", "0.0%"],
+        ["acme", "bad.example", "50", "50", "100.0%"],
+    ]
 
 
 async def test_status_without_redis_shows_the_rest(stores: Stores, mongodb_uri: str, database: str) -> None:

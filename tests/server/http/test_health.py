@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from server.embedded import Mongod, find_mongod
 from server.http import health
+from server.http.metrics import worker_metrics
 from storage.heartbeats import WorkerHeartbeat
 from storage.mongo import connect
 from storage.stores import Stores, open_stores
@@ -100,9 +101,10 @@ async def test_not_ready_with_standalone_mongod(tmp_path: Path, stores: Stores) 
 
 async def test_metrics_are_in_prometheus_format(stores: Stores) -> None:
     await WorkerHeartbeat(stores.mongo, "host/1")._write()
+    (label,) = await worker_metrics(stores.mongo)
     async with health_client(stores) as http:
         response = await http.get("/metrics")
-    assert 'noroshi_call_brokers{worker="host/1"} ' in response.text
+    assert f'noroshi_call_brokers{{worker="{label}"}} ' in response.text
     assert response.headers["content-type"].startswith("text/plain; version=")
     assert "# TYPE noroshi_hub_subscribers gauge" in response.text
 

@@ -40,9 +40,26 @@ def test_metric_unknown_to_web_process_is_shown() -> None:
     assert 'noroshi_new{worker="host/1"} 4.0' in shown
 
 
+async def test_worker_keeps_its_label_without_host(stores: Stores) -> None:
+    heartbeat = WorkerHeartbeat(stores.mongo, "host/1")
+    labels = []
+    for _ in range(2):
+        await heartbeat._write()
+        labels += await worker_metrics(stores.mongo)
+    assert len(labels) == 2
+    assert len(set(labels)) == 1
+    assert "host" not in labels[0]
+
+
+async def test_worker_of_older_version_is_left_out(stores: Stores) -> None:
+    await WorkerHeartbeat(stores.mongo, "host/1")._write()
+    await stores.mongo["workers"].update_one({"_id": "host/1"}, {"$unset": {"label": 1}})
+    assert await worker_metrics(stores.mongo) == {}
+
+
 async def test_silent_worker_is_left_out(stores: Stores) -> None:
     await WorkerHeartbeat(stores.mongo, "host/1")._write()
-    assert [*await worker_metrics(stores.mongo)] == ["host/1"]
+    assert len(await worker_metrics(stores.mongo)) == 1
     long_ago = {"$subtract": ["$$NOW", int(SILENT_S * 1000) + 1]}
     await stores.mongo["workers"].update_one({"_id": "host/1"}, [{"$set": {"at": long_ago}}])
     assert await worker_metrics(stores.mongo) == {}

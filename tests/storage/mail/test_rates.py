@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from storage.mail.rates import MIN_SENT, SHOWN_DOMAINS, day_of
+from storage.mail.rates import day_of
 from storage.mail.records import BounceRate, DeliveryEvent
-from storage.metrics import DOMAIN_BOUNCE_RATE
 from tests.storage.mail.events import event, hard, ok, soft, today
 from tests.storage.mail.organization_mail import OrganizationMail
 
@@ -68,16 +67,6 @@ async def test_highest_rates_need_enough_mail(mail: OrganizationMail) -> None:
     assert await highest(day, 0) == [("small.example", 0.3), ("big.example", 0.05)]
     assert await highest(day, 0.05) == [("small.example", 0.3)]
     assert await highest(day - 1, 0.05) == [("past.example", 1.0)]
-
-
-async def test_metrics_hold_worst_domains_of_today(mail: OrganizationMail) -> None:
-    at = await mail.stores.mongo.now()
-    many = [hard(f"a{n}@d{d}.example", at=at) for d in range(SHOWN_DOMAINS + 5) for n in range(MIN_SENT)]
-    await mail.take(*many)
-    await mail.stores.bounce_rates.show()
-    (family,) = DOMAIN_BOUNCE_RATE.collect()
-    assert len(family.samples) == SHOWN_DOMAINS
-    assert {each.value for each in family.samples} == {1.0}
 
 
 def test_rate_without_mail_is_zero() -> None:
