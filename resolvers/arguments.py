@@ -15,12 +15,15 @@ MAX_LIST = 999
 
 Oldest = Annotated[
     Timestamp | None,
-    strawberry.argument(description="Lower bound of the page. With it, items are in ascending order from it."),
+    strawberry.argument(
+        description="Lower bound of the page. If it is set, the page starts at this bound and is in ascending order."
+    ),
 ]
 Latest = Annotated[
     Timestamp | None,
     strawberry.argument(
-        description='Upper bound of the page; "now": none. Without `oldest`, items are in descending order from it.'
+        description='Upper bound of the page, or "now" for no upper bound. Without `oldest`, the page starts at this '
+        "bound and is in descending order."
     ),
 ]
 PageLimit = Annotated[int, strawberry.argument(description="Maximum number of items, 1 to 999.")]
@@ -33,7 +36,7 @@ After = Annotated[
 Since = Annotated[
     Cursor | None,
     strawberry.argument(
-        description="Cursor of the last event that the client handled. Events continue right after it. "
+        description="Cursor of the last event that the client handled. The subscription continues after that event. "
         "Omitted or null: only new events."
     ),
 ]

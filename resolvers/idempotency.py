@@ -10,6 +10,12 @@ from strawberry import UNSET
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.identity.records import User
 
+KEY_DESCRIPTION = (
+    "Makes retries safe. The same key from the same user within 24 hours returns the object that the first call "
+    "created; with other arguments it is a CONFLICT. 1 to 200 characters."
+)
+"""Description of the input field `idempotencyKey`."""
+
 
 def input_key(viewer: User, mutation: str, input: Any, **replaced: str) -> IdempotencyKey | None:
     """Returns the idempotency key of an input object with a field `idempotency_key`, or None without a key.
@@ -23,7 +29,7 @@ def input_key(viewer: User, mutation: str, input: Any, **replaced: str) -> Idemp
 
 
 def _plain(value: Any) -> Any:
-    """Returns an input value as JSON values. A field that was left out is null."""
+    """Returns an input value as JSON values. An omitted field is null."""
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list):

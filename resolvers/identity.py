@@ -34,7 +34,7 @@ async def users(
         ),
     ],
     community_id: Annotated[
-        ID | None, strawberry.argument(description="Id of a community whose members come first.")
+        ID | None, strawberry.argument(description="Id of a community whose members are listed before other users.")
     ] = strawberry.UNSET,
     limit: ListLimit = 10,
 ) -> list[User]:

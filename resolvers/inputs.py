@@ -2,24 +2,21 @@
 
 import strawberry
 
-_KEY = (
-    "Makes retries safe. The same key from the same user within 24 hours returns the object that the "
-    "first call created; with other arguments it is a CONFLICT."
-)
+from resolvers.idempotency import KEY_DESCRIPTION
 
 
 @strawberry.input(description="A new community.")
 class CreateCommunityInput:
     name: str = strawberry.field(description="Name, 1 to 100 characters.")
     description: str = strawberry.field(default="", description="Description, at most 2000 characters.")
-    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
+    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=KEY_DESCRIPTION)
 
 
 @strawberry.input(description="A new topic of a community.")
 class CreateTopicInput:
     community_id: strawberry.ID = strawberry.field(description="Id of a community that the viewer has joined.")
     title: str = strawberry.field(description="Title, 1 to 200 characters.")
-    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
+    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=KEY_DESCRIPTION)
 
 
 @strawberry.input(description="A new message: a text, a stamp, or both.")
@@ -30,8 +27,10 @@ class PostMessageInput:
         description="Text, at most 4000 characters; empty only with a stamp. @handle mentions a user; the first link "
         "gets a preview.",
     )
-    stamp_id: strawberry.ID | None = strawberry.field(default=strawberry.UNSET, description="Id of one of `stamps`.")
-    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
+    stamp_id: strawberry.ID | None = strawberry.field(
+        default=strawberry.UNSET, description="Id of a stamp from the query `stamps`."
+    )
+    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=KEY_DESCRIPTION)
 
 
 @strawberry.input(description="A new post for the viewer's followers.")
@@ -42,6 +41,7 @@ class CreatePostInput:
     )
     media_urls: list[str] = strawberry.field(
         default_factory=list,
-        description="Up to 10 http or https URLs of images. Clients get URLs of this server's image proxy instead.",
+        description="Up to 10 http or https URLs of images. In `Post.mediaUrls` they are replaced by URLs of this "
+        "server's image proxy.",
     )
-    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
+    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=KEY_DESCRIPTION)

@@ -38,7 +38,9 @@ JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
 
 JobId = Annotated[
     ID | None,
-    strawberry.argument(description="Only events of this call job, scheduled post or post. Omit it to receive all."),
+    strawberry.argument(
+        description="Only events of this call job, scheduled post or post. Omitted or null: all events."
+    ),
 ]
 
 

@@ -25,7 +25,7 @@ strawberry.enum(
     description=(
         "State of a number. QUEUED: waits for its first or next call. DIALLING: the call was handed to the telephony "
         "service. IN_CALL: answered. COMPLETED, FAILED, SKIPPED and CANCELLED are final. UNKNOWN: the outcome of the "
-        "call is not known; a late report can still settle it."
+        "call is not known; a late report can still change the state."
     ),
 )
 
@@ -33,15 +33,17 @@ strawberry.enum(
 @strawberry.type(description="Limits of an organization's calls. Each organization has one such object.")
 class CallLimits:
     id: ID = strawberry.field(description="Id of the organization.")
-    concurrent_calls: int = strawberry.field(description="How many calls may be active at a time.")
-    calls_per_second: float = strawberry.field(description="How many calls may start in any rolling second.")
-    active_calls: int = strawberry.field(description="How many calls are active now.")
+    concurrent_calls: int = strawberry.field(description="Number of calls that may be active at a time.")
+    calls_per_second: float = strawberry.field(description="Number of calls that may start in any rolling second.")
+    active_calls: int = strawberry.field(description="Number of calls that are active now.")
 
 
 @strawberry.type(description="Times of day (HH:MM) between which calls may begin, local to timeZone.")
 class CallingWindow:
-    start: str = strawberry.field(description="First time at which calls may begin.")
-    end: str = strawberry.field(description="Time from which no call begins. Before start: on the next day.")
+    start: str = strawberry.field(description="Time of day from which calls may begin.")
+    end: str = strawberry.field(
+        description="Time of day from which no call begins. If it is not after `start`, it is on the next day."
+    )
     time_zone: str = strawberry.field(description="IANA time zone of start and end.")
     weekdays: list[Weekday] = strawberry.field(description="Days on which the window begins.")
 
@@ -49,7 +51,7 @@ class CallingWindow:
 @strawberry.type(description="Number of finished calls with one outcome.")
 class CallOutcomeCount:
     outcome: CallOutcome = strawberry.field(description="How the calls ended.")
-    count: int = strawberry.field(description="How many calls ended this way.")
+    count: int = strawberry.field(description="Number of calls that ended this way.")
 
 
 @strawberry.type(description="Numbers of a job by state, and finished calls by outcome.")
@@ -95,7 +97,7 @@ class CallTask:
         description="Number of calls so far. Calls that provably never happened are not counted."
     )
     call_id: str | None = strawberry.field(
-        description="Id by which the telephony service knows the last call. Null before the first call."
+        description="Id of the last call, as the telephony service received it. Null before the first call."
     )
     started_at: datetime | None = strawberry.field(description="When the last call began. Null before the first call.")
     ended_at: datetime | None = strawberry.field(description="When the last call ended. Null until it has ended.")
@@ -110,12 +112,12 @@ class CallJob:
     timestamp: Timestamp = strawberry.field(
         description="Creation time, unique in the organization. The job's position in callJobs."
     )
-    name: str = strawberry.field(description="Name of the job for people.")
+    name: str = strawberry.field(description="Display name of the job.")
     scenario: str = strawberry.field(description="Instructions for the telephony service.")
     state: CallJobState = strawberry.field(description="Current state.")
     created_at: datetime = strawberry.field(description="When the job was launched.")
     start_at: datetime | None = strawberry.field(
-        description="No call begins earlier. Null when the job started at once."
+        description="Time before which no call begins. Null when the job started at once."
     )
     window: CallingWindow | None = strawberry.field(
         description="Calls begin only inside this window. Null when they may begin at any time."
@@ -123,28 +125,33 @@ class CallJob:
     progress: CallJobProgress = strawberry.field(description="Numbers by state, and calls by outcome.")
     estimated_end_at: datetime | None = shared_field(
         resolvers.calls.jobs.estimated_end_at,
-        "Earliest possible end under the current limits and window. Null when the job is final, or would never end.",
+        "Earliest possible end under the current limits and window. Null when the state is final, and when the job can "
+        "never end, such as with `concurrentCalls` of 0.",
         queries_each=True,
     )
     row_error_count: int = strawberry.field(description="Number of bad rows in the list.")
     row_errors: list[CallRowError] = shared_field(
-        resolvers.calls.jobs.row_errors, "Bad rows of the list, by row.", queries_each=True
+        resolvers.calls.jobs.row_errors, "Bad rows of the list, ordered by line.", queries_each=True
     )
-    tasks: list[CallTask] = shared_field(resolvers.calls.jobs.tasks, "The numbers in list order.", queries_each=True)
+    tasks: list[CallTask] = shared_field(
+        resolvers.calls.jobs.tasks, "The phone numbers in the order of the list.", queries_each=True
+    )
 
 
-@strawberry.type(description="A page of call jobs, in the order of the requested range.")
+@strawberry.type(description="A page of call jobs.")
 class CallJobTimeline(PageMixin, Timeline):
-    items: list[CallJob] = strawberry.field(description="The jobs of the page.")
+    items: list[CallJob] = strawberry.field(description="The jobs of the page, in the requested order.")
 
 
 @strawberry.type(description="Result of checking a list. Nothing was stored.")
 class CallListCheck:
     rows: int = strawberry.field(
-        description="Number of rows without the header. Repeated numbers count, but are called once."
+        description="Number of rows, without the header. A phone number in several rows counts several times, but is "
+        "called once."
     )
     row_error_count: int = strawberry.field(description="Number of bad rows.")
-    row_errors: list[CallRowError] = field(resolvers.calls.jobs.check_row_errors, "Bad rows, by row.")
+    row_errors: list[CallRowError] = field(resolvers.calls.jobs.check_row_errors, "Bad rows, ordered by line.")
     estimated_end_at: datetime | None = strawberry.field(
-        description="Earliest possible end if launched now. Null with bad rows, or when it would never end."
+        description="Earliest possible end of a job that is launched now. Null with bad rows, and when the job could "
+        "never end."
     )

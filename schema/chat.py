@@ -24,12 +24,12 @@ class Community:
     joined: bool = field(resolvers.chat.communities.joined, "Whether the viewer is a member.")
     members: list[User] = field(
         resolvers.chat.communities.members,
-        "Members by handle. `after` is the id of the last user of the previous page.",
+        "Members, ordered by handle.",
         queries_each=True,
     )
     topics: list[Annotated["Topic", strawberry.lazy("schema.chat")]] = field(
         resolvers.chat.communities.latest_topics,
-        "The most recently active topics. `communityTopics` pages through all.",
+        "The most recently active topics. The query `communityTopics` pages through all topics.",
         queries_each=True,
     )
 
@@ -71,7 +71,7 @@ class Reaction:
 class Message:
     id: ID = strawberry.field(description="Unique identifier across all topics. Treat as an opaque string.")
     timestamp: Timestamp = strawberry.field(
-        description="Position in the topic: unique, and greater than that of every earlier message."
+        description="Position in the topic. It is unique, and later messages have greater timestamps."
     )
     topic_id: ID = strawberry.field(description="Id of the topic.")
     author: User = shared_field(
@@ -98,8 +98,8 @@ class Message:
     )
     link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,
-        "Preview of the first link in the text. Null until it was fetched, and if there is none; its arrival is a "
-        "MessageEdited event.",
+        "Preview of the first link in the text. Null without a link, and until the preview is fetched. "
+        "`MessageEdited` is emitted when the preview is stored.",
         many=resolvers.chat.messages.link_previews,
     )
     edited_at: datetime | None = strawberry.field(description="When the author last edited the text; null if never.")
@@ -110,7 +110,7 @@ class Message:
 
 @strawberry.type(description="A page of messages.")
 class MessageTimeline(PageMixin, Timeline):
-    items: list[Message] = strawberry.field(description="Items of the page, in the order of the range.")
+    items: list[Message] = strawberry.field(description="Items of the page, in the requested order.")
 
 
 @strawberry.type(description="A chat room of a community.")
@@ -130,8 +130,8 @@ class Topic:
     )
     unread_count: int = field(
         resolvers.chat.topics.unread_count,
-        "Number of messages after the viewer's read mark, without own, deleted and hidden ones, counted up to 100; 0 "
-        "if the viewer has not joined the community.",
+        "Number of messages after the viewer's read mark, at most 100. Deleted messages, the viewer's own and those of "
+        "blocked users do not count. 0 if the viewer has not joined the community.",
         many=resolvers.chat.topics.unread_counts,
     )
     read_up_to: Timestamp | None = field(
@@ -146,32 +146,33 @@ class Topic:
     )
 
 
-@strawberry.type(description="A page of topics by last activity.")
+@strawberry.type(description="A page of topics, ordered by last activity.")
 class TopicTimeline(PageMixin, Timeline):
-    items: list[Topic] = strawberry.field(description="Items of the page, in the order of the range.")
+    items: list[Topic] = strawberry.field(description="Items of the page, in the requested order.")
 
 
 @strawberry.type(description="A topic with a high posting rate.")
 class TrendingTopic:
-    topic: Topic = strawberry.field(description="Topic with that rate.")
+    topic: Topic = strawberry.field(description="The topic.")
     messages_per_minute: float = strawberry.field(
-        description="Posting rate in messages per minute, decaying with a time constant of 5 minutes."
+        description="Messages per minute: an average that decays exponentially with a time constant of 5 minutes."
     )
 
 
 @strawberry.type(description="A reaction to one of the viewer's messages.")
 class ReceivedReaction:
     timestamp: Timestamp = strawberry.field(
-        description="Position on the viewer's timeline of reactions: unique and increasing."
+        description="Position on the viewer's timeline of reactions. It is unique, and later reactions have greater "
+        "timestamps."
     )
     emoji: str = strawberry.field(description="One emoji: a single grapheme.")
     user: User = field(resolvers.chat.messages.received_from, "User who reacted.")
     message: Message = field(
         resolvers.chat.messages.received_on,
-        "Message that the user reacted to. `messagesAround` reads it in its context.",
+        "Message that the user reacted to. The query `messagesAround` returns it with its neighbours.",
     )
 
 
-@strawberry.type(description="A page of received reactions by time.")
+@strawberry.type(description="A page of received reactions.")
 class ReactionTimeline(PageMixin, Timeline):
-    items: list[ReceivedReaction] = strawberry.field(description="Items of the page, in the order of the range.")
+    items: list[ReceivedReaction] = strawberry.field(description="Items of the page, in the requested order.")

@@ -21,7 +21,7 @@ from storage.streams.log import Cursor
     )
 )
 class Event:
-    cursor: Cursor = strawberry.field(description="Pass it as `since` to resume after this event.")
+    cursor: Cursor = strawberry.field(description="Position after the event. Pass it as `since` to resume there.")
     at: datetime = strawberry.field(description="When the event happened, by the database's clock.")
 
 
@@ -43,9 +43,9 @@ class EventKindMixin:
 class StreamReady(Event):
     resumed: bool = strawberry.field(
         description=(
-            "True: all events after the given `since` follow, and `cursor` is that `since`. False: no `since` was "
-            "given, or it is too old, or the stream was reset. Then fetch the current state and apply the events that "
-            "follow; `cursor` is the end of the stream at that moment."
+            "True: all events after `since` follow, and `cursor` equals `since`. False: `since` was not set, or it is "
+            "too old, or the stream was reset. Then fetch the current state and apply the events that follow; `cursor` "
+            "is the current end of the stream."
         )
     )
 
@@ -67,7 +67,7 @@ class MessageEdited(EventKindMixin, Event):
 
 @strawberry.type(description="A message was deleted.")
 class MessageDeleted(EventKindMixin, Event):
-    message: Message = strawberry.field(description="The tombstone that is left of the message.")
+    message: Message = strawberry.field(description="The tombstone of the message.")
 
 
 @strawberry.type(description="A reaction to a message was added or removed.")
@@ -96,7 +96,9 @@ CommunityEvent = Annotated[
 ]
 
 
-@strawberry.type(description="The delivery of one of the viewer's posts to the followers' feeds progressed or ended.")
+@strawberry.type(
+    description="The fan-out of one of the viewer's posts to the followers' home feeds progressed or ended."
+)
 class FanOutChanged(EventKindMixin, Event):
     fan_out: FanOut = strawberry.field(description="The fan-out in its current state.")
 

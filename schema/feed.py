@@ -22,8 +22,8 @@ strawberry.enum(
 )
 strawberry.enum(
     HomeFeedState,
-    description="READY: the feed is complete. REBUILDING: the reader was absent for 30 days, and the feed is being "
-    "rebuilt; pages hold what is restored so far.",
+    description="READY: the feed is complete. REBUILDING: the viewer was absent for 30 days, and the feed is being "
+    "rebuilt; pages hold the posts that were restored so far.",
 )
 strawberry.enum(NotificationKind, description="The reason for a notification.")
 
@@ -34,9 +34,10 @@ strawberry.enum(NotificationKind, description="The reason for a notification.")
 class FanOut:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     post_id: ID = strawberry.field(description="Id of the post.")
-    state: FanOutState = strawberry.field(description="COMPLETED when every follower was reached or given up.")
+    state: FanOutState = strawberry.field(description="COMPLETED when each home feed has the post or was given up.")
     total: int = strawberry.field(
-        description="Number of home feeds it goes to; 0 when readers merge the author's posts instead."
+        description="Number of home feeds that get the post. 0 for an author with so many followers that posts are "
+        "merged into home feeds when these are read."
     )
     delivered: int = strawberry.field(description="Number of home feeds that have the post.")
     failed: int = strawberry.field(description="Number of home feeds that were given up after five tries.")
@@ -47,16 +48,14 @@ class Post:
     id: ID = strawberry.field(
         description="Unique identifier across organizations, safe as a client cache key. Treat as an opaque string."
     )
-    timestamp: Timestamp = strawberry.field(
-        description='When it was posted, as "seconds.micros"; unique within the organization.'
-    )
+    timestamp: Timestamp = strawberry.field(description="When the post was created; unique within the organization.")
     author: User = shared_field(
-        resolvers.feed.posts.author, "The user who posted it.", many=resolvers.feed.posts.authors
+        resolvers.feed.posts.author, "User who wrote the post.", many=resolvers.feed.posts.authors
     )
     text: str = strawberry.field(description="The text as written; empty in the response to deletePost.")
     media_urls: list[str] = shared_field(
         resolvers.feed.posts.media_urls,
-        "Addresses of its pictures on this server, in order.",
+        "URLs of the post's pictures on this server's image proxy, in the order of the post.",
         many=resolvers.feed.posts.media_urls_of_many,
     )
     mentions: list[User] = shared_field(
@@ -74,18 +73,18 @@ class Post:
     )
     fan_out: FanOut | None = field(
         resolvers.feed.fan_outs.fan_out,
-        "Progress into the followers' home feeds. Null unless the viewer is the author.",
+        "Progress of pushing the post into the followers' home feeds. Null unless the viewer is the author.",
     )
 
 
-@strawberry.type(description="A page of posts, in the order of the requested range.")
+@strawberry.type(description="A page of posts.")
 class PostTimeline(PageMixin, Timeline):
-    items: list[Post] = strawberry.field(description="The items of the page.")
+    items: list[Post] = strawberry.field(description="The items of the page, in the requested order.")
 
 
-@strawberry.type(description="A page of the viewer's home feed, in the order of the requested range.")
+@strawberry.type(description="A page of the viewer's home feed.")
 class HomeFeedTimeline(PageMixin, Timeline):
-    items: list[Post] = strawberry.field(description="The items of the page.")
+    items: list[Post] = strawberry.field(description="The items of the page, in the requested order.")
     state: HomeFeedState = strawberry.field(description="Whether the feed is complete or is being rebuilt.")
 
 
@@ -93,10 +92,12 @@ class HomeFeedTimeline(PageMixin, Timeline):
 class Notification:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     timestamp: Timestamp = strawberry.field(
-        description='When it arrived, as "seconds.micros"; unique and increasing per viewer.'
+        description="When the notification arrived; unique for the viewer, and greater than all earlier timestamps."
     )
     kind: NotificationKind = strawberry.field(description="The reason for the notification.")
-    actor: User | None = field(resolvers.feed.notifications.actor, "The user who caused it. Null when no user did.")
+    actor: User | None = field(
+        resolvers.feed.notifications.actor, "User who caused the notification. Null when no user did."
+    )
     message: Message | None = field(
         resolvers.feed.notifications.message,
         (
@@ -114,6 +115,6 @@ class Notification:
     )
 
 
-@strawberry.type(description="A page of notifications, in the order of the requested range.")
+@strawberry.type(description="A page of notifications.")
 class NotificationTimeline(PageMixin, Timeline):
-    items: list[Notification] = strawberry.field(description="The items of the page.")
+    items: list[Notification] = strawberry.field(description="The items of the page, in the requested order.")

@@ -22,7 +22,9 @@ class User:
     )
     name: str = strawberry.field(description="Display name, from the newest token.")
     organization_id: ID = strawberry.field(description="Id of the user's organization.")
-    roles: list[Role] = strawberry.field(description="Roles of the user's newest token, without implied ones.")
+    roles: list[Role] = strawberry.field(
+        description="Roles of the user's newest token, without the roles that they include."
+    )
     follower_count: int = strawberry.field(description="Number of users who follow this user.")
     following_count: int = strawberry.field(description="Number of users whom this user follows.")
     following: bool = field(resolvers.identity.following, "Whether the viewer follows this user.")

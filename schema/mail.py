@@ -10,50 +10,55 @@ from storage.mail.records import VerdictRule
 strawberry.enum(VerdictRule, description="Rule that decides whether an address or domain should get mail.")
 
 
-@strawberry.type(description="The rule that decided, and its evidence.")
+@strawberry.type(description="The rule that blocked or allowed an address or a domain, and its evidence.")
 class Verdict:
-    rule: VerdictRule = strawberry.field(description="Rule that decided.")
+    rule: VerdictRule = strawberry.field(description="Rule that blocked or allowed.")
     detail: str = strawberry.field(description="Evidence in English, for people.")
 
 
-@strawberry.type(description="Counters of mail to a domain, and whether it is blocked. id is the domain.")
+@strawberry.type(description="Counters of mail to a domain, and whether the domain is blocked.")
 class DomainStanding:
-    id: ID = strawberry.field(description="The domain, which identifies it.")
+    id: ID = strawberry.field(description="Same as `domain`.")
     domain: str = strawberry.field(description="Domain in lower case and IDNA form; as requested when it is invalid.")
-    success: int = strawberry.field(description="Number of deliveries.")
+    success: int = strawberry.field(description="Number of successful deliveries.")
     soft_bounce: int = strawberry.field(
-        description="Number of soft bounces and failed connections, one per message and day."
+        description="Number of soft bounces and failed connections; those of one message on one day count once."
     )
     hard_bounce: int = strawberry.field(description="Number of hard bounces.")
-    blocked: bool = strawberry.field(description="Whether all addresses of the domain should get no mail.")
-    verdict: Verdict = strawberry.field(description="Reason why it is blocked or allowed.")
+    blocked: bool = strawberry.field(description="Whether no mail should be sent to addresses of the domain.")
+    verdict: Verdict = strawberry.field(description="Reason why the domain is blocked or allowed.")
 
 
-@strawberry.type(description="Counters of mail to an address, and whether it is blocked.")
+@strawberry.type(description="Counters of mail to an address, and whether the address is blocked.")
 class AddressStanding:
     address: str = strawberry.field(description="Address as requested.")
-    normalized: str | None = strawberry.field(description="Normalised address; null when the address is invalid.")
-    blocked: bool = strawberry.field(description="Whether it should get no mail. True also when its domain is blocked.")
-    verdict: Verdict = strawberry.field(description="Reason why it is blocked or allowed.")
-    success: int = strawberry.field(description="Number of deliveries.")
-    soft_bounce: int = strawberry.field(
-        description="Number of soft bounces since the last delivery, one per message and day."
+    normalized: str | None = strawberry.field(
+        description="Address in lower case, with its domain in IDNA form; null when the address is invalid."
     )
-    hard_bounce: int = strawberry.field(description="Number of hard bounces since the last delivery.")
+    blocked: bool = strawberry.field(
+        description="Whether no mail should be sent to the address. True also when its domain is blocked."
+    )
+    verdict: Verdict = strawberry.field(description="Reason why the address is blocked or allowed.")
+    success: int = strawberry.field(description="Number of successful deliveries.")
+    soft_bounce: int = strawberry.field(
+        description="Number of soft bounces since the last successful delivery; those of one message on one day count "
+        "once."
+    )
+    hard_bounce: int = strawberry.field(description="Number of hard bounces since the last successful delivery.")
     domain: DomainStanding | None = strawberry.field(
-        description="Standing of its domain; null when the address is invalid."
+        description="Standing of the address's domain; null when the address is invalid."
     )
     last_event_at: datetime | None = strawberry.field(
-        description="When the latest event happened; null when none is known."
+        description="When the latest delivery event of the address happened; null when no event is known."
     )
 
 
 @strawberry.type(description="Bounce rate of a UTC day.")
 class BounceRate:
-    day: datetime = strawberry.field(description="Start of the day.")
+    day: datetime = strawberry.field(description="Start of the day in UTC.")
     domain: str | None = strawberry.field(description="Domain; null for all domains together.")
-    sent: int = strawberry.field(description="Number of messages with an outcome that counts.")
-    bounced: int = strawberry.field(description="Number of them that bounced, softly or hard.")
+    sent: int = strawberry.field(description="Number of messages that were delivered or bounced.")
+    bounced: int = strawberry.field(description="Number of messages that bounced, soft or hard.")
     rate: float = strawberry.field(
         description="Share of bounced messages, 0 to 1. From 0.02 a sender's reputation suffers."
     )
@@ -68,8 +73,8 @@ class RejectedDelivery:
 
 @strawberry.type(description="Result of recording a list of events.")
 class RecordDeliveriesResult:
-    accepted: int = strawberry.field(description="Number of new events. They are durable.")
+    accepted: int = strawberry.field(description="Number of new events, which are now durable.")
     duplicates: int = strawberry.field(
-        description="Number of events whose ids were recorded before. They change nothing."
+        description="Number of events whose ids were recorded before. Such events change nothing."
     )
-    rejected: list[RejectedDelivery] = strawberry.field(description="Invalid events.")
+    rejected: list[RejectedDelivery] = strawberry.field(description="The invalid events, which were not recorded.")

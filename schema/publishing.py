@@ -20,23 +20,23 @@ from storage.timeline import Timestamp
 strawberry.enum(
     ScheduledPostState,
     description=(
-        "Derived from the states of the publications by the first rule that applies. All SCHEDULED: SCHEDULED. Any "
-        "PUBLISHING, or some SCHEDULED and others not: PUBLISHING. Any UNKNOWN: UNKNOWN. All the same: that state. "
-        "Otherwise: PARTIAL."
+        "State of a scheduled post, derived from the states of its publications. The first rule that applies decides. "
+        "All publications are SCHEDULED: SCHEDULED. One is PUBLISHING, or some are SCHEDULED and some are not: "
+        "PUBLISHING. One is UNKNOWN: UNKNOWN. All have the same state: that state. Otherwise: PARTIAL."
     ),
 )
 strawberry.enum(
     PublicationState,
     description=(
-        "State of one publication. UNKNOWN: the network was called, but its answer was lost. The outcome is found "
-        "automatically if the network allows, else by resolvePublication."
+        "State of one publication. UNKNOWN: the network was called, but its answer was lost. The outcome is determined "
+        "automatically if the network allows it, otherwise by a person with `resolvePublication`."
     ),
 )
 strawberry.enum(
     MediaState,
     description=(
-        "State of the upload of media. NONE: there are no media, or they travel with the post. STALE: a change of time "
-        "or content has invalidated the upload."
+        "State of the upload of media. NONE: there are no media, or the network receives them together with the post. "
+        "STALE: a change of the due time or of the content has invalidated the upload."
     ),
 )
 
@@ -45,21 +45,21 @@ strawberry.enum(
 class ConnectedAccount:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     network: Network = strawberry.field(description="Network of the account.")
-    name: str = strawberry.field(description="Name to show in the organization.")
+    name: str = strawberry.field(description="Display name of the account.")
     connected_at: datetime = strawberry.field(description="When the account was connected.")
     disconnected_at: datetime | None = strawberry.field(
         description="When the account was disconnected. Null while it is connected."
     )
 
 
-@strawberry.type(description="An image or video, by its address.")
+@strawberry.type(description="An image or a video, given by its URL.")
 class ScheduledMedia:
-    url: str = strawberry.field(description="http or https address that it is fetched from.")
+    url: str = strawberry.field(description="http or https URL of the image or video.")
     alt_text: str = strawberry.field(description="Alternative text for people who cannot see it; may be empty.")
     kind: MediaKind = strawberry.field(description="Kind of the medium.")
 
 
-@strawberry.type(description="The home feeds of the author and the author's followers.")
+@strawberry.type(description="A target that is the home feeds of the author and the author's followers.")
 class HomeFeedTarget:
     author: User = field(resolvers.publishing.publications.home_author, "The author whose followers receive the post.")
 
@@ -69,7 +69,7 @@ class HomeFeedTarget:
         return isinstance(record, records.HomeFeedTarget)
 
 
-@strawberry.type(description="A chat topic.")
+@strawberry.type(description="A target that is a chat topic.")
 class TopicTarget:
     topic: Topic | None = field(resolvers.publishing.publications.topic, "The topic. Null if it no longer exists.")
 
@@ -79,7 +79,7 @@ class TopicTarget:
         return isinstance(record, records.TopicTarget)
 
 
-@strawberry.type(description="A connected account.")
+@strawberry.type(description="A target that is a connected account.")
 class AccountTarget:
     account: ConnectedAccount = field(resolvers.publishing.publications.account, "The account, connected or not.")
 
@@ -99,8 +99,8 @@ PublicationTarget = Annotated[
 class PublicationError:
     code: str = strawberry.field(
         description=(
-            "For programs: FORBIDDEN, TOO_LATE, REFUSED, UNAUTHORIZED, UNREACHABLE, MEDIA_UNAVAILABLE, MEDIA_REFUSED, "
-            "QUOTA_REACHED, BAD_ADDRESS, CREDENTIALS_LOST, NOT_PUBLISHED, UNKNOWN. More may be added."
+            "Code for programs: FORBIDDEN, TOO_LATE, REFUSED, UNAUTHORIZED, UNREACHABLE, MEDIA_UNAVAILABLE, "
+            "MEDIA_REFUSED, QUOTA_REACHED, BAD_ADDRESS, CREDENTIALS_LOST, NOT_PUBLISHED, UNKNOWN. More may be added."
         )
     )
     message: str = strawberry.field(description="Explanation for the author, in English.")
@@ -108,7 +108,7 @@ class PublicationError:
 
 @strawberry.type(description="One attempt to publish or upload.")
 class PublicationAttempt:
-    at: datetime = strawberry.field(description="When its outcome was stored.")
+    at: datetime = strawberry.field(description="When the outcome of the attempt was stored.")
     outcome: str = strawberry.field(
         description="PUBLISHED, FAILED, UNKNOWN, NO_EFFECT or UPLOAD_FAILED. More may be added."
     )
@@ -117,24 +117,27 @@ class PublicationAttempt:
     )
 
 
-@strawberry.type(description="One target of a scheduled post: the unit that is published exactly once.")
+@strawberry.type(description="The publication of a scheduled post to one of its targets. It happens exactly once.")
 class Publication:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     scheduled_post_id: ID = strawberry.field(description="Id of the scheduled post.")
-    target: PublicationTarget = strawberry.field(description="Where the post is published.")
+    target: PublicationTarget = strawberry.field(description="Target of the publication.")
     state: PublicationState = strawberry.field(description="State of the publication.")
-    media_state: MediaState = strawberry.field(description="State of the upload of its media.")
+    media_state: MediaState = strawberry.field(description="State of the upload of the media.")
     published_at: datetime | None = strawberry.field(
-        description="When it was published, else null. For an account: when the last call began that may have done it."
+        description="When the post was published; null before. For an account: when the last call to the network began "
+        "that may have published it."
     )
     lateness_ms: int | None = strawberry.field(
-        description="publishedAt - dueAt in milliseconds, never negative. Null before it is published."
+        description="`publishedAt` minus `dueAt` in milliseconds, never negative. Null until published."
     )
     external_id: str | None = strawberry.field(
-        description="Id of the message or post, or the network's id. Null until published or if unknown."
+        description="Id of the message or post, or the network's id of the post. Null until published, or if unknown."
     )
     url: str | None = strawberry.field(description="Public address of the post. Null if the network reports none.")
-    error: PublicationError | None = strawberry.field(description="Why it failed or is UNKNOWN. Null in other states.")
+    error: PublicationError | None = strawberry.field(
+        description="Why the publication failed or is UNKNOWN. Null in other states."
+    )
     attempts: list[PublicationAttempt] = strawberry.field(description="All attempts, oldest first.")
 
 
@@ -142,15 +145,16 @@ class Publication:
 class ScheduledPost:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     timestamp: Timestamp = strawberry.field(
-        description="Place on the timeline: the organization's first free microsecond at or after dueAt."
+        description="Position on the timeline: the organization's first free microsecond at or after `dueAt`."
     )
     author: User = field(resolvers.publishing.posts.author, "Author of the post.")
     text: str = strawberry.field(description="Text as the author wrote it.")
-    media: list[ScheduledMedia] = strawberry.field(description="Media in the order of publishing.")
-    due_at: datetime = strawberry.field(description="When to publish it.")
+    media: list[ScheduledMedia] = strawberry.field(description="Media in the order in which they are published.")
+    due_at: datetime = strawberry.field(description="When the post is due to be published.")
     time_zone: str = strawberry.field(description="IANA time zone of the author.")
     max_lateness_s: int = strawberry.field(
-        description="How late it may still be published if the service was down at dueAt. Later it fails. Seconds."
+        description="Number of seconds after `dueAt` in which the post may still be published if the service was down. "
+        "After that time it fails."
     )
     state: ScheduledPostState = field(
         resolvers.publishing.posts.state, "State of the post, derived from its publications."
@@ -159,10 +163,14 @@ class ScheduledPost:
         resolvers.publishing.posts.publications, "The publications, one for each target."
     )
     created_at: datetime = strawberry.field(description="When the post was first scheduled.")
-    revision: int = strawberry.field(description="1 at first; each update or cancel adds 1.")
-    editable: bool = field(resolvers.publishing.posts.editable, "Whether an update or a cancel can still succeed.")
+    revision: int = strawberry.field(
+        description="Number of the revision: 1 at first; each update or cancellation adds 1."
+    )
+    editable: bool = field(
+        resolvers.publishing.posts.editable, "Whether an update or a cancellation can still succeed."
+    )
 
 
-@strawberry.type(description="A page of scheduled posts by due time.")
+@strawberry.type(description="A page of scheduled posts, ordered by due time.")
 class ScheduledPostTimeline(PageMixin, Timeline):
-    items: list[ScheduledPost] = strawberry.field(description="The posts of the page.")
+    items: list[ScheduledPost] = strawberry.field(description="The posts of the page, in the requested order.")

@@ -53,24 +53,33 @@ from schema.scalars import SCALARS
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
 class Query:
     viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
-    user: User | None = field(resolvers.identity.user, "User of the viewer's organization, by id. Needs no role.")
+    user: User | None = field(
+        resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
+    )
     users: list[User] = field(
         resolvers.identity.users,
-        "Users whose handle, name or a word of the name starts with `query`, by handle; for mentions and follows.",
+        "Users whose handle, name or a word of the name starts with `query`, ordered by handle. For mentions and "
+        "follows.",
     )
     blocked_users: list[User] = field(
-        resolvers.identity.blocked_users, "Users whom the viewer blocked, by handle. Needs no role."
+        resolvers.identity.blocked_users, "Users whom the viewer blocked, ordered by handle. Needs no role."
     )
     communities: list[Community] = field(
-        resolvers.chat.communities.communities, "Communities of the organization, by name."
+        resolvers.chat.communities.communities, "Communities of the organization, ordered by name."
     )
-    community: Community | None = field(resolvers.chat.communities.community, "Community of the organization, by id.")
-    topic: Topic | None = field(resolvers.chat.topics.topic, "Topic of the organization, by id.")
+    community: Community | None = field(
+        resolvers.chat.communities.community, "Community with this id. NOT_FOUND if the organization has none."
+    )
+    topic: Topic | None = field(
+        resolvers.chat.topics.topic, "Topic with this id. NOT_FOUND if the organization has none."
+    )
     community_topics: TopicTimeline = field(
-        resolvers.chat.communities.community_topics, "Topics of a community, by last activity."
+        resolvers.chat.communities.community_topics, "Topics of a community, ordered by last activity."
     )
     message: Message | None = field(
-        resolvers.chat.messages.message, "Message by id. FORBIDDEN if the viewer has not joined the community."
+        resolvers.chat.messages.message,
+        "Message with this id. NOT_FOUND if there is none, or if the viewer blocked its author. FORBIDDEN if the "
+        "viewer has not joined the community.",
     )
     messages: MessageTimeline = field(
         resolvers.chat.topics.messages,
@@ -79,12 +88,13 @@ class Query:
     )
     messages_around: MessageTimeline = field(
         resolvers.chat.topics.messages_around,
-        "At most `limit` messages around a timestamp, ascending: up to half of them older, the rest at or after it.",
+        "At most `limit` messages around a timestamp, in ascending order. Up to half of them are older than the "
+        "timestamp. FORBIDDEN if the viewer has not joined the community.",
         for_audiences=True,
     )
     trending_topics: list[TrendingTopic] = field(
         resolvers.chat.communities.trending_topics,
-        "Topics of the whole organization by posting rate, highest first.",
+        "Topics of the whole organization, ordered by posting rate, highest first.",
     )
     stamps: list[Stamp] = field(
         resolvers.chat.stamps.stamps, "Catalogue of stamps that messages can consist of. Needs no token."
@@ -98,32 +108,36 @@ class Query:
     )
     scheduled_post: ScheduledPost | None = field(
         resolvers.publishing.posts.scheduled_post,
-        "Scheduled post by id: the viewer's own; for an OPERATOR any of the organization.",
+        "Scheduled post with this id. NOT_FOUND if the organization has none. FORBIDDEN unless the viewer is its "
+        "author or has the role OPERATOR.",
     )
     scheduled_posts: ScheduledPostTimeline = field(
         resolvers.publishing.posts.scheduled_posts,
-        "Scheduled posts by due time: the viewer's own; for an OPERATOR all of the organization.",
+        "Scheduled posts, ordered by due time: the viewer's own posts, or for an OPERATOR all posts of the "
+        "organization.",
     )
     address_book: list[AddressStanding] = field(
         resolvers.mail.book.address_book,
-        "Standing of each given address, in the given order, duplicates kept; at most 1000. Needs the role OPERATOR or "
+        "Standing of each address, in the order of the argument; duplicates are kept. Needs the role OPERATOR or "
         "SERVICE.",
         gate=resolvers.mail.book.lookup_gate,
     )
     domain_standings: list[DomainStanding] = field(
         resolvers.mail.book.domain_standings,
-        "Standing of each given domain, in the given order; at most 1000. Needs the role OPERATOR or SERVICE.",
+        "Standing of each domain, in the order of the argument. Needs the role OPERATOR or SERVICE.",
     )
     bounce_rates: list[BounceRate] = field(
         resolvers.mail.book.bounce_rates,
-        "Bounce rates by UTC day, both ends included; of all domains together if none is given. Needs "
-        "the role OPERATOR or SERVICE.",
+        "Bounce rate of each UTC day from `from` to `to`, both included; at most 400 days. Needs the role OPERATOR or "
+        "SERVICE.",
     )
     home_feed: HomeFeedTimeline = field(
         resolvers.feed.home.home_feed, "Posts of the viewer and of the users whom the viewer follows."
     )
     local_feed: PostTimeline = field(resolvers.feed.posts.local_feed, "Posts of all users of the organization.")
-    post: Post | None = field(resolvers.feed.posts.post, "Post by id.")
+    post: Post | None = field(
+        resolvers.feed.posts.post, "Post with this id. NOT_FOUND if there is none, or if the viewer blocked its author."
+    )
     posts: PostTimeline = field(
         resolvers.feed.posts.posts, "Posts of one author; empty if the viewer blocked the author."
     )
@@ -135,16 +149,19 @@ class Query:
     unread_notification_count: int = field(
         resolvers.feed.notifications.unread_notification_count, "Number of notifications after the viewer's read mark."
     )
-    call_job: CallJob | None = field(resolvers.calls.jobs.call_job, "Call job by id. Needs the role OPERATOR.")
+    call_job: CallJob | None = field(
+        resolvers.calls.jobs.call_job,
+        "Call job with this id. NOT_FOUND if the organization has none. Needs the role OPERATOR.",
+    )
     call_jobs: CallJobTimeline = field(
-        resolvers.calls.jobs.call_jobs, "Call jobs of the organization, by creation. Needs the role OPERATOR."
+        resolvers.calls.jobs.call_jobs, "Call jobs of the organization, ordered by creation. Needs the role OPERATOR."
     )
     call_limits: CallLimits = field(
         resolvers.calls.limits.call_limits, "Limits of the organization's calls. Needs the role OPERATOR."
     )
     do_not_call: list[bool] = field(
         resolvers.calls.limits.do_not_call,
-        "Whether each given number is on the do-not-call list, in the given order. Needs the role OPERATOR.",
+        "Whether each phone number is on the do-not-call list, in the order of the argument. Needs the role OPERATOR.",
     )
     check_call_list: CallListCheck = field(
         resolvers.calls.jobs.check_call_list,
@@ -175,7 +192,7 @@ class Mutation:
     )
     delete_message: Message = mutation(
         resolvers.chat.messages.delete_message,
-        "Replaces a message by a tombstone: the viewer's own; for an ADMIN any. Idempotent.",
+        "Deletes a message and leaves a tombstone. Users delete their own messages, an ADMIN any message. Idempotent.",
     )
     add_reaction: Message = mutation(resolvers.chat.messages.add_reaction, "Adds a reaction to a message. Idempotent.")
     remove_reaction: Message = mutation(
@@ -195,7 +212,8 @@ class Mutation:
     )
     disconnect_account: ConnectedAccount = mutation(
         resolvers.publishing.accounts.disconnect_account,
-        "Deletes an account's credentials for good, and fails publications that wait for it. Needs the role OPERATOR.",
+        "Disconnects an account: deletes its credentials for good, and fails the publications that wait for it. Needs "
+        "the role OPERATOR.",
     )
     schedule_post: ScheduledPost = mutation(
         resolvers.publishing.posts.schedule_post,
@@ -207,17 +225,16 @@ class Mutation:
     )
     cancel_scheduled_post: ScheduledPost = mutation(
         resolvers.publishing.posts.cancel_scheduled_post,
-        "Cancels the publications that have not started: of the viewer's own post; for an OPERATOR of any. CONFLICT if "
-        "all have started.",
+        "Cancels the publications of a scheduled post that have not started. Authors cancel their own posts, an "
+        "OPERATOR any post. CONFLICT if all publications have started.",
     )
     resolve_publication: Publication = mutation(
         resolvers.publishing.publications.resolve_publication,
-        "Settles a publication whose outcome is unknown, after a person has checked the account.",
+        "Stores the outcome of an UNKNOWN publication, after a person has looked for the post at the network.",
     )
     record_deliveries: RecordDeliveriesResult = mutation(
         resolvers.mail.deliveries.record_deliveries,
-        "Records delivery events, at most 1000 per call. Each `eventId` counts once, so a call may be "
-        "repeated. Needs the role SERVICE.",
+        "Records delivery events. Each `eventId` counts once, so the mutation may be repeated. Needs the role SERVICE.",
     )
     unblock_address: AddressStanding = mutation(
         resolvers.mail.book.unblock_address,
@@ -225,8 +242,8 @@ class Mutation:
     )
     set_domain_blocked: DomainStanding = mutation(
         resolvers.mail.book.set_domain_blocked,
-        "Blocks or allows a domain manually; null restores the rule. The user and the reason are stored. "
-        "Needs the role OPERATOR.",
+        "Blocks or allows a domain regardless of its counters, or ends such a decision. The user and the reason are "
+        "stored. Needs the role OPERATOR.",
     )
     follow: User = mutation(
         resolvers.feed.follows.follow,
@@ -238,15 +255,16 @@ class Mutation:
     )
     create_post: Post = mutation(
         resolvers.feed.posts.create_post,
-        "Creates a post. It is durable and in the author's own feed when the mutation returns; workers add it to the "
-        "followers' feeds.",
+        "Creates a post. When the mutation returns, the post is durable and in the author's own feed. Workers add it "
+        "to the followers' feeds.",
     )
     delete_post: Post = mutation(
-        resolvers.feed.posts.delete_post, "Deletes a post from every feed: the viewer's own; for an ADMIN any."
+        resolvers.feed.posts.delete_post,
+        "Deletes a post from every feed. Users delete their own posts, an ADMIN any post.",
     )
     mark_notifications_read: int = mutation(
         resolvers.feed.notifications.mark_notifications_read,
-        "Moves the viewer's read mark of notifications forward. Returns the number of unread ones.",
+        "Moves the viewer's read mark of notifications forward. Returns the number of notifications after the mark.",
     )
     set_call_limits: CallLimits = mutation(
         resolvers.calls.limits.set_call_limits,
@@ -279,7 +297,7 @@ class Mutation:
     )
     report_call: CallTask = mutation(
         resolvers.calls.limits.report_call,
-        "Reports the progress of a call from the telephony service. Idempotent by (callId, sequence). Needs the role "
+        "Stores a report of the telephony service about a call. Idempotent by `callId` and `sequence`. Needs the role "
         "SERVICE.",
     )
 
@@ -306,15 +324,14 @@ class Subscription:
     )
     job_events: JobEvent = subscription(
         resolvers.job_events.job_events,
-        "Changes of publications, call jobs and fan-outs of the viewer's organization, or of one of "
-        "them, as far as the viewer may see them.",
+        "Changes of the organization's publications, call jobs and fan-outs, limited to those that the viewer may see.",
     )
 
 
 def build_schema(
     *extensions: Callable[[], SchemaExtension], executor: type[Executor[Any]] | None = None
 ) -> strawberry.Schema:
-    """Returns the schema with extensions after ErrorPresenter, and with an executor in place of Strawberry's."""
+    """Returns the schema with these extensions after ErrorPresenter, and with this executor instead of Strawberry's."""
     return _Schema(
         query=Query,
         mutation=Mutation,

@@ -16,7 +16,7 @@ _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six d
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
 
 MAX_CURSOR = 10_000
-"""Longest cursor: one of a home feed holds a position for each merged author that the reader follows."""
+"""Characters. A cursor of a home feed holds a position for each merged author that the reader follows."""
 
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE
@@ -41,7 +41,7 @@ def _parse_instant(value: object) -> datetime:
     # fromisoformat accepts much of ISO 8601 that is not RFC 3339, such as week dates and hours without minutes.
     text = value.upper() if isinstance(value, str) and _RFC_3339.fullmatch(value) else ""
     try:
-        # The offset stays as written: it says in whose local time the instant is meant.
+        # The offset stays as written, since an offset of the author's time zone marks a local time.
         instant = datetime.fromisoformat(text)
         instant.astimezone(UTC)
         return instant
@@ -56,7 +56,7 @@ def _parse_cursor(value: object) -> str:
 
 
 def _literal(parse: Callable[[object], Any]) -> Callable[..., Any]:
-    """Parses a literal, which must be a string; errors name its place in the document."""
+    """Returns a parser of literals, which must be strings. Its errors hold the literal's place in the document."""
 
     def parse_literal(node: ValueNode, _variables: dict[str, Any] | None = None) -> Any:
         try:
@@ -76,8 +76,7 @@ SCALARS: dict[Any, ScalarDefinition] = {
         name="Timestamp",
         description=(
             "A point on a timeline: Unix seconds with exactly six decimals, as a string, "
-            'e.g. "1639720395.000002". A JSON number is refused. As an argument of `latest` the word "now" is '
-            "accepted too."
+            'e.g. "1639720395.000002". A JSON number is refused. The argument `latest` also accepts the word "now".'
         ),
         serialize=format_timestamp,
         parse_value=_parse_timestamp,
@@ -85,14 +84,14 @@ SCALARS: dict[Any, ScalarDefinition] = {
     ),
     datetime: strawberry.scalar(
         name="DateTime",
-        description="RFC 3339 instant with offset, e.g. 2026-11-21T12:00:00Z. Naive times are refused.",
+        description="RFC 3339 instant with an offset, e.g. 2026-11-21T12:00:00Z. Times without an offset are refused.",
         serialize=_format_instant,
         parse_value=_parse_instant,
         parse_literal=_literal(_parse_instant),
     ),
     Cursor: strawberry.scalar(
         name="Cursor",
-        description="Opaque position in an event stream. Compare for equality only.",
+        description="Position in an event stream. Treat as an opaque string; compare for equality only.",
         serialize=str,
         parse_value=_parse_cursor,
         parse_literal=_literal(_parse_cursor),

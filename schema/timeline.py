@@ -7,17 +7,18 @@ from storage.timeline import Timestamp
 
 @strawberry.interface(
     description=(
-        "A page of a list that is ordered by time. All such lists have the same arguments. `oldest` alone or with "
-        "`latest`: ascending from `oldest`. `latest` alone: descending from `latest`. Neither: BAD_USER_INPUT. `limit` "
-        "is 1 to 999, 50 by default. `inclusive` says whether items exactly at a bound belong to the page."
+        "A page of a list that is ordered by time. All such lists have the same arguments. With `oldest`, the page "
+        "starts at `oldest` and is in ascending order. With `latest` alone, it starts at `latest` and is in descending "
+        "order. Without both: BAD_USER_INPUT. `limit` is 1 to 999, 50 by default. `inclusive` says whether items "
+        "exactly at a bound belong to the page."
     )
 )
 class Timeline:
     has_older: bool = strawberry.field(
-        description="Whether items older than this page exist, within or outside the given bounds."
+        description="Whether items older than this page exist, inside or outside `oldest` and `latest`."
     )
     has_newer: bool = strawberry.field(
-        description="Whether items newer than this page exist, within or outside the given bounds."
+        description="Whether items newer than this page exist, inside or outside `oldest` and `latest`."
     )
     oldest: Timestamp | None = strawberry.field(
         description="Timestamp of the page's oldest item; null if the page is empty."

@@ -34,7 +34,7 @@ from storage.timeline import Page
 MAX_AHEAD = timedelta(days=3660)
 
 CallJobId = Annotated[ID, strawberry.argument(description="Id of the call job.")]
-AfterRow = Annotated[int, strawberry.argument(description="Only rows after this line are returned.")]
+AfterRow = Annotated[int, strawberry.argument(description="Only rows after this line of the list are returned.")]
 RowLimit = Annotated[int, strawberry.argument(description="Maximum number of entries, 1 to 999.")]
 CallListArgument = Annotated[LaunchCallJobInput, strawberry.argument(description="The list, and how to call it.")]
 
@@ -66,7 +66,8 @@ async def call_job(info: Info, id: CallJobId) -> CallJob:
 async def call_jobs(
     info: Info,
     states: Annotated[
-        list[CallJobState] | None, strawberry.argument(description="Only jobs in one of these states.")
+        list[CallJobState] | None,
+        strawberry.argument(description="Only jobs in one of these states. Omitted, null or empty: jobs in any state."),
     ] = UNSET,
     oldest: Oldest = UNSET,
     latest: Latest = UNSET,
@@ -157,7 +158,10 @@ async def tasks(
     root: Parent[CallJob],
     info: Info,
     states: Annotated[
-        list[CallTaskState] | None, strawberry.argument(description="Only numbers in one of these states.")
+        list[CallTaskState] | None,
+        strawberry.argument(
+            description="Only numbers in one of these states. Omitted, null or empty: numbers in any state."
+        ),
     ] = UNSET,
     after_row: AfterRow = 0,
     limit: RowLimit = 100,

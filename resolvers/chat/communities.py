@@ -38,7 +38,8 @@ async def communities(
     joined: Annotated[
         bool | None,
         strawberry.argument(
-            description="true: only those that the viewer has joined; false: only the others. Omitted or null: all."
+            description="true: only communities that the viewer has joined. false: only communities that the viewer "
+            "has not joined. Omitted or null: all communities."
         ),
     ] = UNSET,
     after: After = UNSET,

@@ -11,7 +11,7 @@ from storage.errors import BadUserInput
 from storage.feed.follows import FollowPair
 from storage.identity.records import User
 
-UserId = Annotated[ID, strawberry.argument(description="The user to follow or unfollow.")]
+UserId = Annotated[ID, strawberry.argument(description="Id of the user.")]
 
 
 async def follow(info: Info, user_id: UserId) -> User:

@@ -22,7 +22,7 @@ MAX_DAYS = 400
 MAX_REASON = 500
 
 Reason = Annotated[
-    str, strawberry.argument(description="Reason of the change, which is recorded: 1 to 500 characters.")
+    str, strawberry.argument(description="Reason for the change, stored with the user: 1 to 500 characters.")
 ]
 Domain = Annotated[str, strawberry.argument(description="Domain, such as example.org.")]
 
@@ -34,7 +34,7 @@ def lookup_gate(context: Context) -> AbstractAsyncContextManager[None]:
 
 async def address_book(
     info: Info,
-    addresses: Annotated[list[str], strawberry.argument(description="At most 1,000.")],
+    addresses: Annotated[list[str], strawberry.argument(description="Mail addresses, at most 1000.")],
 ) -> list[AddressStanding]:
     """Returns the standing of each address, in the order of the addresses."""
     viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
@@ -44,7 +44,7 @@ async def address_book(
 
 async def domain_standings(
     info: Info,
-    domains: Annotated[list[str], strawberry.argument(description="At most 1,000.")],
+    domains: Annotated[list[str], strawberry.argument(description="Domains such as example.org, at most 1000.")],
 ) -> list[DomainStanding]:
     """Returns the standing of each domain, in the order of the domains."""
     viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
@@ -57,7 +57,8 @@ async def bounce_rates(
     from_: Annotated[datetime, strawberry.argument(name="from", description="Any instant of the first UTC day.")],
     to: Annotated[datetime, strawberry.argument(description="Any instant of the last UTC day.")],
     domain: Annotated[
-        str | None, strawberry.argument(description="Domain; all domains together when it is left out.")
+        str | None,
+        strawberry.argument(description="Domain, such as example.org. Omitted or null: all domains together."),
     ] = strawberry.UNSET,
 ) -> list[BounceRate]:
     """Returns the bounce rate of each UTC day of the range."""
@@ -88,10 +89,12 @@ async def set_domain_blocked(
     reason: Reason,
     blocked: Annotated[
         bool | None,
-        strawberry.argument(description="Whether to block the domain. When null or left out, the rule decides again."),
+        strawberry.argument(
+            description="true blocks the domain, false allows it. Omitted or null: its counters decide again."
+        ),
     ] = strawberry.UNSET,
 ) -> DomainStanding:
-    """Blocks or allows a domain, whatever the rule says; with null, the rule decides again."""
+    """Blocks or allows a domain regardless of its counters; with null, the counters decide again."""
     viewer = require_role(info, Role.OPERATOR)
     name, checked_reason = _domain(domain), checked_text("reason", reason, 1, MAX_REASON)
     override = blocked if isinstance(blocked, bool) else None

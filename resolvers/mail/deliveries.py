@@ -12,7 +12,8 @@ from storage.identity.roles import Role
 from storage.mail.records import RecordDeliveriesResult
 
 Events = Annotated[
-    list[DeliveryEventInput], strawberry.argument(description="At most 1,000. Invalid events are rejected one by one.")
+    list[DeliveryEventInput],
+    strawberry.argument(description="Events, at most 1000. Invalid events are rejected; all others are recorded."),
 ]
 
 

@@ -15,10 +15,12 @@ strawberry.enum(
 
 @strawberry.input(description="A mail server's report about one message to one address.")
 class DeliveryEventInput:
-    event_id: strawberry.ID = strawberry.field(description="Unique per event. A repeated id changes nothing.")
+    event_id: strawberry.ID = strawberry.field(
+        description="Id of the event, unique in the organization. An event with a recorded id changes nothing."
+    )
     address: str = strawberry.field(description="Address of the recipient. Stored as a keyed hash only.")
     at: datetime = strawberry.field(
-        description="When it happened: at most 13 days ago, and at most 1 hour ahead of the server's clock."
+        description="When the event happened: at most 13 days ago, and at most 1 hour ahead of the server's clock."
     )
     kind: DeliveryEventKind = strawberry.field(
         default=DeliveryEventKind.DELIVERY, description="A delivery attempt, or a complaint of the recipient."
@@ -32,7 +34,7 @@ class DeliveryEventInput:
     )
     message_id: str | None = strawberry.field(
         default=strawberry.UNSET,
-        description="Queue id of the message. Repeated attempts of a message count once a day.",
+        description="Id of the message in the mail server's queue. Soft bounces of one message on one day count once.",
     )
 
     def event(self) -> DeliveryEvent:

@@ -40,7 +40,7 @@ async def scheduled_posts(
     info: Info,
     states: Annotated[
         list[ScheduledPostState] | None,
-        strawberry.argument(description="Only posts in these states. Left out or null: posts in any state."),
+        strawberry.argument(description="Only posts in one of these states. Omitted or null: posts in any state."),
     ] = UNSET,
     oldest: Oldest = UNSET,
     latest: Latest = UNSET,

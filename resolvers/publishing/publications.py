@@ -47,7 +47,7 @@ async def is_job(context: Context, viewer: User, job_id: str) -> bool:
 async def resolve_publication(
     info: Info,
     id: Annotated[ID, strawberry.argument(description="Id of the publication.")],
-    published: Annotated[bool, strawberry.argument(description="Whether the post was published there.")],
+    published: Annotated[bool, strawberry.argument(description="Whether the post was published to the account.")],
     external_id: Annotated[
         str | None,
         strawberry.argument(description="The network's id of the post, if it was published; 1 to 500 characters."),
