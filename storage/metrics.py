@@ -20,6 +20,11 @@ COMMIT_SECONDS = Histogram(
 COMMIT_RETRIES = Counter(
     "noroshi_commit_retries", "Group commits that were repeated after a conflict, by kind of stream.", ["kind"]
 )
+REFUSED_CHANGES = Counter(
+    "noroshi_refused_changes",
+    "Changes that were refused because too many waited for the same stream, by kind of stream.",
+    ["kind"],
+)
 HOT_PAGE_READS = Counter(
     "noroshi_pool_reads",
     "Reads of hot topics, by whether the hot page in Redis contained the range (hit or miss).",

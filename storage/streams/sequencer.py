@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import structlog
 from pymongo import InsertOne
 
-from storage.errors import DomainError, NotFound, Unavailable
+from storage.errors import DomainError, NotFound, RateLimited, Unavailable
 from storage.idempotency import DuplicateRequest, KeyDocument, used_keys
-from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
+from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS, REFUSED_CHANGES
 from storage.mongo import Mongo, Session, Write, unavailable
 from storage.streams.changes import Batch, Change
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
@@ -28,6 +28,16 @@ from storage.streams.log import Event, Stream
 from storage.streams.write_leases import WriteLeases
 
 MAX_BATCH = 100
+
+MAX_WAITING = 2_000
+"""Maximum number of changes that wait for one stream in a process. Further changes are refused."""
+
+MAX_WAIT_S = 5.0
+"""How long a change waits until its first attempt, which can take as long again. During an outage, every change is thus
+answered before the client's request is stopped."""
+
+RETRY_AFTER_MS = 1_000
+"""How long a refused client should wait."""
 
 JOBS_AT_ONCE = 8
 """Maximum number of streams of jobs that a process writes at once. Under load, commits then get larger instead of
@@ -54,6 +64,9 @@ class _Member:
 
     change: Change[Any]
     answer: asyncio.Future[Any]
+    submitted_at: float
+    """By the clock of the event loop."""
+
     result: Any = None
     error: Exception | None = None
 
@@ -74,10 +87,25 @@ class _StreamQueue:
 
     task: asyncio.Task[None] | None = None
     waiting: deque[_Member] = field(default_factory=deque)
+    separate: int = 0
+    """How many of the next members are committed one by one."""
 
     def next_batch(self) -> list[_Member]:
         """Removes and returns the members of the next batch, in the order of arrival."""
-        return [self.waiting.popleft() for _ in range(min(MAX_BATCH, len(self.waiting)))]
+        size = 1 if self.separate else min(MAX_BATCH, len(self.waiting))
+        self.separate -= min(1, self.separate)
+        return [self.waiting.popleft() for _ in range(size)]
+
+    def put_back(self, members: list[_Member]) -> None:
+        """Puts the members of a refused batch first again, to be committed one by one."""
+        self.waiting.extendleft(reversed(members))
+        self.separate = len(members)
+
+    def refuse_older(self, submitted_before: float) -> None:
+        """Refuses the members that were submitted before that time of the event loop."""
+        while self.waiting and self.waiting[0].submitted_at < submitted_before:
+            self.waiting.popleft().answer_caller(Unavailable("The database does not answer. Try again."))
+            self.separate -= min(1, self.separate)
 
 
 class Sequencer:
@@ -109,11 +137,16 @@ class Sequencer:
         """Commits the change and returns its result when it is durable.
 
         Raises: the errors of `plan`; DuplicateRequest for a repeated idempotency key; NotFound for a topic that does
-        not exist; Unavailable if the outcome is unknown. The caller may then repeat the change with the same key.
+        not exist; RateLimited if too many changes of the stream are waiting; Unavailable if MongoDB does not answer.
+        After Unavailable the outcome is unknown, and the caller may repeat the change with the same idempotency key.
         """
         queue = self._queues.setdefault(stream, _StreamQueue())
-        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        queue.waiting.append(_Member(change, answer))
+        if len(queue.waiting) >= MAX_WAITING:
+            REFUSED_CHANGES.labels(stream.kind).inc()
+            raise RateLimited("Too many changes are waiting to be stored. Try again later.", RETRY_AFTER_MS)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Result] = loop.create_future()
+        queue.waiting.append(_Member(change, answer, loop.time()))
         if queue.task is None:
             queue.task = asyncio.create_task(self._drain(stream, queue), name=f"sequencer {stream.name}")
         return await answer
@@ -125,53 +158,59 @@ class Sequencer:
         await asyncio.gather(*self._answering.values(), return_exceptions=True)
 
     async def _drain(self, stream: Stream, queue: _StreamQueue) -> None:
+        max_wait_s = ADMISSION_S if stream.kind == "jobs" else MAX_WAIT_S
         while queue.waiting:
-            try:
-                async with self._admitted(stream):
-                    await self._commit_batch(stream, queue.next_batch())
-            except Unavailable as error:
-                for member in queue.next_batch():
-                    member.answer_caller(error)
+            async with self._admission(stream) as is_admitted:
+                queue.refuse_older(asyncio.get_running_loop().time() - max_wait_s)
+                if is_admitted and queue.waiting:
+                    await self._commit_batch(stream, queue)
         del self._queues[stream]
 
     @asynccontextmanager
-    async def _admitted(self, stream: Stream) -> AsyncIterator[None]:
-        """Limits how many streams of jobs are written at once. Raises: Unavailable after waiting too long."""
+    async def _admission(self, stream: Stream) -> AsyncIterator[bool]:
+        """Limits how many streams of jobs are written at once. Yields whether this one may be written now."""
         if stream.kind != "jobs":
-            yield
+            yield True
             return
         try:
             async with asyncio.timeout(ADMISSION_S):
                 await self._jobs.acquire()
         except TimeoutError:
-            raise Unavailable("The database is busy; try again with the same idempotency key.") from None
+            yield False
+            return
         try:
-            yield
+            yield True
         finally:
             self._jobs.release()
 
-    async def _commit_batch(self, stream: Stream, members: list[_Member]) -> None:
-        """Commits the members and answers each. If MongoDB refuses the batch, commits its members one by one."""
+    async def _commit_batch(self, stream: Stream, queue: _StreamQueue) -> None:
+        """Commits the next batch and answers its members. Puts them back to be tried alone if MongoDB refuses it."""
+        members = queue.next_batch()
         try:
             batch = await self._try(stream, members)
         except Exception as error:
             domain_error = error if isinstance(error, DomainError) else unavailable(error)
             if domain_error is None and len(members) > 1:
                 log.warning("batch_split", stream=stream.name, members=len(members), error=repr(error))
-                for member in members:
-                    await self._commit_batch(stream, [member])
+                queue.put_back(members)
                 return
             for member in members:
                 member.answer_caller(domain_error or error)
         else:
             self._announce(batch)
-            previous = self._answering.get(stream)
-            if self._before_answer is None or stream.kind != "topic":
-                _answer_all(members)
-                return
-            # The next batch can be committed before these answers. Answers keep the order of commits.
-            task = asyncio.create_task(self._answer(previous, batch, members), name=f"answer {stream.name}")
-            self._answering[stream] = task
+            self._answer_in_order(batch, members)
+
+    def _answer_in_order(self, batch: Batch, members: list[_Member]) -> None:
+        """Answers the members, those of a topic in the background and after those of earlier batches."""
+        stream = batch.stream
+        if self._before_answer is None or stream.kind != "topic":
+            _answer_all(members)
+            return
+        # The next batch can be committed before these answers. Answers keep the order of commits.
+        task = asyncio.create_task(
+            self._answer(self._answering.get(stream), batch, members), name=f"answer {stream.name}"
+        )
+        self._answering[stream] = task
 
     async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
         assert self._before_answer is not None

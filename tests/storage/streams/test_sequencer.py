@@ -15,14 +15,14 @@ from server.embedded import Mongod
 from storage.calls.job_changes import SetLimits
 from storage.chat.changes import EditMessage, PostMessage
 from storage.chat.records import Message
-from storage.errors import Conflict, Forbidden, NotFound, Unavailable
+from storage.errors import Conflict, Forbidden, NotFound, RateLimited, Unavailable
 from storage.ids import MessageKey
 from storage.mongo import Mongo
 from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
-from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, Sequencer
+from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, MAX_WAITING, Sequencer
 from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failpoint, sigstopped
 from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
@@ -468,3 +468,72 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
     CountingMongo.release.set()
     await asyncio.gather(*holding)
     assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3
+
+
+class AttemptCountingMongo(Mongo):
+    """Counts the transactions that were begun."""
+
+    attempts = 0
+
+    async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+        type(self).attempts += 1
+        return await Mongo.transact(self, work, deadline_s)
+
+
+async def test_outage_answers_all_waiting_posts_after_two_attempts(
+    own_scenario: TopicScenario, own_mongod: Mongod
+) -> None:
+    stores = own_scenario.stores
+    mongo = AttemptCountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    AttemptCountingMongo.attempts = 0
+    commits = [sequencer.commit(own_scenario.stream, own_scenario.change(f"text {n}")) for n in range(MAX_WAITING)]
+    with sigstopped(own_mongod.pid):
+        outcome = await asyncio.gather(*commits, return_exceptions=True)
+    assert {type(each) for each in outcome} == {Unavailable}
+    assert AttemptCountingMongo.attempts <= 2
+    await own_scenario.post(key="afterwards")
+
+
+async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenario) -> None:
+    CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
+    stores = scenario.stores
+    mongo = CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    first = asyncio.create_task(sequencer.commit(scenario.stream, scenario.change()))
+    while CountingMongo.active < 1:
+        await asyncio.sleep(0)
+    waiting = [asyncio.create_task(sequencer.commit(scenario.stream, scenario.change())) for _ in range(MAX_WAITING)]
+    await asyncio.sleep(0)
+    with pytest.raises(RateLimited) as refused:
+        async with asyncio.timeout(10):
+            await sequencer.commit(scenario.stream, scenario.change())
+    assert refused.value.extensions == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
+    CountingMongo.release.set()
+    await asyncio.gather(first, *waiting)
+    await sequencer.commit(scenario.stream, scenario.change())
+    await assert_consistent(scenario, MAX_WAITING + 2)
+
+
+async def test_members_of_a_split_batch_are_refused_together_in_an_outage(
+    own_scenario: TopicScenario, own_mongod: Mongod
+) -> None:
+    stores, changes = own_scenario.stores, [own_scenario.change(f"text {n}") for n in range(50)]
+
+    class StoppingMongo(AttemptCountingMongo):
+        """Refuses the whole batch once, as MongoDB does with a value that it cannot store."""
+
+        async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+            if type(self).attempts == 0:
+                type(self).attempts += 1
+                raise OperationFailure("refused", REFUSED)
+            return await AttemptCountingMongo.transact(self, work, deadline_s)
+
+    StoppingMongo.attempts = 0
+    mongo = StoppingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    with sigstopped(own_mongod.pid):
+        commits = (sequencer.commit(own_scenario.stream, change) for change in changes)
+        outcome = await asyncio.gather(*commits, return_exceptions=True)
+    assert {type(each) for each in outcome} == {Unavailable}
+    assert StoppingMongo.attempts <= 3
