@@ -1,7 +1,7 @@
 """Pages and posts of this checkout, compared with another checkout, such as the commit before a change.
 
-The web processes of both are alive at once on the same data, and are measured in short interleaved slices, so a slow
-minute of the machine affects both. The other checkout needs an environment of its own (`make setup`).
+The web processes of both checkouts run at the same time on the same data. They are measured in short interleaved
+slices, so that a slow minute of the machine affects both. The other checkout needs its own `make setup`.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 async def measure(rounds: int, seconds: float) -> tuple[Figures, Figures]:
-    """Returns the figures a second, and the processor time of the web process in ms."""
+    """Returns pages and posts a second, and the processor time of the web process for each page or post in ms."""
     rates, cpu_ms = defaultdict[tuple[str, str], list[float]](list), defaultdict[tuple[str, str], list[float]](list)
     async with databases("pymongo") as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
         webs = {
@@ -47,42 +47,42 @@ async def measure(rounds: int, seconds: float) -> tuple[Figures, Figures]:
         for number in range(rounds):
             for variant in (BEFORE, AFTER) if number % 2 else (AFTER, BEFORE):
                 web = webs[variant]
-                async for page in timeline.results(timeline.Measurement(variant, web, servers, data, seconds)):
+                async for page in timeline.page_results(timeline.Measurement(variant, web, servers, data, seconds)):
                     rates[f"{page.page} page", variant].append(page.rate)
                     cpu_ms[f"{page.page} page", variant].append(page.cpu_ms)
                 for clients in CLIENTS:
                     row = await posts.measure_posts(variant, WebProcesses(web.port, [web.pid]), clients)
                     rates[f"post, {clients} clients", variant].append(row.rate)
-                    busy_ms = 10 * row.report.cpu_percent[str(web.pid)]
-                    cpu_ms[f"post, {clients} clients", variant].append(busy_ms / max(row.rate, 1))
+                    cpu_ms_per_s = 10 * row.report.cpu_percent[str(web.pid)]
+                    cpu_ms[f"post, {clients} clients", variant].append(cpu_ms_per_s / max(row.rate, 1))
     return rates, cpu_ms
 
 
 def table(title: str, figures: Figures) -> Table:
-    """Returns a table of the medians."""
-    shown = Table(title=title)
-    shown.add_column("figure")
+    """Returns a table of the medians before and after, and of the change in percent."""
+    medians = Table(title=title)
+    medians.add_column("figure")
     for name in (BEFORE, AFTER, "change"):
-        shown.add_column(name, justify="right")
+        medians.add_column(name, justify="right")
     for figure in dict.fromkeys(figure for figure, _ in figures):
         before, after = (statistics.median(figures[figure, variant]) for variant in (BEFORE, AFTER))
-        shown.add_row(figure, f"{before:,.3f}", f"{after:,.3f}", f"{100 * after / before - 100:+.1f} %")
-    return shown
+        medians.add_row(figure, f"{before:,.3f}", f"{after:,.3f}", f"{100 * after / before - 100:+.1f} %")
+    return medians
 
 
 @app.command()
 def main(
-    before: Annotated[Path, typer.Option(exists=True, file_okay=False, help="The other checkout.")],
+    before: Annotated[Path, typer.Option(exists=True, file_okay=False, help="Folder of the other checkout.")],
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 10,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a slice.")] = 1.5,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a slice in seconds.")] = 1.5,
 ) -> None:
     """Prints two tables of medians."""
     timeline.VARIANTS[BEFORE] = [str(before.absolute() / ".venv/bin/noroshi"), "web", "--fd"]
     timeline.VARIANTS[AFTER] = timeline.VARIANTS["Noroshi"]
     timeline.WARM_UP_S = posting.WARM_UP_S = 0.5
     rates, cpu_ms = asyncio.run(measure(rounds, seconds))
-    Console().print(table(f"A second, median of {rounds} slices of {seconds:g} s", rates))
-    Console().print(table("Processor time of the web process, ms", cpu_ms))
+    Console().print(table(f"Pages or posts a second, median of {rounds} slices of {seconds:g} s", rates))
+    Console().print(table("Processor time of the web process for each page or post, ms", cpu_ms))
 
 
 if __name__ == "__main__":

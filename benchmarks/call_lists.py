@@ -33,16 +33,16 @@ CHECK = """query ($input: LaunchCallJobInput!) {
 LAUNCH = """mutation ($input: LaunchCallJobInput!) {
   launchCallJob(input: $input) { id state rowErrorCount }
 }"""
-PROBE_INTERVAL_S = 0.005
+EMPTY_QUERY_INTERVAL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Duration, growth of the peak memory, and the longest latency of another request meanwhile."""
+    """Duration of a check or launch, growth of the peak memory, and the longest latency of a concurrent request."""
 
     seconds: float
     peak_mib: float
-    others_ms: float
+    longest_other_ms: float
 
 
 def good_row(number: int) -> str:
@@ -71,7 +71,7 @@ def check_at_once(text: str) -> tuple[int, int]:
 
 
 def measure_at_once(text: str, rows: int) -> Cost:
-    """Measures `check_at_once` in this process. In a web process, other requests would wait for all of it."""
+    """Measures `check_at_once` in this process. In a web process, other requests would wait for the whole check."""
     phonenumbers.parse("+819012345678")
     before_mib, began_s = reset_peak_mib(os.getpid()), time.perf_counter()
     assert sum(check_at_once(text)) == rows
@@ -80,7 +80,7 @@ def measure_at_once(text: str, rows: int) -> Cost:
 
 
 def reset_peak_mib(pid: int) -> float:
-    """Resets the peak memory of a process to its current memory. Returns that in MiB."""
+    """Resets the peak memory of a process to its current memory. Returns the current memory in MiB."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     return peak_mib(pid)
 
@@ -92,28 +92,28 @@ def peak_mib(pid: int) -> float:
 
 
 async def measure_request(api: Client, pid: int, query: str, text: str) -> Cost:
-    """Measures one request while another client sends empty queries."""
+    """Measures one request while the same client sends empty queries on other connections."""
     latencies_s: list[float] = []
     input_ = {"name": "List", "scenario": "Hello", "csv": text}
-    # Built in advance, since the probing client runs in this process too.
+    # Serialized before the measurement, because serialization would delay the empty queries of this process.
     body = orjson.dumps({"query": query, "variables": {"input": input_}})
     headers = {"authorization": f"Bearer {api.token}", "content-type": "application/json"}
-    probing = asyncio.create_task(_probe(api, latencies_s))
+    empty_queries = asyncio.create_task(_send_empty_queries(api, latencies_s))
     before_mib, began_s = reset_peak_mib(pid), time.perf_counter()
     response = await api.http.post(f"{api.url}/graphql", content=body, headers=headers)
     seconds = time.perf_counter() - began_s
-    probing.cancel()
-    await asyncio.gather(probing, return_exceptions=True)
+    empty_queries.cancel()
+    await asyncio.gather(empty_queries, return_exceptions=True)
     assert "errors" not in orjson.loads(response.content), response.text
     return Cost(seconds, peak_mib(pid) - before_mib, max(latencies_s) * 1000)
 
 
-async def _probe(api: Client, latencies_s: list[float]) -> None:
+async def _send_empty_queries(api: Client, latencies_s: list[float]) -> None:
     while True:
         began_s = time.perf_counter()
         await api.run("{ __typename }")
         latencies_s.append(time.perf_counter() - began_s)
-        await asyncio.sleep(PROBE_INTERVAL_S)
+        await asyncio.sleep(EMPTY_QUERY_INTERVAL_S)
 
 
 @asynccontextmanager
@@ -145,7 +145,7 @@ async def measure_lists(rows: int) -> Table:
                 "csv and phonenumbers at once": await asyncio.to_thread(_measure_in_process, text, rows),
             }
             for variant, cost in costs.items():
-                cells = f"{cost.seconds:.1f}", f"{cost.peak_mib:.0f}", f"{cost.others_ms:.0f}"
+                cells = f"{cost.seconds:.1f}", f"{cost.peak_mib:.0f}", f"{cost.longest_other_ms:.0f}"
                 table.add_row(name, f"{len(text) / 1e6:.1f}", variant, *cells)
     return table
 

@@ -18,8 +18,8 @@ from storage.calls.records import CallJobState
 from storage.stores import Stores
 
 CALL_S = 60.0
-CONCURRENT = 6
-WARM_UP = 12
+CONCURRENT_CALLS = 6
+WARM_UP_NUMBERS = 12
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -45,23 +45,25 @@ async def wait_until_completed(stores: Stores, org: str, job_id: str) -> float:
 
 
 async def measure_brokers(numbers: int, speed: float) -> Table:
-    """Measures the same list with both brokers concurrently."""
-    table = Table(title=f"{numbers} numbers, {CONCURRENT} at a time, calls of 60 s on a clock {speed:g} times as fast")
+    """Measures the same list with both brokers concurrently. Returns a table with a row for each broker."""
+    table = Table(
+        title=f"{numbers} numbers, {CONCURRENT_CALLS} at a time, calls of 60 s on a clock {speed:g} times as fast"
+    )
     for column in ("broker", "minutes", "limit", "over the limit", "ms a call", "over the limit at real speed"):
         table.add_column(column, justify="right")
     async with servers() as (stores, _pid):
-        limit_s, rounds = numbers / CONCURRENT * CALL_S, numbers / CONCURRENT
+        limit_s, rounds = numbers / CONCURRENT_CALLS * CALL_S, numbers / CONCURRENT_CALLS
         PollingBroker.poll_interval_s = 1 / speed
         durations_s = await _measure(stores, numbers, speed)
     for org, seconds in durations_s.items():
-        lost_s = (seconds - limit_s / speed) / rounds
+        over_limit_s = (seconds - limit_s / speed) / rounds
         minutes = f"{seconds * speed / 60:.2f}", f"{limit_s / 60:.2f}", f"{(seconds * speed / limit_s - 1) * 100:.2f} %"
-        table.add_row(org, *minutes, f"{lost_s * 1000:.1f}", f"{lost_s / CALL_S * 100:.3f} %")
+        table.add_row(org, *minutes, f"{over_limit_s * 1000:.1f}", f"{over_limit_s / CALL_S * 100:.3f} %")
     return table
 
 
 async def _measure(stores: Stores, numbers: int, speed: float) -> dict[str, float]:
-    """Returns the seconds that each broker took for the list, after a warm-up list."""
+    """Returns the duration of the list in seconds for each broker, after a warm-up list."""
     telephony = simulator(stores, lambda _id: CALL_S, speed)
     brokers = {
         "event-driven": Broker(stores.calls, telephony, "event-driven"),
@@ -69,8 +71,8 @@ async def _measure(stores: Stores, numbers: int, speed: float) -> dict[str, floa
     }
     listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
     durations_s: dict[str, float] = {}
-    for size in (WARM_UP, numbers):
-        ids = {org: await launch(stores, org, size, CONCURRENT, min(speed, 100)) for org in brokers}
+    for size in (WARM_UP_NUMBERS, numbers):
+        ids = {org: await launch(stores, org, size, CONCURRENT_CALLS, min(speed, 100)) for org in brokers}
         began_s = time.monotonic()
         running = [asyncio.create_task(broker.run(1)) for broker in brokers.values()]
         ends = await asyncio.gather(*(wait_until_completed(stores, org, ids[org]) for org in brokers))
@@ -83,10 +85,13 @@ async def _measure(stores: Stores, numbers: int, speed: float) -> dict[str, floa
 
 @app.command()
 def main(
-    numbers: Annotated[int, typer.Option(help="Numbers of the list.")] = 600,
+    numbers: Annotated[int, typer.Option(help="Phone numbers in the list.")] = 600,
     speed: Annotated[float, typer.Option(help="Speed of the clock relative to real time.")] = 10.0,
 ) -> None:
-    """Measures a list with both brokers and prints a table. Takes the list's real duration divided by the speed."""
+    """Measures a list with both brokers and prints a table.
+
+    Takes the duration of the list at real speed, divided by the speed.
+    """
     import uvloop
 
     Console(width=120).print(uvloop.run(measure_brokers(numbers, speed)))

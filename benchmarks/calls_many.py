@@ -31,7 +31,7 @@ from storage.stores import Stores
 from tests.jobs.contexts import job_context
 
 SAMPLE_INTERVAL_S = 15.0
-LAUNCHED_AT_ONCE = 20
+CONCURRENT_LAUNCHES = 20
 POLL_INTERVAL_S = 1.0
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -54,13 +54,13 @@ def length_s(talk_s: float, call_id: str) -> float:
 async def measure_organizations(
     console: Console, count: int, active: int, talk_s: float, seconds: float, driver: Driver
 ) -> None:
-    """Prints a table with a row for every 15 s, and the result of the ledger's check. Raises: AssertionError."""
+    """Prints a table with a row for every 15 s, and the result of the check of the limits. Raises: AssertionError."""
     async with servers(driver) as (stores, mongod_pid):
         jobs = job_context(stores, telephony=simulator(stores, partial(length_s, talk_s)))
         await _launch_lists(stores, count, active, talk_s, seconds)
         title = f"{count} organizations, each {active} calls at once of about {talk_s:g} s and 1 start/s, one worker"
         table = Table(title=title)
-        for column in ("after s", "active", "starts/s", "refused or late", "worker CPU %", "mongod CPU %", "MiB"):
+        for column in ("after s", "active", "starts/s", "refused or late", "worker CPU %", "mongod CPU %", "peak MiB"):
             table.add_column(column, justify="right")
         running = [asyncio.create_task(work) for work in (run_broker_pool(jobs), _poll_overdue(jobs))]
         try:
@@ -77,7 +77,7 @@ async def measure_organizations(
 async def _launch_lists(stores: Stores, count: int, active: int, talk_s: float, seconds: float) -> None:
     """Launches a list for each organization, long enough for the whole measurement."""
     numbers = int(active * (seconds / talk_s + 2))
-    launching = asyncio.Semaphore(LAUNCHED_AT_ONCE)
+    launching = asyncio.Semaphore(CONCURRENT_LAUNCHES)
 
     async def launch_list(number: int) -> None:
         async with launching:
@@ -101,10 +101,12 @@ async def _measure(table: Table, stores: Stores, mongod_pid: int, seconds: float
         percent = now.cpu.percent_since(before.cpu)
         answers = {name: now.answers[name] - before.answers.get(name, 0) for name in now.answers}
         starts = answers.pop(CallStarted.__name__, 0) / passed_s
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         cpu = f"{percent[str(os.getpid())]:.0f}", f"{percent[str(mongod_pid)]:.0f}"
         after = f"{now.cpu.at_s - began_s:.0f}"
-        table.add_row(after, f"{now.active:,}", f"{starts:.0f}", f"{sum(answers.values()):.0f}", *cpu, f"{memory:.0f}")
+        table.add_row(
+            after, f"{now.active:,}", f"{starts:.0f}", f"{sum(answers.values()):.0f}", *cpu, f"{peak_mib:.0f}"
+        )
         before = now
 
 
@@ -126,13 +128,14 @@ async def _check_ledger(stores: Stores, active: int, talk_s: float) -> str:
         began_s = call["at"].timestamp()
         calls[organization_of_job[job_id]].append((began_s, began_s + length_s(talk_s, call["_id"])))
         numbers[f"{job_id}-{row}"] += 1
-    most = max(_max_overlap(spans) for spans in calls.values())
+    most_concurrent = max(_max_overlap(spans) for spans in calls.values())
     gaps = [later - earlier for spans in calls.values() for (earlier, _), (later, _) in pairwise(sorted(spans))]
     summary = (
-        f"{len(numbers):,} calls; at most {most} of one organization at once, {max(most - active, 0)} over its limit; "
+        f"{len(numbers):,} calls; at most {most_concurrent} of one organization at once, "
+        f"{max(most_concurrent - active, 0)} over its limit; "
         f"two starts of one organization at least {min(gaps):.3f} s apart"
     )
-    assert most <= active, summary
+    assert most_concurrent <= active, summary
     assert min(gaps) >= 1.0, summary
     assert set(numbers.values()) == {1}, "A number was called twice."
     return summary

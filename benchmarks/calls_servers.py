@@ -39,7 +39,7 @@ def simulator(stores: Stores, talk_s: Callable[[str], float], speed: float = 1.0
 
 
 async def launch(stores: Stores, org: str, numbers: int, concurrent: int, per_second: float) -> str:
-    """Launches a job with a list of `numbers` numbers. Returns its id."""
+    """Launches a job with a list of `numbers` phone numbers. Returns the id of the job."""
     await stores.call_jobs.set_limits(org, concurrent, per_second)
     csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(numbers))
     new = NewCallJob(org, "bench", "List", "Hello", None, None, 1, 60, 60)

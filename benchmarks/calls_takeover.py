@@ -26,16 +26,16 @@ SIGNALS = {signal.SIGTERM: "SIGTERM", signal.SIGKILL: "kill -9"}
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-async def measure(deployment: CallDeployment, number: signal.Signals, tries: int) -> list[tuple[float, float]]:
+async def measure(deployment: CallDeployment, signal_number: signal.Signals, tries: int) -> list[tuple[float, float]]:
     """Returns for each try the seconds until the next holder of the lock and until the next call."""
     durations = []
     for _ in range(tries):
         pid = await deployment.wait_for_holder(deadline_s=40)
         await deployment.start_worker()
-        # The lease has a random age when its holder ends.
+        # Waits a random time, so that the age of the lease differs between tries.
         await asyncio.sleep(deployment.twin.rng.uniform(0, 5))
         began_s, began_at = time.monotonic(), time.time()
-        os.kill(pid, number)
+        os.kill(pid, signal_number)
         await deployment.wait_for_holder(but=pid, deadline_s=40)
         held_s = time.monotonic() - began_s
         durations.append((held_s, await _next_call(deployment, began_at + held_s) - began_at))
@@ -66,8 +66,8 @@ async def measure_takeovers(tries: int) -> Table:
                 await deployment.start_worker()
                 await deployment.limit(6, 5)
                 await deployment.launch(5000)
-                for number, name in SIGNALS.items():
-                    until_held, until_call = zip(*await measure(deployment, number, tries), strict=True)
+                for signal_number, name in SIGNALS.items():
+                    until_held, until_call = zip(*await measure(deployment, signal_number, tries), strict=True)
                     figures_s = [*_median_and_maximum(until_held), *_median_and_maximum(until_call)]
                     table.add_row(name, *(f"{seconds:.2f}" for seconds in figures_s))
                     print(name, [f"{seconds:.2f}" for seconds in until_held], flush=True)

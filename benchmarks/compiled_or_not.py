@@ -33,7 +33,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class Client:
-    """Sends requests of demo users to a web process, and measures its processor time."""
+    """A client of a web process. It sends requests of demo users and measures the processor time of the process."""
 
     def __init__(self, pid: int, port: int, servers: Databases) -> None:
         self.pid = pid
@@ -56,8 +56,8 @@ class Client:
         headers = {"Authorization": f"Bearer {self.token(user)}", "Content-Type": "application/json"}
         return urllib.request.Request(f"{self.url}/graphql", body, headers)
 
-    def cpu_us(self, request: urllib.request.Request, count: int) -> float:
-        """Sends a request `count` times. Returns the mean processor time in µs."""
+    def measure_cpu_us(self, request: urllib.request.Request, count: int) -> float:
+        """Sends a request `count` times. Returns the mean processor time of a request in µs."""
         before_ns = self._cpu_ns()
         for _ in range(count):
             self._send(request)
@@ -91,10 +91,10 @@ def _measure_operations(
         requests = {client: client.request(operation) for client in (graphql_core, compiled)}
         times: dict[Client, list[float]] = {graphql_core: [], compiled: []}
         for client, request in requests.items():
-            client.cpu_us(request, WARM_UP)
+            client.measure_cpu_us(request, WARM_UP)
         for _ in range(rounds):
             for client in random.sample([graphql_core, compiled], 2):
-                times[client].append(client.cpu_us(requests[client], count))
+                times[client].append(client.measure_cpu_us(requests[client], count))
         rows.append((name, times[graphql_core], times[compiled]))
     return rows
 
@@ -114,7 +114,10 @@ async def measure(count: int, rounds: int) -> list[tuple[str, list[float], list[
 
 
 def _cells(graphql_core: Sequence[float], compiled: Sequence[float]) -> list[str]:
-    percent = [100 * (after / before - 1) for before, after in zip(graphql_core, compiled, strict=True)]
+    percent = [
+        100 * (compiled_us / graphql_core_us - 1)
+        for graphql_core_us, compiled_us in zip(graphql_core, compiled, strict=True)
+    ]
     low, middle, high = statistics.quantiles(percent, n=4)
     medians = [f"{statistics.median(each):,.0f}" for each in (graphql_core, compiled)]
     return [*medians, f"{middle:+.1f}", f"{low:+.1f} to {high:+.1f}"]

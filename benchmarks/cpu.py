@@ -9,9 +9,14 @@ from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SAMPLE_S = 0.5
-IDLE_FOR_S = 1.0
+MIN_IDLE_S = 1.0
+"""How long the machine must be idle before a measurement begins."""
+
 IDLE_SHARE = 0.3
-"""Share of one processor below which the machine counts as idle. The product uses some of it even without requests."""
+"""Share of one processor below which the machine counts as idle.
+
+The product uses some processor time even without requests.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,11 @@ def cpu_times(pids: Iterable[int]) -> CpuTimes:
     return CpuTimes(time.monotonic(), {str(pid): _process_s(pid) for pid in pids}, _machine_s())
 
 
-async def idle_machine(timeout_s: float) -> None:
+async def wait_for_idle_machine(timeout_s: float) -> None:
     """Waits until the machine is idle, at most `timeout_s`."""
     ends_s = time.monotonic() + timeout_s
     idle_s = 0.0
-    while idle_s < IDLE_FOR_S and time.monotonic() < ends_s:
+    while idle_s < MIN_IDLE_S and time.monotonic() < ends_s:
         before_s = _machine_s()
         await asyncio.sleep(SAMPLE_S)
         idle_s = idle_s + SAMPLE_S if _machine_s() - before_s < SAMPLE_S * IDLE_SHARE else 0.0

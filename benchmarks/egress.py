@@ -1,10 +1,8 @@
 """The product's guarded HTTP client, compared with httpcore2's connection pool.
 
-The pool has a network backend that checks addresses as the product does.
-
-A thousand POSTs to one receiver start at once, as when a thousand posts are due at the same time. Each round measures
-both clients, one after the other. The table shows the time until the last request arrived, and the processor time of
-the sender.
+The pool uses a network backend that checks addresses as the product does. A thousand POSTs to one receiver start at
+once, as when a thousand posts are due at the same time. Each round measures both clients, one after the other. The
+table shows the time until the last request arrived, and the processor time of the sender.
 
     .venv/bin/python -m benchmarks.egress [--rounds 7] [--count 1000]
 """
@@ -35,7 +33,7 @@ KEEP_ALIVE_S = 1.0
 
 
 class AddressCheckingBackend(httpcore2.AnyIOBackend):
-    """Resolves a name in a thread pool, checks all its addresses and connects to the first."""
+    """A network backend that resolves a name in a thread pool, checks all its addresses and connects to the first."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(8)
@@ -68,7 +66,7 @@ class PooledTransport(httpx2.AsyncHTTPTransport):
 async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) -> tuple[float, float]:
     """Sends `count` requests at once.
 
-    Returns two durations in ms: until the last request arrived, and of processor time of this process.
+    Returns the time until the last request arrived, and the processor time of this process, both in ms.
     """
     url = f"http://127.0.0.1:{port}/post"
 
@@ -85,12 +83,12 @@ async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) 
             group.start_soon(send, number)
     cpu_ms = (time.process_time() - cpu_before_s) * 1000
     async with httpx2.AsyncClient() as client:
-        arrived = (await client.get(f"http://127.0.0.1:{port}/ledger")).json()
-    assert len(arrived) == count, "A request did not arrive."
-    return (max(arrived_s for _, arrived_s in arrived) - started_s) * 1000, cpu_ms
+        arrivals = (await client.get(f"http://127.0.0.1:{port}/ledger")).json()
+    assert len(arrivals) == count, "A request did not arrive."
+    return (max(arrived_s for _, arrived_s in arrivals) - started_s) * 1000, cpu_ms
 
 
-async def run(rounds: int, count: int) -> None:
+async def measure_clients(rounds: int, count: int) -> None:
     """Measures both clients and prints the medians."""
     command = [sys.executable, "-m", "benchmarks.receiver"]
     receiver = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
@@ -117,7 +115,7 @@ async def run(rounds: int, count: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7, help="Rounds of each client.")
+    parser.add_argument("--rounds", type=int, default=7, help="Number of rounds.")
     parser.add_argument("--count", type=int, default=1000, help="Requests that start at once.")
     arguments = parser.parse_args()
-    uvloop.run(run(arguments.rounds, arguments.count))
+    uvloop.run(measure_clients(arguments.rounds, arguments.count))

@@ -1,7 +1,7 @@
 """Fan-out to many sockets on one topic: the product and its alternatives, one after the other.
 
-The web process has core 0; MongoDB, Redis, the load generator and the poster share core 1. `best` is the highest rate
-at which no event was lost or out of order and p99 stayed under 250 ms. Linux only.
+The web process runs on core 0. MongoDB, Redis, the load generator and the poster share core 1. The best rate is the
+highest rate at which no event was lost or out of order and p99 stayed under 250 ms. Linux only.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_measuring import PRODUCT_BY_ONE, VARIANTS, Variant, VariantResult, measure
+from benchmarks.fanout_measuring import PRODUCT_ONE_BY_ONE, VARIANTS, Variant, VariantResult, measure
 from benchmarks.fanout_posting import topic_with_members
 from benchmarks.fanout_targets import OTHERS_CORE, PRODUCT, databases, pin_to_core
 from storage.mongo import Driver
@@ -29,7 +29,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def _plan(variants: Sequence[Variant], sockets: Sequence[int], all_sizes: bool) -> list[tuple[int, Variant]]:
-    """Returns the measurements: every variant with the middle number of sockets, then the product with the others."""
+    """Returns the measurements: every variant with the middle number of sockets, then the product with all others."""
     middle = sorted(sockets)[len(sockets) // 2]
     sizes = [middle, *(count for count in sockets if count != middle)]
     return [
@@ -40,7 +40,7 @@ def _plan(variants: Sequence[Variant], sockets: Sequence[int], all_sizes: bool) 
     ]
 
 
-async def _rows(plan: Sequence[tuple[int, Variant]], seconds: float, driver: Driver) -> list[VariantResult]:
+async def _measure_plan(plan: Sequence[tuple[int, Variant]], seconds: float, driver: Driver) -> list[VariantResult]:
     members = [f"u{number}" for number in range(max(count for count, _ in plan))]
     async with databases(driver) as servers, topic_with_members(servers, members) as topic:
         tokens = [servers.token(id_) for id_ in members]
@@ -71,8 +71,8 @@ def _ratios(rows: Sequence[VariantResult]) -> list[str]:
         for row in rows
     }
     compared = [
-        (PRODUCT_BY_ONE, "transport", "frame by frame"),
-        (PRODUCT_BY_ONE, "asgi", "frame by frame"),
+        (PRODUCT_ONE_BY_ONE, "transport", "frame by frame"),
+        (PRODUCT_ONE_BY_ONE, "asgi", "frame by frame"),
         (PRODUCT, "joined", "joined"),
         (PRODUCT, "ordinary", "joined"),
     ]
@@ -90,7 +90,7 @@ def _title(name: str) -> str:
 
 @app.command()
 def main(
-    sockets: Annotated[str, typer.Option(help="Numbers of sockets.")] = "100,1000,5000",
+    sockets: Annotated[str, typer.Option(help="Numbers of sockets, separated by commas.")] = "100,1000,5000",
     seconds: Annotated[
         float, typer.Option(min=1, help="Duration of the latency measurement; a search takes up to 4 times as long.")
     ] = 4,
@@ -105,7 +105,7 @@ def main(
     chosen = [variant for variant in VARIANTS if not variants or variant.name in variants.split(",")]
     plan = _plan(chosen, [int(part) for part in sockets.split(",")], all_sizes)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        rows = runner.run(_rows(plan, seconds, "pymongo" if driver == "pymongo" else "motor"))
+        rows = runner.run(_measure_plan(plan, seconds, "pymongo" if driver == "pymongo" else "motor"))
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     console.print(_table(rows))
     for line in _ratios(rows):

@@ -1,8 +1,9 @@
 """Alternatives to the product's delivery of events, for `benchmarks.fanout`.
 
 `python -m benchmarks.fanout_apps VARIANT SOCKET_FD` serves one variant on an inherited socket, as `noroshi web` does.
-The variants are ordinary Strawberry, the product without joined writes, and servers without GraphQL. The latter write
-frame by frame, or join the frames of a socket in one write. benchmarks/README.md lists the names.
+The variants are ordinary Strawberry, the product without joined writes, and servers without GraphQL. The servers
+without GraphQL write frame by frame, or join the frames of a socket in one write. benchmarks/README.md lists the
+variants.
 """
 
 import asyncio
@@ -126,17 +127,17 @@ def create_ordinary_app(settings: Settings) -> Starlette:
     return Starlette(routes=[Route("/readyz", answer_readiness)], lifespan=lifespan)
 
 
-# Without GraphQL: one pub/sub subscription receives complete payloads, and every socket gets each of them.
+# Without GraphQL: one pub/sub subscription receives complete payloads, and every payload is sent to every socket.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubscribedSocket:
-    """An open socket with one subscription. `id` is the client's id of the operation."""
+    """An open socket with one subscription. The client chose `operation_id`."""
 
-    id: str
+    operation_id: str
     send: Send
     protocol: WebSocketProtocol | None
-    """The product's writer; None on uvicorn's own protocols."""
+    """The product's WebSocket protocol. None for variants that use one of uvicorn's protocols."""
 
 
 SendPayloads = Callable[[Sequence[SubscribedSocket], Sequence[bytes]], Awaitable[None]]
@@ -147,7 +148,7 @@ async def send_each_by_asgi(sockets: Sequence[SubscribedSocket], payloads: Seque
     for payload in payloads:
         text = payload.decode()
         for socket_ in sockets:
-            frame = f'{{"type":"next","id":"{socket_.id}","payload":{text}}}'
+            frame = f'{{"type":"next","id":"{socket_.operation_id}","payload":{text}}}'
             await socket_.send({"type": "websocket.send", "text": frame})
         await _end_loop_iteration()
 
@@ -160,24 +161,24 @@ async def write_each_frame(sockets: Sequence[SubscribedSocket], payloads: Sequen
 
 
 async def _end_loop_iteration() -> None:
-    """Separates writes, since uvloop joins those of one loop iteration."""
+    """Ends the loop iteration, because uvloop joins all writes of one iteration."""
     await asyncio.sleep(0)
 
 
 async def write_joined(sockets: Sequence[SubscribedSocket], payloads: Sequence[bytes]) -> None:
     """Writes the frames of all payloads to each socket, in one write to its transport."""
     if sockets:
-        # The frames are built once for all sockets. The ids are UUIDs: they have one length, and no payload holds as
-        # many zeros in sequence.
-        placeholder = b"0" * len(sockets[0].id)
+        # The frames are built once for all sockets, with zeros in place of the operation id. The ids are UUIDs, so they
+        # all have the same length. No payload contains 36 zeros in a row.
+        placeholder = b"0" * len(sockets[0].operation_id)
         frames = b"".join(text_frame(b'{"type":"next","id":"%b","payload":%b}' % (placeholder, p)) for p in payloads)
         for socket_ in sockets:
             assert socket_.protocol
-            socket_.protocol.offer(frames.replace(placeholder, socket_.id.encode()), len(payloads))
+            socket_.protocol.offer(frames.replace(placeholder, socket_.operation_id.encode()), len(payloads))
 
 
 def text_frame(payload: bytes) -> bytes:
-    """Returns a text frame as a server sends it, unmasked."""
+    """Returns an unmasked text frame, as servers send them."""
     return text_frame_header(len(payload)) + payload
 
 
@@ -203,8 +204,8 @@ class PayloadApplication:
             elif content["type"] == "subscribe":
                 socket_ = SubscribedSocket(content["id"], send, protocol_of(scope))
                 await send_each_by_asgi([socket_], [READY_PAYLOAD])
-                self.sockets[socket_.id] = socket_
-                ids.append(socket_.id)
+                self.sockets[socket_.operation_id] = socket_
+                ids.append(socket_.operation_id)
         for id_ in ids:
             del self.sockets[id_]
 
@@ -227,7 +228,7 @@ class PayloadApplication:
 
 
 def factory_without_graphql(send_payloads: SendPayloads) -> Callable[[Settings], Starlette]:
-    """Returns a factory of applications that send payloads by this function, without GraphQL."""
+    """Returns a factory of applications without GraphQL that send payloads with `send_payloads`."""
 
     def create_app(settings: Settings) -> Starlette:
         assert settings.redis_url
@@ -251,7 +252,7 @@ def factory_without_graphql(send_payloads: SendPayloads) -> Callable[[Settings],
 async def follow_single_events(
     hub: Hub, stream: Stream, since: Position | None
 ) -> AsyncIterator[SubscriptionStart | IdleTimeout | EventBatch]:
-    """Does the work of `follow_batches`, but yields each event as a batch of its own, in its own loop iteration."""
+    """Follows a stream like `follow_batches`, but yields each event as a batch, in its own loop iteration."""
     async with aclosing(follow_batches(hub, stream, since)) as items:
         async for item in items:
             if not isinstance(item, EventBatch):

@@ -1,4 +1,4 @@
-"""The fan-out without GraphQL on the `websockets` library's own server, with writes as in its `broadcast`."""
+"""The fan-out without GraphQL on the server of the `websockets` library, with writes as in its `broadcast` function."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ async def broadcast_payloads(redis_url: str, connections: ConnectionsByOperation
             for payload in message["data"].split(b"\n") if message["type"] == "message" else ():
                 for id_, connection in connections.items():
                     write_frame(connection, id_, payload)
-                # Separates writes, since uvloop joins those of one loop iteration.
+                # Ends the loop iteration, because uvloop joins all writes of one iteration.
                 await asyncio.sleep(0)
 
 

@@ -1,8 +1,8 @@
 """Load generator of the fan-out benchmark: many graphql-transport-ws sockets in one process.
 
-Some sockets are the sample: they are read at once and each frame is parsed, for latency, order and gaps. The others are
-read every 20 ms, and count frames by their headers. The first line on stdin is a Job as JSON. Each further line is a
-command, answered by one line of JSON. Linux only.
+A sample of the sockets is read whenever data arrive, and each of their frames is parsed for latency, order and gaps.
+All other sockets are read every 20 ms, and their frames are only counted by the headers. The first line on stdin is a
+Job as JSON. Each further line is a command, answered by one line of JSON. Linux only.
 """
 
 import gc
@@ -24,6 +24,8 @@ MAX_CONNECTING = 64
 CONNECT_TIMEOUT_S = 20.0
 BUFFER_BYTES = 1 << 20
 SWEEP_INTERVAL_S = 0.02
+"""Interval between two reads of the sockets whose frames are only counted."""
+
 MAX_SOCKETS_PER_POLL = 100
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
 # Clients must mask their frames. A masking key of zeros leaves the payload unchanged.
@@ -32,14 +34,17 @@ MASKED, MASKING_KEY = 0x80, b"\0\0\0\0"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A subscription, with a socket for each token. `field` is its root field; `sampled` is the size of the sample."""
+    """A subscription, with a socket for each token.
+
+    `field` is its root field; `sample_size` is the number of sockets in the sample.
+    """
 
     port: int
     tokens: list[str]
     query: str
     field: str
     variables: dict[str, Any]
-    sampled: int
+    sample_size: int
 
 
 @dataclass(slots=True)
@@ -50,6 +55,8 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     began_s: float = field(default_factory=time.monotonic)
     last_s: float = 0.0
+    """When the last data arrived, by the monotonic clock."""
+
     cpu_s: float = field(default_factory=time.process_time)
     frame_bytes: int = 0
 
@@ -64,38 +71,39 @@ def client_frame(opcode: int, payload: bytes) -> bytes:
 class Subscriber:
     """A socket with one subscription."""
 
-    def __init__(self, load: "LoadGenerator", token: str, sampled: bool) -> None:
+    def __init__(self, load: "LoadGenerator", token: str, is_sampled: bool) -> None:
         self.sock = socket.create_connection(("127.0.0.1", load.job.port))
         self.sock.setblocking(False)
-        self.ready, self.counts_only = False, False
+        self.is_ready, self.is_counted_only = False, False
         self.frames, self.frames_at_reset = 0, 0
-        self._load, self._token, self._sampled = load, token, sampled
+        self._load, self._token, self._is_sampled = load, token, is_sampled
         self._id = str(uuid.uuid4())
-        self._rest, self._skip = b"", 0
-        self._last: int | None = None
-        self._upgraded = False
+        self._unparsed, self._bytes_to_skip = b"", 0
+        self._last_number: int | None = None
+        self._is_upgraded = False
         self._send(_handshake(load.job.port))
 
     def parse(self, received: memoryview) -> bool:
         """Parses whole frames. Returns whether further frames are only counted."""
-        self._rest += received
-        if self._upgraded or self._upgrade():
+        self._unparsed += received
+        if self._is_upgraded or self._upgrade():
             for opcode, payload in self._whole_frames():
                 if opcode == TEXT:
                     self._handle_message(orjson.loads(payload), len(payload))
                 else:
                     self._handle_control_frame(opcode, payload)
-        self.counts_only = self.ready and not self._sampled
-        return self.counts_only
+        self.is_counted_only = self.is_ready and not self._is_sampled
+        return self.is_counted_only
 
     def _upgrade(self) -> bool:
-        head, end, rest = self._rest.partition(b"\r\n\r\n")
+        """Reads the answer to the handshake. Returns whether the connection was upgraded."""
+        head, end, rest = self._unparsed.partition(b"\r\n\r\n")
         if not end:
             return False
         if not head.startswith(b"HTTP/1.1 101"):
             self._load.tally.faults[head.partition(b"\r")[0].decode()] += 1
             return False
-        self._upgraded, self._rest = True, rest
+        self._is_upgraded, self._unparsed = True, rest
         self._send_message({"type": "connection_init", "payload": {"authorization": f"Bearer {self._token}"}})
         return True
 
@@ -109,35 +117,35 @@ class Subscriber:
 
     def count(self, buffer: bytearray, size: int) -> None:
         """Counts frames by their headers. Every `next` message has 126 to 65,535 bytes."""
-        if self._rest:
-            buffer, size, self._rest = bytearray(self._rest + buffer[:size]), size + len(self._rest), b""
-        at, frames = self._skip, 0
-        while size - at >= 4:
-            if buffer[at + 1] != 126:
-                end = at + 2 + buffer[at + 1]
+        if self._unparsed:
+            buffer, size, self._unparsed = bytearray(self._unparsed + buffer[:size]), size + len(self._unparsed), b""
+        offset, frames = self._bytes_to_skip, 0
+        while size - offset >= 4:
+            if buffer[offset + 1] != 126:
+                end = offset + 2 + buffer[offset + 1]
                 if end > size:
                     break
-                self._handle_control_frame(buffer[at], bytes(buffer[at + 2 : end]))
-                at = end
+                self._handle_control_frame(buffer[offset], bytes(buffer[offset + 2 : end]))
+                offset = end
                 continue
-            at += 4 + (buffer[at + 2] << 8) + buffer[at + 3]
+            offset += 4 + (buffer[offset + 2] << 8) + buffer[offset + 3]
             frames += 1
         self.frames += frames
-        self._skip = max(at - size, 0)
-        if at < size:
-            self._rest = bytes(buffer[at:size])
+        self._bytes_to_skip = max(offset - size, 0)
+        if offset < size:
+            self._unparsed = bytes(buffer[offset:size])
 
     def _whole_frames(self) -> Iterator[tuple[int, bytes]]:
-        data, at = self._rest, 0
-        while len(data) - at >= 4:
-            length, start = data[at + 1], at + 2
+        data, offset = self._unparsed, 0
+        while len(data) - offset >= 4:
+            length, start = data[offset + 1], offset + 2
             if length == 126:
-                length, start = (data[at + 2] << 8) + data[at + 3], at + 4
+                length, start = (data[offset + 2] << 8) + data[offset + 3], offset + 4
             if start + length > len(data):
                 break
-            yield data[at], data[start : start + length]
-            at = start + length
-        self._rest = data[at:]
+            yield data[offset], data[start : start + length]
+            offset = start + length
+        self._unparsed = data[offset:]
 
     def _handle_message(self, message: dict[str, Any], size: int) -> None:
         if message["type"] == "connection_ack":
@@ -145,17 +153,17 @@ class Subscriber:
             self._send_message({"id": self._id, "type": "subscribe", "payload": payload})
         elif message["type"] != "next" or message["id"] != self._id or "errors" in message["payload"]:
             self._load.tally.faults[orjson.dumps(message).decode()] += 1
-        elif not self.ready:
-            self.ready = True
+        elif not self.is_ready:
+            self.is_ready = True
         else:
             self._record_event(message["payload"]["data"][self._load.job.field], size)
 
     def _record_event(self, event: dict[str, Any], size: int) -> None:
         tally = self._load.tally
         number, posted_s, _ = event["message"]["text"].split(" ", 2)
-        if self._last is not None and int(number) != self._last + 1:
-            tally.faults["out of order" if int(number) <= self._last else "a gap"] += 1
-        self._last = int(number)
+        if self._last_number is not None and int(number) != self._last_number + 1:
+            tally.faults["out of order" if int(number) <= self._last_number else "a gap"] += 1
+        self._last_number = int(number)
         self.frames += 1
         tally.latencies_ms.append(1000 * (self._load.now_s - float(posted_s)))
         tally.frame_bytes = size
@@ -174,8 +182,8 @@ class LoadGenerator:
 
     def __init__(self, job: Job) -> None:
         self.job, self.tally, self.now_s = job, Tally(), 0.0
-        self._parsed, self._counted = select.epoll(), select.epoll()
-        self._parsed.register(sys.stdin.fileno(), select.EPOLLIN)
+        self._parsed_epoll, self._counted_epoll = select.epoll(), select.epoll()
+        self._parsed_epoll.register(sys.stdin.fileno(), select.EPOLLIN)
         self._next_sweep_s = 0.0
         self._by_fd: dict[int, Subscriber] = {}
         self._by_index: dict[int, Subscriber] = {}
@@ -189,11 +197,11 @@ class LoadGenerator:
                 command = sys.stdin.buffer.readline().strip().decode()
                 if not command:
                     return
-                self.answer(getattr(self, command)())
+                self.write_answer(getattr(self, command)())
 
     @staticmethod
-    def answer(answer: dict[str, Any]) -> None:
-        """Writes an answer as one line."""
+    def write_answer(answer: dict[str, Any]) -> None:
+        """Writes the answer to a command as one line."""
         sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
         sys.stdout.buffer.flush()
 
@@ -207,7 +215,7 @@ class LoadGenerator:
             while missing and len(connecting) < MAX_CONNECTING:
                 connecting.add(self._open(missing.pop()))
             self._read_sockets(0.1)
-            connecting = {subscriber for subscriber in connecting if not subscriber.ready}
+            connecting = {subscriber for subscriber in connecting if not subscriber.is_ready}
         return {"opened": opened, "seconds": time.monotonic() - began_s, **self.progress()}
 
     def reset(self) -> dict[str, Any]:
@@ -219,7 +227,7 @@ class LoadGenerator:
 
     def progress(self) -> dict[str, Any]:
         """Returns the number of open sockets, and the least and most events of a socket since the last reset."""
-        counts = [each.frames - each.frames_at_reset for each in self._by_index.values() if each.ready]
+        counts = [each.frames - each.frames_at_reset for each in self._by_index.values() if each.is_ready]
         return {
             "open": len(counts),
             "least": min(counts, default=0),
@@ -241,22 +249,22 @@ class LoadGenerator:
         }
 
     def _open(self, index: int) -> Subscriber:
-        interval = max(len(self.job.tokens) // self.job.sampled, 1)
+        interval = max(len(self.job.tokens) // self.job.sample_size, 1)
         subscriber = Subscriber(self, self.job.tokens[index], index % interval == 0)
         self._by_index[index] = self._by_fd[subscriber.sock.fileno()] = subscriber
-        self._parsed.register(subscriber.sock.fileno(), select.EPOLLIN)
+        self._parsed_epoll.register(subscriber.sock.fileno(), select.EPOLLIN)
         return subscriber
 
     def _read_sockets(self, timeout_s: float) -> bool:
         """Reads parsed sockets, and counted ones when a sweep is due. Returns whether a command is pending."""
-        is_command_pending = self._poll(self._parsed, timeout_s)
+        is_command_pending = self._poll(self._parsed_epoll, timeout_s)
         if self.now_s < self._next_sweep_s:
             return is_command_pending
         self._next_sweep_s = self.now_s + SWEEP_INTERVAL_S
         for _ in range(0, len(self._by_index), MAX_SOCKETS_PER_POLL):
-            self._poll(self._counted, 0)
+            self._poll(self._counted_epoll, 0)
             # A sweep must not delay the parsed sockets, whose latency is measured.
-            is_command_pending |= self._poll(self._parsed, 0)
+            is_command_pending |= self._poll(self._parsed_epoll, 0)
         return is_command_pending
 
     def _poll(self, epoll: select.epoll, timeout_s: float) -> bool:
@@ -281,11 +289,11 @@ class LoadGenerator:
 
     def _handle_received(self, subscriber: Subscriber, size: int) -> None:
         self.tally.last_s = self.now_s
-        if subscriber.counts_only:
+        if subscriber.is_counted_only:
             subscriber.count(self._buffer, size)
         elif subscriber.parse(memoryview(self._buffer)[:size]):
-            self._parsed.unregister(subscriber.sock.fileno())
-            self._counted.register(subscriber.sock.fileno(), select.EPOLLIN)
+            self._parsed_epoll.unregister(subscriber.sock.fileno())
+            self._counted_epoll.register(subscriber.sock.fileno(), select.EPOLLIN)
 
     def _remove(self, subscriber: Subscriber) -> None:
         self.tally.faults["connection lost"] += 1
@@ -312,13 +320,13 @@ def _handshake(port: int) -> bytes:
 
 def main() -> None:
     """Runs the job from the first line of stdin."""
-    # Unbuffered: a buffered read could take commands that epoll would then never report.
+    # Reads without a buffer: a buffered read could also take commands, and epoll would never report them.
     line = b""
     while not line.endswith(b"\n"):
         line += os.read(0, 1 << 20)
     gc.disable()
     load = LoadGenerator(Job(**orjson.loads(line)))
-    load.answer({})
+    load.write_answer({})
     load.run()
 
 

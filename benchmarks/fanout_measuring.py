@@ -23,13 +23,15 @@ QUIET_RATE = 5.0
 """Events a second at which latency is measured."""
 
 MAX_P99_MS = 250.0
-SAMPLED = 50
-"""Number of sockets that parse their frames."""
+SAMPLE_SIZE = 50
+"""Number of sockets whose frames are parsed."""
 
 RATE_DURATION_SHARE = 0.4
-"""How long one rate is tried during the search, as a share of the measurement at the quiet rate."""
+"""Duration of one try during the search, as a share of the duration of the measurement at the quiet rate."""
 
 SEARCH_DURATION_FACTOR = 4
+"""Maximum duration of the search, as a multiple of the duration of the measurement at the quiet rate."""
+
 SEARCH_PRECISION = 1.12
 """The search ends when the lowest rate that failed is less than this factor above the best rate."""
 
@@ -37,9 +39,13 @@ MAX_FIRST_RATE = 1000.0
 PROGRESS_INTERVAL_S = 0.1
 DRAIN_TIMEOUT_S = 8.0
 MAX_BACKLOG_S = 1.0
-SETTLING_S = 0.3
+"""The poster stops early when more events are missing at a socket than it posts in this time."""
+
+PAUSE_S = 0.3
+"""Pause after warming up and after connecting, so that the measurement does not begin amid that work."""
+
 MAX_LINE_BYTES = 1 << 28
-PRODUCT_BY_ONE = "one-by-one"
+PRODUCT_ONE_BY_ONE = "one-by-one"
 WITHOUT_GRAPHQL = ("asgi", "legacy", "library", "transport", "joined")
 
 
@@ -54,19 +60,23 @@ class Variant:
 
 VARIANTS = [
     Variant(PRODUCT, "Noroshi", 500_000),
-    Variant(PRODUCT_BY_ONE, "Noroshi, frame by frame", 70_000),
+    Variant(PRODUCT_ONE_BY_ONE, "Noroshi, frame by frame", 70_000),
     Variant("ordinary", "(a) Strawberry, ordinary", 1_000),
-    Variant("asgi", "(b) no GraphQL, ASGI send a frame", 60_000),
+    Variant("asgi", "(b) no GraphQL, one ASGI send for each frame", 60_000),
     Variant("legacy", "(e) as (b), uvicorn's `websockets`", 30_000),
     Variant("library", "(f) no GraphQL, websockets' own server", 80_000),
-    Variant("transport", "(c) no GraphQL, a write a frame", 80_000),
-    Variant("joined", "(d) no GraphQL, joined", 1_000_000),
+    Variant("transport", "(c) no GraphQL, one write for each frame", 80_000),
+    Variant("joined", "(d) no GraphQL, joined writes", 1_000_000),
 ]
 
 
 @dataclass(frozen=True)
 class RateResult:
-    """Measurements at one rate. `fault` says why the rate is too high, if it is. CPU is in percent of one core."""
+    """Measurements at one rate. `cpu` is in percent of one core.
+
+    `fault` says why the rate is too high; it is empty if the rate succeeded. `commit_ms` is the slowest post's
+    duration.
+    """
 
     rate: float
     fault: str
@@ -96,7 +106,7 @@ class VariantResult:
     limit: str = ""
 
     def cells(self) -> list[str]:
-        """Returns the cells of the table. If every rate failed, the most deliveries a second stand in brackets."""
+        """Returns the cells of the table. If every rate failed, the highest deliveries a second are in brackets."""
         best = self.best
         cpu = [f"{best.cpu[name]:.0f}" for name in ("web", "load", "mongod", "poster", "others")] if best else [""] * 5
         return [
@@ -156,7 +166,7 @@ async def measure(
     is_graphql = variant.name not in WITHOUT_GRAPHQL
     post = topic.post if is_graphql else PayloadPublisher(topic.stores.redis, topic.topic.id).post
     async with web_process(variant.name, servers) as web:
-        job = Job(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLED)
+        job = Job(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLE_SIZE)
         await _warm_up(job, Poster(post))
         async with load_process(job) as load:
             measurement = Measurement(web, servers.mongod_pid, load, Poster(post), len(tokens))
@@ -164,11 +174,11 @@ async def measure(
 
 
 async def _warm_up(job: Job, poster: Poster) -> None:
-    """Posts to a few sockets, so that work which is done only once is not measured."""
+    """Posts to a few sockets, so that one-time work of the process is not measured."""
     async with load_process(replace(job, tokens=job.tokens[:20])) as load:
         await load.execute("connect")
         await poster.run(50, 0.5, lambda: True)
-        await asyncio.sleep(SETTLING_S)
+        await asyncio.sleep(PAUSE_S)
 
 
 @dataclass
@@ -182,7 +192,7 @@ class Measurement:
     sockets: int
 
     async def run(self, variant: Variant, seconds: float) -> VariantResult:
-        """Connects all sockets, measures the quiet rate, and searches the highest rate."""
+        """Connects all sockets, measures at the quiet rate, and searches the highest rate."""
         result = VariantResult(variant, self.sockets)
         before_kib = self.web.rss_kib()
         connected = await self.load.execute("connect")
@@ -190,7 +200,7 @@ class Measurement:
             result.limit = f"{connected['open']} sockets after {connected['seconds']:.0f} s"
             return result
         result.connections_per_s = self.sockets / connected["seconds"]
-        await asyncio.sleep(SETTLING_S)
+        await asyncio.sleep(PAUSE_S)
         result.kib_per_socket = (self.web.rss_kib() - before_kib) / self.sockets
         result.quiet = await self.measure_rate(QUIET_RATE, seconds)
         await self._search(result, min(variant.first_deliveries_per_s / self.sockets, MAX_FIRST_RATE), seconds)
@@ -223,11 +233,11 @@ class Measurement:
     async def measure_rate(self, rate: float, seconds: float) -> RateResult:
         """Posts at a rate, and waits until all events have arrived. Lost sockets are connected again."""
         await self.load.execute("reset")
-        before, began_s, over = self._cpu(), time.monotonic(), asyncio.Event()
-        watch = asyncio.create_task(self._watch(rate, over))
+        before, began_s, posting_ended = self._cpu(), time.monotonic(), asyncio.Event()
+        watch = asyncio.create_task(self._watch(rate, posting_ended))
         await self.poster.run(rate, seconds, lambda: not watch.done())
         cpu = self._cpu_since(before)
-        over.set()
+        posting_ended.set()
         await watch
         await self._drain()
         report = await self.load.execute("report")
@@ -253,9 +263,9 @@ class Measurement:
             return f"p99 {p99_ms:.0f} ms; commits up to {result.commit_ms:.0f}"
         return f"p99 {p99_ms:.0f} ms" if p99_ms > MAX_P99_MS else ""
 
-    async def _watch(self, rate: float, over: asyncio.Event) -> None:
-        """Returns when `over` is set, a socket is lost, or the backlog exceeds `MAX_BACKLOG_S`."""
-        while not over.is_set():
+    async def _watch(self, rate: float, posting_ended: asyncio.Event) -> None:
+        """Returns when `posting_ended` is set, a socket is lost, or the backlog exceeds `MAX_BACKLOG_S`."""
+        while not posting_ended.is_set():
             await asyncio.sleep(PROGRESS_INTERVAL_S)
             progress = await self.load.execute("progress")
             backlog = self.poster.posted - progress["least"]
@@ -263,6 +273,7 @@ class Measurement:
                 return
 
     async def _drain(self) -> None:
+        """Waits until every socket has received all events, at most `DRAIN_TIMEOUT_S`."""
         ends_s = time.monotonic() + DRAIN_TIMEOUT_S
         while time.monotonic() < ends_s:
             progress = await self.load.execute("progress")

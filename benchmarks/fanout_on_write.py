@@ -19,8 +19,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cpu import idle_machine
-from benchmarks.one_job_each import DEFAULTS, ENQUEUED_AT_ONCE, ITEMS, TUNED, connect_queue
+from benchmarks.cpu import wait_for_idle_machine
+from benchmarks.one_job_each import DEFAULTS, ENQUEUED_AT_ONCE, ITEMS_COLLECTION, TUNED, connect_queue
 from benchmarks.servers import ORGANIZATION, Deployment, deployment
 from storage.ids import post_key
 from storage.mongo import Mongo, connect
@@ -31,7 +31,9 @@ CHUNKS = "chunks of 500"
 CREATE = "mutation ($text: String!) { createPost(input: {text: $text}) { id } }"
 HOME = '{ homeFeed(latest: "now", limit: 50) { items { id text author { name } } hasOlder } }'
 POLL_INTERVAL_S = 0.01
-SETTLING_S = 5.0
+PAUSE_S = 5.0
+"""Pause after inserting many posts, before latency is measured."""
+
 WORKER_START_S = 1.5
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -47,7 +49,7 @@ class FanOutTiming:
 
     @property
     def rate(self) -> float:
-        """Followers reached a second."""
+        """Number of followers reached in a second."""
         return self.followers / self.seconds
 
 
@@ -70,14 +72,14 @@ class FanOutBenchmark:
             fan_out = await self.mongo["fan_outs"].find_one({"_id": key.document_id}, {"state": 1, "delivered": 1})
             return fan_out is not None and fan_out["state"] == "COMPLETED" and fan_out["delivered"] == followers
 
-        await until(is_completed)
+        await wait_until(is_completed)
         return FanOutTiming(CHUNKS, followers, time.perf_counter() - began_at)
 
     async def time_jobs(self, variant: str, followers: Sequence[str]) -> FanOutTiming:
         """Times one job for each follower, from the first enqueue until the last feed has the post."""
         timestamp = time.time_ns() // 1000
         redis = await connect_queue(self.redis_url, variant)
-        before = await self.mongo[ITEMS].estimated_document_count()
+        before = await self.mongo[ITEMS_COLLECTION].estimated_document_count()
         began_at = time.perf_counter()
         for start in range(0, len(followers), ENQUEUED_AT_ONCE):
             chunk = followers[start : start + ENQUEUED_AT_ONCE]
@@ -86,14 +88,14 @@ class FanOutBenchmark:
             )
 
         async def is_completed() -> bool:
-            return await self.mongo[ITEMS].estimated_document_count() >= before + len(followers)
+            return await self.mongo[ITEMS_COLLECTION].estimated_document_count() >= before + len(followers)
 
-        await until(is_completed)
+        await wait_until(is_completed)
         seconds = time.perf_counter() - began_at
         await redis.aclose()
         return FanOutTiming(variant, len(followers), seconds)
 
-    async def latency_ms(self, client: Client, operation: str, times: int = 15, **variables: Any) -> float:
+    async def measure_latency_ms(self, client: Client, operation: str, times: int = 15, **variables: Any) -> float:
         """Sends a request `times` times, one after the other. Returns the median latency."""
         latencies_ms = []
         for _ in range(times):
@@ -108,14 +110,14 @@ class FanOutBenchmark:
         async def has_no_open_fan_out() -> bool:
             return await self.mongo["fan_outs"].find_one({"open": True}) is None
 
-        await until(has_no_open_fan_out)
+        await wait_until(has_no_open_fan_out)
 
     @property
     def redis_url(self) -> str:
         return self.deployment.environment()["REDIS_URL"]
 
 
-async def until(condition: Callable[[], Awaitable[bool]], deadline_s: float = 300.0) -> None:
+async def wait_until(condition: Callable[[], Awaitable[bool]], deadline_s: float = 300.0) -> None:
     """Waits until a condition holds. Raises: TimeoutError."""
     async with asyncio.timeout(deadline_s):
         while not await condition():
@@ -137,7 +139,7 @@ def arq_worker(deployment: Deployment, variant: str) -> Iterator[None]:
 
 
 async def measure(deployment: Deployment, sizes: Sequence[int], max_jobs: int, console: Console) -> None:
-    """Prints a table for each number of followers, and a table of latencies as the data grow."""
+    """Prints a table of timings for each number of followers, and a table of latencies as the data grow."""
     url, mongo = deployment.product.url, connect(deployment.environment()["MONGODB_URI"], "noroshi", "pymongo")
     latencies = Table(
         "followers", "posts", "createPost p50 ms", "homeFeed page p50 ms", title="One request as the data grow"
@@ -152,19 +154,19 @@ async def measure(deployment: Deployment, sizes: Sequence[int], max_jobs: int, c
                 await author.run("{ viewer { id } }")
                 benchmark = FanOutBenchmark(deployment, mongo, author, reader)
                 followers = await add_followers(mongo, ORGANIZATION, name, size) if size else []
-                create_ms = await benchmark.latency_ms(author, CREATE, 3, text="Pass it on.")
+                create_ms = await benchmark.measure_latency_ms(author, CREATE, 3, text="Pass it on.")
                 await benchmark.wait_for_fan_outs()
                 posts = await mongo["posts"].estimated_document_count()
-                home_ms = await benchmark.latency_ms(reader, HOME)
+                home_ms = await benchmark.measure_latency_ms(reader, HOME)
                 latencies.add_row(f"{size:,}", f"{posts:,}", f"{create_ms:.1f}", f"{home_ms:.1f}")
                 if size:
-                    show(await time_variants(benchmark, followers, max_jobs), console)
+                    print_timings(await time_variants(benchmark, followers, max_jobs), console)
     await insert_posts_of_others(mongo)
-    await asyncio.sleep(SETTLING_S)
+    await asyncio.sleep(PAUSE_S)
     async with client(url, deployment.token("author-0")) as author, client(url, reader_token) as reader:
         benchmark = FanOutBenchmark(deployment, mongo, author, reader)
-        create_ms = await benchmark.latency_ms(author, CREATE, 15, text="Pass it on.")
-        home_ms = await benchmark.latency_ms(reader, HOME)
+        create_ms = await benchmark.measure_latency_ms(author, CREATE, 15, text="Pass it on.")
+        home_ms = await benchmark.measure_latency_ms(reader, HOME)
         posts = await mongo["posts"].estimated_document_count()
         latencies.add_row(f"{sizes[-1]:,}", f"{posts:,}", f"{create_ms:.1f}", f"{home_ms:.1f}")
     console.print(latencies)
@@ -183,30 +185,36 @@ async def time_variants(benchmark: FanOutBenchmark, followers: Sequence[str], ma
 
 async def fill_feed(mongo: Mongo, reader: str, count: int = 800) -> None:
     """Fills a reader's feed with posts of a followed author up to the feed's limit, so that its pages are full."""
-    low = time.time_ns() // 1000 - 10**9
+    first_timestamp = time.time_ns() // 1000 - 10**9
     follow = {"org": ORGANIZATION, "follower": reader, "followee": "author-0"}
     await mongo["follows"].insert_one({"_id": {"o": ORGANIZATION, "f": reader, "e": "author-0"}, **follow})
-    stamps = range(low, low + count)
+    timestamps = range(first_timestamp, first_timestamp + count)
     posts = [
-        {"_id": {"o": ORGANIZATION, "ts": ts}, "author": "author-0", "text": "Old.", "merged": False} for ts in stamps
+        {"_id": {"o": ORGANIZATION, "ts": ts}, "author": "author-0", "text": "Old.", "merged": False}
+        for ts in timestamps
     ]
     await mongo["posts"].insert_many(posts)
-    items = [{"_id": {"o": ORGANIZATION, "u": reader, "ts": ts}, "author": "author-0"} for ts in stamps]
+    items = [{"_id": {"o": ORGANIZATION, "u": reader, "ts": ts}, "author": "author-0"} for ts in timestamps]
     await mongo["feed_items"].insert_many(items)
 
 
 async def insert_posts_of_others(mongo: Mongo, count: int = 100_000) -> None:
     """Inserts posts of authors whom the reader does not follow."""
-    low = time.time_ns() // 1000 - count
+    first_timestamp = time.time_ns() // 1000 - count
     for start in range(0, count, 10_000):
         posts = [
-            {"_id": {"o": ORGANIZATION, "ts": low + n}, "author": f"other-{n % 100}", "text": "Old.", "merged": False}
+            {
+                "_id": {"o": ORGANIZATION, "ts": first_timestamp + n},
+                "author": f"other-{n % 100}",
+                "text": "Old.",
+                "merged": False,
+            }
             for n in range(start, start + 10_000)
         ]
         await mongo["posts"].insert_many(posts, ordered=False)
 
 
-def show(rows: Sequence[FanOutTiming], console: Console) -> None:
+def print_timings(rows: Sequence[FanOutTiming], console: Console) -> None:
     """Prints a table of the three variants for one number of followers."""
     table = Table("variant", "followers", "last feed after s", "followers/s", "chunks are faster by")
     for row in rows:
@@ -223,7 +231,7 @@ def main(
 ) -> None:
     """Measures fan-out and prints tables. Needs an otherwise idle machine."""
     console = Console(width=110)
-    asyncio.run(idle_machine(60))
+    asyncio.run(wait_for_idle_machine(60))
     with deployment(1, driver, NOROSHI_FAN_OUT_MAX_FOLLOWERS=str(10 * max(followers))) as running:
         asyncio.run(measure(running, followers, max_jobs, console))
 

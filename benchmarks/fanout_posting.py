@@ -31,14 +31,14 @@ MIN_SLEEP_S = 0.002
 
 
 class SendTexts(Protocol):
-    """Posts texts that were written just before the call."""
+    """A function that posts texts. Each text holds the time at which it was written, just before the call."""
 
     async def __call__(self, texts: list[str]) -> None: ...
 
 
 @dataclass(slots=True)
 class Poster:
-    """Posts at a steady rate, whether or not earlier posts have finished.
+    """A sender of texts at a steady rate. It does not wait for earlier posts.
 
     Each text holds its number and the time at which it was written.
     """
@@ -49,11 +49,14 @@ class Poster:
     slowest_ms: float = 0.0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def run(self, rate: float, seconds: float, goes_on: Callable[[], bool]) -> None:
-        """Posts `rate` texts a second for `seconds`, or until `goes_on` is false. Returns when all are posted."""
+    async def run(self, rate: float, seconds: float, should_continue: Callable[[], bool]) -> None:
+        """Posts `rate` texts a second for `seconds`, or until `should_continue` is false.
+
+        Returns when all posts have finished.
+        """
         began_s, self.posted, self.slowest_ms = time.perf_counter(), 0, 0.0
         total = max(round(rate * seconds), 1)
-        while self.posted < total and goes_on():
+        while self.posted < total and should_continue():
             passed_s = time.perf_counter() - began_s
             due = min(int(passed_s * rate) + 1, total) - self.posted
             if due > 0:
@@ -80,28 +83,28 @@ class Poster:
 
 @dataclass(frozen=True, slots=True)
 class TopicWithMembers:
-    """A topic whose community has the benchmark's users as members, and its author."""
+    """A topic of a community whose members are the benchmark's users."""
 
     stores: Stores
     topic: Topic
 
     async def post(self, texts: list[str]) -> None:
-        """Posts messages through storage. They are committed and published to every process on return."""
+        """Posts messages through storage. On return, they are committed and published to every process."""
         ids = self.topic.id, self.topic.community_id
         await asyncio.gather(*(self.stores.messages.post(NewMessage(*ids, AUTHOR, text, None, [])) for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadPublisher:
-    """Publishes payloads in the format of the product by pub/sub, for servers without GraphQL."""
+    """A publisher of payloads in the format of the product, for servers without GraphQL."""
 
     redis: Redis
     topic_id: str
-    _order: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _publish_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def post(self, texts: list[str]) -> None:
         """Publishes the payloads of all texts as one pub/sub message."""
-        async with self._order:
+        async with self._publish_lock:
             await self.redis.publish(PAYLOADS_CHANNEL, b"\n".join(map(self._payload, texts)))
 
     def _payload(self, text: str) -> bytes:
@@ -117,7 +120,7 @@ class PayloadPublisher:
 
 @asynccontextmanager
 async def topic_with_members(servers: Databases, members: list[str]) -> AsyncIterator[TopicWithMembers]:
-    """Creates a topic to which all of these users may subscribe."""
+    """Creates the members, and a topic to which all of them may subscribe."""
     async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
         author = await stores.users.sign_in(ORGANIZATION, AUTHOR, [], AUTHOR, AUTHOR)
         community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), author, None)

@@ -1,4 +1,4 @@
-"""Delivery events a second until they are durable and until they are aggregated, for 1 and for 1,000 domains.
+"""Rates at which delivery events become durable and are aggregated, for 1 and for 1,000 domains.
 
 One process records events and another aggregates them, as `noroshi web` and `noroshi worker` do. MongoDB shares their
 two cores.
@@ -27,13 +27,13 @@ BATCH = 1000
 ANSWERS = [(250, "2.0.0")] * 18 + [(550, "5.1.1"), (452, "4.2.2")]
 
 
-async def measure_events(stores: Stores, org: str, number: int, domains: int, addresses: int) -> tuple[float, float]:
+async def measure_events(stores: Stores, org: str, count: int, domains: int, addresses: int) -> tuple[float, float]:
     """Returns the seconds until all events are durable, and until all are aggregated."""
     rng, now = random.Random(3), await stores.mongo.now()
     began_s = time.perf_counter()
-    for first in range(0, number, BATCH):
+    for first in range(0, count, BATCH):
         events = []
-        for index in range(first, min(first + BATCH, number)):
+        for index in range(first, min(first + BATCH, count)):
             recipient = rng.randrange(addresses)
             code, status = rng.choice(ANSWERS)
             address = f"a{recipient}@d{recipient % domains}.example"
@@ -45,8 +45,8 @@ async def measure_events(stores: Stores, org: str, number: int, domains: int, ad
     return durable_s, time.perf_counter() - began_s
 
 
-async def measure(number: int, addresses: int) -> None:
-    """Measures one hot domain and 1,000 domains."""
+async def measure(count: int, addresses: int) -> None:
+    """Measures with one domain and with 1,000 domains. Prints a table."""
     table = Table("domains", "addresses", "events", "recorded/s", "aggregated/s")
     async with databases("pymongo") as servers:
         command = [
@@ -64,21 +64,21 @@ async def measure(number: int, addresses: int) -> None:
                 ) as stores:
                     for domains in (1, 1000):
                         durable_s, aggregated_s = await measure_events(
-                            stores, f"org{domains}", number, domains, addresses
+                            stores, f"org{domains}", count, domains, addresses
                         )
-                        rates = (f"{number / durable_s:,.0f}", f"{number / aggregated_s:,.0f}")
-                        table.add_row(str(domains), f"{addresses:,}", f"{number:,}", *rates)
+                        rates = (f"{count / durable_s:,.0f}", f"{count / aggregated_s:,.0f}")
+                        table.add_row(str(domains), f"{addresses:,}", f"{count:,}", *rates)
             finally:
                 aggregator.kill()
     Console(width=120).print(table)
 
 
 def main(
-    number: Annotated[int, typer.Option("--events", help="Events for each number of domains.")] = 60_000,
+    count: Annotated[int, typer.Option("--events", help="Events for each number of domains.")] = 60_000,
     addresses: Annotated[int, typer.Option(help="Number of different addresses.")] = 20_000,
 ) -> None:
     """Measures and prints a table."""
-    asyncio.run(measure(number, addresses))
+    asyncio.run(measure(count, addresses))
 
 
 if __name__ == "__main__":

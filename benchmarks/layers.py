@@ -1,6 +1,7 @@
-"""Processor time of a process by layer, from samples of py-spy. Each sample counts for its innermost known frame.
+"""Processor time of a process by layer, from samples of py-spy.
 
-Only threads that hold the GIL are sampled. The time of a C extension counts for the function that called it.
+Each sample counts for the layer of its innermost known frame. Only threads that hold the GIL are sampled. The time of a
+C extension counts for the function that called it.
 """
 
 import re
@@ -42,7 +43,7 @@ LAYERS: tuple[tuple[str, str], ...] = (
     ("Redis", r"/redis/|/hiredis/"),
     ("event loop and its sockets", r"/asyncio/|/uvloop/"),
 )
-"""Layers with a pattern of their frames, "function (file:line)". The first match counts."""
+"""Names of layers, each with a pattern of its frames, "function (file:line)". The first match counts."""
 
 _LAYERS = [(name, re.compile(pattern)) for name, pattern in LAYERS]
 _STACK = re.compile(r"(.*) (\d+)")
@@ -59,14 +60,17 @@ def shares(pid: int, seconds: float) -> dict[str, float]:
         command = [str(PY_SPY), "record", "--format", "raw", *options, "--pid", str(pid), "--output", str(path)]
         subprocess.run(command, check=True, capture_output=True)
         counts = Counter[str]()
-        for layer, count in _counted(path.read_text()):
+        for layer, count in _layer_counts(path.read_text()):
             counts[layer] += count
     total = max(counts.total(), 1)
     return {layer: 100 * count / total for layer, count in counts.most_common()}
 
 
 def table(shares: Mapping[str, float], title: str, unit: str, cpu_ms: float) -> Table:
-    """Returns a table of `shares`, in percent and as parts of `cpu_ms`, the processor time of one unit."""
+    """Returns a table of `shares`, in percent and in ms.
+
+    `cpu_ms` is the processor time of one `unit`, such as a page.
+    """
     layer_table = Table("layer", title=title)
     layer_table.add_column("%", justify="right")
     layer_table.add_column(f"ms a {unit}", justify="right")
@@ -75,7 +79,7 @@ def table(shares: Mapping[str, float], title: str, unit: str, cpu_ms: float) -> 
     return layer_table
 
 
-def _counted(stacks: str) -> Iterator[tuple[str, int]]:
+def _layer_counts(stacks: str) -> Iterator[tuple[str, int]]:
     for match in map(_STACK.fullmatch, stacks.splitlines()):
         if match is not None:
             yield _layer(match[1]), int(match[2])

@@ -1,4 +1,4 @@
-"""Closed-loop load generator of the posting benchmark: each connection repeats its request after an answer.
+"""Closed-loop load generator of the posting benchmark: each connection repeats its request after each answer.
 
 A separate process with little overhead: requests are built in advance, and answers are split by Content-Length.
 Reads a Job as JSON from stdin and writes a Report as JSON to stdout.
@@ -38,8 +38,8 @@ class Job:
 class Report:
     """Result of a job. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up.
 
-    `disordered` counts messages that precede one that was acknowledged before they were sent. `cpu_percent` is percent
-    of one processor by process id; "others" is the rest of the machine.
+    `disordered` counts messages whose timestamp is not later than one that was acknowledged before they were sent.
+    `cpu_percent` is percent of one processor by process id; "others" is the rest of the machine.
     """
 
     pid: int = field(default_factory=os.getpid)
@@ -59,11 +59,13 @@ def post_request(path: str, token: str, query: str, variables: dict[str, Any]) -
 
 
 class LoadGenerator:
-    """Runs a job and fills its report."""
+    """The clients of a job, and its report."""
 
     def __init__(self, job: Job) -> None:
         self.report = Report()
-        self.newest = 0
+        self.newest_timestamp = 0
+        """The latest acknowledged timestamp."""
+
         self._job = job
         self._began_s = self._ends_s = 0.0
 
@@ -80,8 +82,8 @@ class LoadGenerator:
             self.report.errors["NO_ANSWER"] += len(unanswered)
         return self.report
 
-    def take(self, body: bytes, sent_s: float, newest_when_sent: int) -> bool:
-        """Records an answer. Returns whether to continue."""
+    def record_answer(self, body: bytes, sent_s: float, newest_when_sent: int) -> bool:
+        """Records an answer. Returns whether the client should send its request again."""
         now_s = time.perf_counter()
         answer = orjson.loads(body)
         if errors := answer.get("errors"):
@@ -97,7 +99,7 @@ class LoadGenerator:
     def _record_timestamp(self, timestamp: int, newest_when_sent: int) -> None:
         self.report.timestamps.append(timestamp)
         self.report.disordered += timestamp <= newest_when_sent
-        self.newest = max(self.newest, timestamp)
+        self.newest_timestamp = max(self.newest_timestamp, timestamp)
 
     async def _connect(self, request: bytes) -> "_Client":
         loop = asyncio.get_running_loop()
@@ -127,7 +129,7 @@ class _Client(asyncio.Protocol):
 
     def send(self) -> None:
         """Sends the request."""
-        self._sent_s, self._newest_when_sent = time.perf_counter(), self._load.newest
+        self._sent_s, self._newest_when_sent = time.perf_counter(), self._load.newest_timestamp
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
@@ -136,7 +138,7 @@ class _Client(asyncio.Protocol):
         if body is None:
             return
         self._received = b""
-        if self._load.take(body, self._sent_s, self._newest_when_sent):
+        if self._load.record_answer(body, self._sent_s, self._newest_when_sent):
             self.send()
         else:
             self.done.set_result(None)

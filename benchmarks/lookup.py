@@ -1,7 +1,7 @@
-"""Lookups of 1,000 addresses in a book of a million: the product compared with ordinary Strawberry.
+"""Lookups of 1,000 addresses in an address book of a million: the product compared with ordinary Strawberry.
 
-The request rate is fixed, not the number of clients. The web process has core 0; MongoDB and the load generator share
-core 1. Linux only.
+Requests are sent at a fixed rate. The web process runs on core 0. MongoDB and the load generator share core 1. Linux
+only.
 """
 
 import asyncio
@@ -47,6 +47,8 @@ QUERY = """query ($addresses: [String!]!) { addressBook(addresses: $addresses) {
 } }"""
 ADDRESSES_PER_REQUEST = 1000
 REQUESTS = 40
+"""Number of different requests. They are sent repeatedly."""
+
 DOMAINS = 2000
 INSERTED_AT_ONCE = 20_000
 LAYERS_RATE, LAYERS_S = 50.0, 6.0
@@ -75,11 +77,11 @@ class LookupResult:
         latencies = sorted(self.report.latencies_ms)
         served = len(latencies) / self.seconds
         cpu = self.report.cpu_percent
-        others = sum(count for status, count in self.report.statuses.items() if status not in ("200", "429"))
+        failed = sum(count for status, count in self.report.statuses.items() if status not in ("200", "429"))
         return [
             *(self.variant, f"{self.rate:g}", f"{served:.0f}"),
             *(f"{_percentile(latencies, percent):,.0f}" for percent in (50, 95, 99)),
-            *(str(self.report.statuses.get("429", 0)), str(others)),
+            *(str(self.report.statuses.get("429", 0)), str(failed)),
             *(f"{cpu[str(pid)]:.0f}" for pid in (self.web_pid, self.mongod_pid, self.report.pid)),
             f"{cpu['others']:.0f}",
         ]
@@ -90,11 +92,11 @@ def _percentile(latencies: list[float], percent: int) -> float:
 
 
 def address(number: int) -> str:
-    """Returns the address with a number. The book holds the addresses with the lowest numbers."""
+    """Returns the address with this number. The book holds the addresses with the lowest numbers."""
     return f"reader{number}@d{number % DOMAINS}.example"
 
 
-async def fill(servers: Databases, addresses: int) -> None:
+async def fill_book(servers: Databases, addresses: int) -> None:
     """Inserts documents of addresses and domains as mail aggregation writes them."""
     async with open_stores(
         servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
@@ -104,9 +106,9 @@ async def fill(servers: Databases, addresses: int) -> None:
             documents.sort(key=lambda document: document["_id"])
             await stores.mongo["mail_addresses"].insert_many(documents, ordered=False)
         domains = [new_domain(ORGANIZATION, f"d{number}.example") for number in range(DOMAINS)]
-        for each in domains:
-            summarize_domain(each)
-            each["_id"] = domain_id(ORGANIZATION, each["domain"])
+        for domain in domains:
+            summarize_domain(domain)
+            domain["_id"] = domain_id(ORGANIZATION, domain["domain"])
         await stores.mongo["mail_domains"].insert_many(domains)
 
 
@@ -173,11 +175,11 @@ async def layers_of(variant: str, pid: int, port: int, http_requests: list[str])
 
 
 async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[LookupResult], Table]:
-    """Measures every rate with every variant, and the layers of the first variant."""
+    """Measures every variant at every rate, and the layers of the first variant."""
     pin_to_core(OTHERS_CORE)
     results, layer_table = list[LookupResult](), None
     async with databases(driver) as servers:  # type: ignore[arg-type]
-        await fill(servers, addresses)
+        await fill_book(servers, addresses)
         http_requests = requests(servers, addresses)
         for variant in VARIANTS:
             async with web_process(variant, servers) as (pid, port):
@@ -185,13 +187,13 @@ async def measure(addresses: int, rates: list[float], seconds: float, driver: st
                 for rate in rates:
                     report = await run_load(Job(port, http_requests, rate, seconds, [pid, servers.mongod_pid]))
                     results.append(LookupResult(variant, rate, seconds, pid, servers.mongod_pid, report))
-                    _show(results[-1:])
+                    _print_results(results[-1:])
                 layer_table = layer_table or await layers_of(variant, pid, port, http_requests)
     assert layer_table is not None
     return results, layer_table
 
 
-def _show(results: list[LookupResult]) -> None:
+def _print_results(results: list[LookupResult]) -> None:
     names = (
         "variant",
         "requested/s",
@@ -220,7 +222,7 @@ def main(
 ) -> None:
     """Measures and prints a table."""
     results, layer_table = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))
-    _show(results)
+    _print_results(results)
     Console(width=None if sys.stdout.isatty() else 140).print(layer_table)
 
 

@@ -1,7 +1,7 @@
 """Ordinary Strawberry server of lookups over the product's data: `... lookup_apps SOCKET_FD`.
 
-Strawberry's view and executor without changes, and a resolver with the same two reads as the product. It never answers
-429.
+Strawberry's view and executor without changes, and a resolver with the same two reads as the product. The server never
+answers 429.
 """
 
 import socket
@@ -93,8 +93,8 @@ class OrdinaryView(GraphQL[dict[str, object], None]):
         session = await self._viewers.session(request.headers["authorization"])
         assert session is not None
         org = session.user.organization_id
-        load = partial(self._stores.address_book.domain_standings, org)
-        return {"stores": self._stores, "org": org, "domains": DataLoader(load)}
+        load_domains = partial(self._stores.address_book.domain_standings, org)
+        return {"stores": self._stores, "org": org, "domains": DataLoader(load_domains)}
 
 
 async def ready(_request: Request) -> Response:

@@ -1,7 +1,7 @@
 """Processor time of a lookup of 1,000 addresses below the API, in this process and in mongod.
 
-The lookups run one after the other in a book of a million, which holds half of the requested addresses. This process is
-tuned like a web process and has core 0; MongoDB has core 1. Linux only.
+The lookups run one after the other in a book of a million addresses. Half of the requested addresses are in the book.
+This process is tuned like a web process and runs on core 0. MongoDB runs on core 1. Linux only.
 """
 
 import gc
@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.cpu import cpu_times
 from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, databases, pin_to_core
-from benchmarks.lookup import ADDRESSES_PER_REQUEST, DOMAINS, address, fill
+from benchmarks.lookup import ADDRESSES_PER_REQUEST, DOMAINS, address, fill_book
 from server.web import GC_THRESHOLDS
 from storage.mongo import Document, Mongo
 from storage.stores import Stores, open_stores
@@ -39,10 +39,10 @@ async def measure_lookups(stores: Stores, mongod_pid: int, batches: list[list[st
     return [f"{seconds * 1000 / len(batches):.2f}" for seconds in (after.at_s - before.at_s, *used_s)]
 
 
-async def sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
-    """Returns for each collection the bytes of a document, its bytes in files and indexes, and the index depth.
+async def collection_sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
+    """Returns for each collection the bytes of a document in memory, in files and in indexes, and the index depth.
 
-    The depth is that of the index from which lookups are answered.
+    The depth belongs to the index that answers lookups.
     """
     rows = []
     for name, number in zip(COLLECTIONS, (addresses, DOMAINS), strict=True):
@@ -62,7 +62,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
     pin_to_core(OTHERS_CORE)
     async with databases(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()
-        await fill(servers, addresses)
+        await fill_book(servers, addresses)
         async with open_stores(
             servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
         ) as stores:
@@ -74,13 +74,13 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
                 costs.add_row(
                     f"{addresses:,}", str(lookups), *await measure_lookups(stores, servers.mongod_pid, batches)
                 )
-            for row in await sizes(stores.mongo, addresses):
+            for row in await collection_sizes(stores.mongo, addresses):
                 space.add_row(*row)
     Console(width=120).print(costs, space)
 
 
 def main(
-    addresses: Annotated[int, typer.Option(help="Addresses in the book.")] = 1_000_000,
+    addresses: Annotated[int, typer.Option(help="Number of addresses in the book.")] = 1_000_000,
     lookups: Annotated[int, typer.Option(help="Lookups of 1,000 addresses in each of three rounds.")] = 200,
     driver: Annotated[str, typer.Option(help="motor or pymongo")] = "pymongo",
 ) -> None:

@@ -1,4 +1,4 @@
-"""Open-loop load generator of the lookup benchmark: a fixed rate, whether or not earlier requests were answered.
+"""Open-loop load generator of the lookup benchmark: requests at a fixed rate, sent without waiting for earlier answers.
 
 A separate process. Reads a Job as JSON from stdin and writes a Report as JSON to stdout. Latency counts from the time
 when the request was due.
@@ -19,12 +19,12 @@ from benchmarks.cpu import cpu_times
 
 LAST_ANSWER_TIMEOUT_S = 8.0
 HEAD_END = b"\r\n\r\n"
-LENGTH = b"\r\ncontent-length: "
+CONTENT_LENGTH = b"\r\ncontent-length: "
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One measurement. The requests are sent one after the other, repeatedly."""
+    """One measurement. The requests are sent in this order, repeatedly."""
 
     port: int
     requests: list[str]
@@ -44,7 +44,7 @@ class Report:
 
 
 class LoadGenerator:
-    """Runs a job and fills its report."""
+    """The connections of a job, and its report."""
 
     def __init__(self, job: Job) -> None:
         self.report = Report()
@@ -74,7 +74,7 @@ class LoadGenerator:
             )
             writer.write(request)
             head = await reader.readuntil(HEAD_END)
-            start = head.index(LENGTH) + len(LENGTH)
+            start = head.index(CONTENT_LENGTH) + len(CONTENT_LENGTH)
             await reader.readexactly(int(head[start : head.index(b"\r", start)]))
         except (OSError, asyncio.IncompleteReadError):
             self.report.statuses["broken"] += 1

@@ -36,7 +36,7 @@ create_product = server.app.create_app
 
 
 class UngroupedSequencer(Sequencer):
-    """Commits each change in a transaction of its own, all concurrently."""
+    """A sequencer that commits each change in a separate transaction, all concurrently."""
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -45,7 +45,7 @@ class UngroupedSequencer(Sequencer):
 
 
 class NoWriteLeases(WriteLeases):
-    """Grants a lease at once, also while others hold one."""
+    """Write leases that are granted at once, even while another process holds the lease."""
 
     @asynccontextmanager
     async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:

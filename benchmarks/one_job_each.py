@@ -11,7 +11,7 @@ from storage.ids import PostKey
 from storage.mongo import Driver, connect, is_duplicate
 from storage.queue import deserialize, serialize
 
-ITEMS = "one_job_each"
+ITEMS_COLLECTION = "one_job_each"
 ENQUEUED_AT_ONCE = 100
 DEFAULTS, TUNED = "arq's defaults", "arq, tuned"
 
@@ -39,11 +39,11 @@ async def connect_queue(redis_url: str, variant: str) -> ArqRedis:
 
 
 async def insert(ctx: dict[str, Any], organization_id: str, timestamp: int, reader_id: str) -> None:
-    """Inserts one item with majority write concern, as the product does."""
+    """Inserts one item into a reader's feed with majority write concern, as the product does."""
     key = PostKey(organization_id, timestamp)
     item = {"_id": {"o": key.organization_id, "u": reader_id, "ts": key.timestamp}, "author": "ann"}
     try:
-        await ctx["mongo"][ITEMS].insert_one(item)
+        await ctx["mongo"][ITEMS_COLLECTION].insert_one(item)
     except Exception as error:
         if not is_duplicate(error):  # type: ignore[arg-type]
             raise

@@ -1,7 +1,7 @@
 """Posting to one topic: the product's group commit, interleaved with one transaction for each message.
 
-Each client has a user of its own, and posts again after each acknowledgement. Afterwards the topic is read back. It
-must hold exactly the acknowledged messages, in strictly increasing order.
+Each client has a user of its own, and posts again after each acknowledgement. After each measurement, the topic must
+hold exactly the acknowledged messages, in strictly increasing order.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cpu import idle_machine
+from benchmarks.cpu import wait_for_idle_machine
 from benchmarks.load import Job, Report, post_request
 from benchmarks.servers import Deployment, WebProcesses, deployment, ungrouped_web_processes
 from tests.client import Client, client
@@ -50,7 +50,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class PostingResult:
-    """The result of one variant with a number of web processes and clients."""
+    """The result of one variant with certain numbers of web processes and clients."""
 
     variant: str
     web: WebProcesses
@@ -90,7 +90,7 @@ class PostingResult:
 
 
 class Servers(Protocol):
-    """Servers to post to."""
+    """The servers of the benchmark, and tokens of their users."""
 
     @property
     def mongod_pid(self) -> int:
@@ -103,7 +103,7 @@ class Servers(Protocol):
 
 
 class PostingBenchmark:
-    """A community whose members post. Each measurement has a topic of its own."""
+    """A community whose members post. Each measurement creates a new topic."""
 
     def __init__(self, servers: Servers, founder: Client, options: RunOptions) -> None:
         self._servers, self._founder, self._options = servers, founder, options
@@ -136,7 +136,7 @@ class PostingBenchmark:
     ) -> PostingResult:
         requests = [post_request(path, token, query, variables) for token in self._tokens[:clients]]
         pids = [*web.pids, self._servers.mongod_pid]
-        await idle_machine(self._options.idle_timeout_s)
+        await wait_for_idle_machine(self._options.idle_timeout_s)
         report = await _run_load(Job(web.port, requests, WARM_UP_S, self._options.seconds, pids))
         return PostingResult(variant, web, self._servers.mongod_pid, clients, self._options.seconds, report)
 
@@ -170,7 +170,7 @@ def _check(report: Report, stored: Sequence[int]) -> None:
         "timestamps were acknowledged twice": len(report.timestamps) - len(acknowledged),
         "acknowledged messages are missing": len(acknowledged - set(stored)),
         "messages were never acknowledged": max(len(stored) - len(acknowledged) - sum(report.errors.values()), 0),
-        "messages precede one that was acknowledged before they were sent": report.disordered,
+        "messages precede a message that was acknowledged before they were sent": report.disordered,
     }
     if found := [f"{count} {fault}" for fault, count in faults.items() if count]:
         sys.exit(f"The topic does not hold the acknowledged messages in order: {'; '.join(found)}.")
@@ -213,7 +213,7 @@ def _table(rows: Sequence[PostingResult], seconds: float) -> Table:
 
 
 def _ratios(rows: Sequence[PostingResult]) -> list[str]:
-    """Returns the rate of group commit relative to the other variant, by web processes and clients."""
+    """Returns the rate of group commit relative to one transaction each, by web processes and clients."""
     rates = {(row.variant, len(row.web.pids), row.clients): row.rate for row in rows}
     return [
         f"{web} web, {clients} clients: {rate / max(rates[ONE_EACH, web, clients], 0.1):.1f} times as many messages"
@@ -225,13 +225,15 @@ def _ratios(rows: Sequence[PostingResult]) -> list[str]:
 @app.command()
 def main(
     seconds: Annotated[float, typer.Option(min=0.1, help="Duration of each measurement.")] = 5.0,
-    clients: Annotated[str, typer.Option(help="Numbers of clients.")] = "1,10,100",
-    web: Annotated[str, typer.Option(help="Numbers of web processes.")] = "1,2",
+    clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1,10,100",
+    web: Annotated[str, typer.Option(help="Numbers of web processes, separated by commas.")] = "1,2",
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
-    idle_timeout_s: Annotated[float, typer.Option(help="How long each measurement waits for an idle machine.")] = 10.0,
+    idle_timeout_s: Annotated[
+        float, typer.Option(help="Seconds that each measurement waits for an idle machine.")
+    ] = 10.0,
 ) -> None:
     """Measures posting to one topic, and prints a table."""
-    # SIGTERM raises KeyboardInterrupt, so that child processes are ended.
+    # SIGTERM raises KeyboardInterrupt, so that the context managers end the child processes.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = RunOptions(_numbers(web), _numbers(clients), seconds, idle_timeout_s, driver)
     rows = asyncio.run(_results(options))

@@ -35,10 +35,10 @@ async def prune_in_batches(stores: Stores) -> int:
 
 
 async def prune_stream_by_stream(stores: Stores) -> int:
-    """Prunes a batch of events with two commands for each of their streams."""
+    """Prunes a batch of events, with one update and one deletion for each stream."""
     mongo = stores.mongo
-    old = mongo["events"].find(older_than("at", KEPT_S), {"_id": 1}).sort("at", 1).limit(BATCH)
-    ids = [document["_id"] for document in await old.to_list(None)]
+    expired = mongo["events"].find(older_than("at", KEPT_S), {"_id": 1}).sort("at", 1).limit(BATCH)
+    ids = [document["_id"] for document in await expired.to_list(None)]
     for name, floor in {id_["s"]: id_["n"] for id_ in sorted(ids, key=lambda id_: int(id_["n"]))}.items():
         stream = parse_stream_name(name)
         await mongo[stream.heads].update_one({"_id": stream.head_id}, {"$max": {"floor": floor}})
@@ -51,7 +51,7 @@ VARIANTS: dict[str, Prune] = {"batches": prune_in_batches, "stream by stream": p
 
 
 async def fill(stores: Stores, streams: int, events_a_stream: int, run: int) -> None:
-    """Inserts streams and their expired events."""
+    """Inserts streams and their expired events. The streams' names hold `run`, so that runs share no stream."""
     names = [Stream("user", f"o/{run}-{number}").name for number in range(streams)]
     heads = [{"_id": name, "n": events_a_stream, "epoch": "e"} for name in names]
     at = datetime.now(UTC) - timedelta(hours=25)
@@ -67,14 +67,14 @@ async def fill(stores: Stores, streams: int, events_a_stream: int, run: int) -> 
 
 async def prune_all(stores: Stores, prune: Prune) -> float:
     """Prunes until no expired event is left. Returns the duration in seconds."""
-    started = time.perf_counter()
+    began_s = time.perf_counter()
     while await prune(stores):
         pass
-    return time.perf_counter() - started
+    return time.perf_counter() - began_s
 
 
 async def measure(events: int, rounds: int) -> dict[tuple[int, str], list[float]]:
-    """Returns events a second of each variant, by events a stream."""
+    """Returns the events pruned a second, by events of a stream and variant."""
     rates = defaultdict[tuple[int, str], list[float]](list)
     async with (
         databases("pymongo") as servers,
@@ -94,7 +94,7 @@ def main(
     events: Annotated[int, typer.Option(help="Expired events of each measurement.")] = 20_000,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 3,
 ) -> None:
-    """Measures both variants and prints the medians."""
+    """Measures both variants and prints a table of the medians."""
     rates: dict[tuple[int, str], Any] = asyncio.run(measure(events, rounds))
     table = Table(title=f"Pruning of {events:,} expired events, median of {rounds}, events a second")
     table.add_column("events a stream", justify="right")

@@ -1,8 +1,8 @@
-"""Lateness of publications that are due at the same time, compared with arq's defer_until and a cron of minutes.
+"""Lateness of publications that are due at the same time, compared with arq's defer_until and a cron job each minute.
 
-One worker publishes to ten topics and to a webhook on loopback. arq runs as many empty jobs at one time, with the poll
-delay of the product's workers. A cron of minutes begins at second 0, so its lateness is computed, not measured. Then
-the benchmark times a sweep while few posts wait, and while many posts wait.
+One worker publishes to ten topics and to a webhook on loopback. arq runs the same number of empty jobs at one time,
+with the poll delay of the product's workers. A cron job starts at second 0 of each minute, so its lateness is computed,
+not measured. Then the benchmark times a sweep while few posts wait, and while many posts wait.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ LEAD_TIME_S = 1.5
 """Time between the scheduling of a post and its due time, before the random part."""
 
 REPEATS = 10
-"""Runs of a single publication. arq's lateness varies between 0 and its poll delay, so one run is not enough."""
+"""Number of runs with a single publication. arq's lateness varies between 0 and its poll delay."""
 
 PHASE_S = 1.0
-"""The due time lies at a random point of this period, so that no polling interval is favoured."""
+"""The lead time gets a random part of up to this length, so that no polling interval is favoured."""
 
 TOPICS = 10
 SWEEPS = 20
@@ -82,7 +82,7 @@ async def topic_scenarios(stores: Stores) -> list[PublishingScenario]:
 
 
 async def schedule_together(scenario: PublishingScenario, targets: Sequence[Target], count: int) -> datetime:
-    """Schedules `count` posts for the same time, which it returns."""
+    """Schedules `count` posts for the same due time. Returns the due time."""
     lead_time_s = LEAD_TIME_S + count / 150 + random.uniform(0, PHASE_S)
     due_at = await scenario.now() + timedelta(seconds=lead_time_s)
     due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
@@ -105,17 +105,17 @@ async def sweep_until_published(publisher: PostPublisher, due_at: datetime, stor
     await publisher.idle()
 
 
-async def internal_lateness(
+async def measure_internal_lateness(
     scenarios: Sequence[PublishingScenario], publisher: PostPublisher, count: int
 ) -> list[float]:
     """Returns milliseconds from the due time to the message's timestamp, by the database's clock."""
     stores = scenarios[0].stores
     due_at = await schedule_together(scenarios[0], [scenario.topic for scenario in scenarios], count)
     await sweep_until_published(publisher, due_at, stores)
-    return await published_lateness(stores, due_at)
+    return await lateness_of_published(stores, due_at)
 
 
-async def external_lateness(
+async def measure_external_lateness(
     scenario: PublishingScenario, publisher: PostPublisher, url: str, count: int
 ) -> tuple[list[float], list[float]]:
     """Returns milliseconds from the due time to the start of the call, and to its receipt."""
@@ -124,18 +124,18 @@ async def external_lateness(
     await sweep_until_published(publisher, due_at, scenario.stores)
     async with httpx2.AsyncClient() as http:
         ledger = (await http.get(f"{url}/ledger")).json()
-    assert len({id_ for id_, _ in ledger}) == len(ledger), "a publication was received twice"
-    return await published_lateness(scenario.stores, due_at), [(at - due_at.timestamp()) * 1000 for _, at in ledger]
+    assert len({id_ for id_, _ in ledger}) == len(ledger), "A publication was received twice."
+    return await lateness_of_published(scenario.stores, due_at), [(at - due_at.timestamp()) * 1000 for _, at in ledger]
 
 
-async def published_lateness(stores: Stores, due_at: datetime) -> list[float]:
+async def lateness_of_published(stores: Stores, due_at: datetime) -> list[float]:
     """Returns milliseconds from the due time to publishedAt, by the database's clock."""
-    published = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
-    return [(publication["published_at"] - due_at).total_seconds() * 1000 async for publication in published]
+    publications = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
+    return [(publication["published_at"] - due_at).total_seconds() * 1000 async for publication in publications]
 
 
 @contextmanager
-def receiver() -> Iterator[str]:
+def running_receiver() -> Iterator[str]:
     """Runs a receiver of webhooks in a separate process. Yields its URL."""
     command = [sys.executable, "-m", "benchmarks.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -146,7 +146,7 @@ def receiver() -> Iterator[str]:
             process.terminate()
 
 
-async def arq_lateness(redis_url: str, count: int) -> list[float]:
+async def measure_arq_lateness(redis_url: str, count: int) -> list[float]:
     """Returns milliseconds from the due time to the start of an empty job."""
     late: list[float] = []
     due_at = datetime.now(UTC) + timedelta(seconds=LEAD_TIME_S + count / 500 + random.uniform(0, PHASE_S))
@@ -165,15 +165,15 @@ async def arq_lateness(redis_url: str, count: int) -> list[float]:
         await asyncio.sleep(0.05)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    # The last jobs may not have written their results yet, and are cancelled.
+    # Closing raises CancelledError if the last jobs have not written their results yet.
     with suppress(asyncio.CancelledError):
         await worker.close()
     await pool.aclose()
     return late
 
 
-async def sweep_ms(stores: Stores, waiting: int) -> tuple[float, int]:
-    """Returns the cost of a sweep while `waiting` posts wait: median milliseconds, and index entries examined."""
+async def measure_sweep(stores: Stores, waiting: int) -> tuple[float, int]:
+    """Returns the median duration of a sweep in ms and the index entries it examines, while `waiting` posts wait."""
     later, publications = datetime.now(UTC) + timedelta(days=1), stores.mongo["publications"]
     existing = await publications.count_documents({"state": "WAITING"})
     for first in range(existing, waiting, 10_000):
@@ -191,7 +191,7 @@ async def sweep_ms(stores: Stores, waiting: int) -> tuple[float, int]:
 
 
 def quantiles(late: Sequence[float]) -> tuple[str, str, str]:
-    """Returns p50, p99 and the maximum."""
+    """Returns p50, p99 and the maximum as texts."""
     ordered = sorted(late)
     at = [ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.99)]
     return f"{at[0]:.0f}", f"{at[1]:.0f}", f"{ordered[-1]:.0f}"
@@ -201,7 +201,7 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
     """Measures lateness for each count of posts, and sweeps for each number of waiting posts. Prints both tables."""
     lateness = Table("due at once", "variant", "p50 ms", "p99 ms", "max ms", "early")
     sweeps = Table("waiting", "a sweep, median ms", "index entries examined")
-    with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder, receiver() as url:
+    with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder, running_receiver() as url:
         async with embedded_stores(Path(folder)) as stores:
             egress = Egress((ip_network("127.0.0.0/8"),))
             publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)))
@@ -210,21 +210,25 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
             redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
             for count in counts:
                 runs = max(2, REPEATS // count)
-                calls = [await external_lateness(scenarios[0], publisher, url, count) for _ in range(runs)]
+                calls = [await measure_external_lateness(scenarios[0], publisher, url, count) for _ in range(runs)]
                 variants = {
                     "Noroshi, topics": [
-                        late for _ in range(runs) for late in await internal_lateness(scenarios, publisher, count)
+                        late
+                        for _ in range(runs)
+                        for late in await measure_internal_lateness(scenarios, publisher, count)
                     ],
                     "Noroshi, webhook: call begun": [late for starts, _ in calls for late in starts],
                     "Noroshi, webhook: received": [late for _, arrivals in calls for late in arrivals],
-                    "arq defer_until": [late for _ in range(runs) for late in await arq_lateness(redis_url, count)],
+                    "arq defer_until": [
+                        late for _ in range(runs) for late in await measure_arq_lateness(redis_url, count)
+                    ],
                 }
                 for variant, late in variants.items():
                     assert len(late) == count * runs, f"{variant}: {len(late)} of {count * runs} were published"
                     lateness.add_row(str(count), variant, *quantiles(late), str(sum(each < 0 for each in late)))
-            lateness.add_row("any", "a cron of minutes (computed)", "30000", "59400", "60000", "0")
+            lateness.add_row("any", "a cron job each minute (computed)", "30000", "59400", "60000", "0")
             for number in waiting:
-                median_ms, examined = await sweep_ms(stores, number)
+                median_ms, examined = await measure_sweep(stores, number)
                 sweeps.add_row(f"{number:,}", f"{median_ms:.1f}", str(examined))
             await publisher.close()
             await egress.aclose()

@@ -1,7 +1,7 @@
-"""Minimal receiver of webhooks in a separate process. Prints its port.
+"""Minimal receiver of webhooks, for a separate process. Prints its port.
 
-/ledger returns the id and the time of arrival of each request since its last call. A request has arrived when it is
-complete. No signatures are checked, so that the benchmark measures the sender.
+/ledger returns the id and the time of arrival of each request since the last call of /ledger. A request has arrived
+when it is complete. No signatures are checked, so that the benchmark measures the sender.
 """
 
 import asyncio
@@ -14,10 +14,11 @@ import uvloop
 from httptools import HttpRequestParser
 
 RECEIVED: list[tuple[str, float]] = []
+"""Webhook id and time of arrival of each request."""
 
 
 class Receiver(asyncio.Protocol):
-    """A connection of a sender."""
+    """One connection of a sender."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -48,6 +49,7 @@ class Receiver(asyncio.Protocol):
 
 
 async def serve() -> None:
+    """Prints the port and serves until the process is ended."""
     with socket.create_server(("127.0.0.1", 0), backlog=4096) as listener:
         print(listener.getsockname()[1], flush=True)
         server = await asyncio.get_running_loop().create_server(Receiver, sock=listener, backlog=4096)

@@ -1,4 +1,4 @@
-"""The product in a temporary folder, and web processes without group commit on its databases."""
+"""Runs the product in a temporary folder, and web processes without group commit on the same databases."""
 
 import json
 import re

@@ -1,9 +1,9 @@
 """Timeline pages of 50 messages with author and reactions: the product compared with ordinary Strawberry.
 
 "Random" pages have a random topic and `latest`, and one viewer. "Newest" is the newest page of a hot topic, with a
-viewer for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process has
-core 0; MongoDB, Redis and the load generator share core 1. The variants are interleaved, and the table shows the median
-of the rounds. Linux only.
+viewer for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process
+runs on core 0. MongoDB, Redis and the load generator share core 1. The variants are interleaved, and the table shows
+the median of the rounds. Linux only.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class WebProcess:
     port: int
 
     def get(self, path: str) -> str:
-        """Returns the body of the answer, or "ready" for an empty one. Returns an empty string on failure."""
+        """Returns the body of the answer, or "ready" if the body is empty. Returns "" on failure."""
         with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
             return str(answer.read().decode()) or "ready"
         return ""
@@ -90,7 +90,7 @@ class PageResult:
 
     @property
     def cpu_ms(self) -> float:
-        """The web process's processor time of a page in ms."""
+        """Processor time of the web process for each page, in ms."""
         return (
             10 * self.report.cpu_percent[str(self.pids["web"])] * self.seconds / max(len(self.report.latencies_ms), 1)
         )
@@ -155,25 +155,25 @@ class Measurement:
     seconds: float
 
     async def measure(self, page: str, requests: list[str], connections: int = CONNECTIONS) -> PageResult:
-        """Measures these requests."""
+        """Measures these requests, after a warm-up. The connections repeat them."""
         pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
         job = Job(self.web.port, requests, connections, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
         await run_load(Job(self.web.port, requests, connections, PAGE, 0.0, WARM_UP_S, []))
-        hits, queries = self.web.hot_page_hits(), await self._message_queries()
+        hits, queries = self.web.hot_page_hits(), await self._count_message_queries()
         report = await run_load(job)
-        # The counters include the warm-up, so its pages are estimated.
+        # The counters include the job's own warm-up. Its pages are estimated from the measured rate.
         pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
-        hits, queries = self.web.hot_page_hits() - hits, await self._message_queries() - queries
+        hits, queries = self.web.hot_page_hits() - hits, await self._count_message_queries() - queries
         return PageResult(self.variant, page, self.seconds, hits / pages, queries / pages, pids, report)
 
     async def layers(self, requests: list[str]) -> dict[str, float]:
-        """Returns percent of the web process's samples by layer, under the same load."""
+        """Returns the percentage of the web process's samples by layer, under the same load."""
         job = Job(self.web.port, requests, CONNECTIONS, PAGE, 0.0, LAYERS_S + WARM_UP_S, [])
         shares = asyncio.create_task(asyncio.to_thread(layers.shares, self.web.pid, LAYERS_S))
         await run_load(job)
         return await shares
 
-    async def _message_queries(self) -> int:
+    async def _count_message_queries(self) -> int:
         """Returns the number of commands that read the messages collection."""
         top = await self.timeline_data.stores.mongo.client.admin.command("top")
         return int(top["totals"][f"{DATABASE}.messages"]["queries"]["count"])
@@ -200,7 +200,7 @@ async def _measure(
         for variant in [*variants] * rounds:
             async with web_process(variant, servers) as web:
                 measurement = Measurement(variant, web, servers, data, seconds)
-                async for result in results(measurement):
+                async for result in page_results(measurement):
                     results[result.page, variant].append(result)
                     typer.echo(" | ".join(result.cells()), err=True)
                     if result.report.errors:
@@ -210,8 +210,8 @@ async def _measure(
     return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page)), shares
 
 
-async def results(measurement: Measurement) -> AsyncIterator[PageResult]:
-    """Measures each kind of page."""
+async def page_results(measurement: Measurement) -> AsyncIterator[PageResult]:
+    """Measures each kind of page. Yields the results."""
     data = measurement.timeline_data
     yield await measurement.measure(RANDOM, data.random_pages(PAGES))
     yield await measurement.measure(NEWEST, data.newest_page(CONNECTIONS))

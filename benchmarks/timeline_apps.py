@@ -1,7 +1,7 @@
 """Ordinary Strawberry server of a timeline over the product's data: `... timeline_apps SOCKET_FD`.
 
-Strawberry's view and executor without changes, a resolver that reads MongoDB, a DataLoader for authors and one for the
-viewer's reactions. It supports only the benchmark's query, and answers it like the product.
+Strawberry's view and executor without changes, a resolver that reads MongoDB, a DataLoader for authors, and a
+DataLoader for the viewer's reactions. The server supports only the benchmark's query, and answers it like the product.
 """
 
 import socket
@@ -39,7 +39,7 @@ class Context:
     mongo: Mongo
     viewer: ViewerSession
     authors: "DataLoader[str, Document]"
-    reacted: "DataLoader[tuple[str, int], set[str]]"
+    viewer_emojis: "DataLoader[tuple[str, int], set[str]]"
 
 
 Info = strawberry.Info[Context, None]
@@ -74,7 +74,7 @@ class Message:
     @strawberry.field
     async def reactions(self, info: Info) -> list[Reaction]:
         counts = self.document.get("reactions", ())
-        own_emojis = await info.context.reacted.load(tuple(self.document["_id"].values())) if counts else set()
+        own_emojis = await info.context.viewer_emojis.load(tuple(self.document["_id"].values())) if counts else set()
         return [
             Reaction(emoji=each["emoji"], count=each["count"], reacted=each["emoji"] in own_emojis) for each in counts
         ]
@@ -104,10 +104,12 @@ class Query:
         high = END if latest == NOW else latest
         in_page: Document = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": high}}}
         in_page["author"] = {"$nin": [block["blocked"] for block in blocks]}
-        found = await mongo["messages"].find(in_page).sort("_id", -1).limit(limit + 1).to_list(None)
+        documents = await mongo["messages"].find(in_page).sort("_id", -1).limit(limit + 1).to_list(None)
         newer = {"_id": {"$gt": {"t": topic_id, "ts": high}, "$lte": {"t": topic_id, "ts": END}}}
         has_newer = latest != NOW and await mongo["messages"].find_one(newer) is not None
-        return Page(items=[_message(each) for each in found[:limit]], has_older=len(found) > limit, has_newer=has_newer)
+        return Page(
+            items=[_message(each) for each in documents[:limit]], has_older=len(documents) > limit, has_newer=has_newer
+        )
 
 
 async def load_authors(mongo: Mongo, organization_id: str, ids: list[str]) -> Sequence[Document]:
@@ -117,8 +119,8 @@ async def load_authors(mongo: Mongo, organization_id: str, ids: list[str]) -> Se
     return [users[id_] for id_ in ids]
 
 
-async def load_reacted(mongo: Mongo, viewer_id: str, keys: list[tuple[str, int]]) -> Sequence[set[str]]:
-    """Returns the viewer's emojis of each message of one topic."""
+async def load_viewer_emojis(mongo: Mongo, viewer_id: str, keys: list[tuple[str, int]]) -> Sequence[set[str]]:
+    """Returns the viewer's emojis on each of these messages of one topic."""
     matching = {"_id.t": keys[0][0], "_id.ts": {"$in": [timestamp for _, timestamp in keys]}, "_id.u": viewer_id}
     emojis: dict[tuple[str, int], set[str]] = {key: set() for key in keys}
     async for reaction in mongo["reactions"].find(matching):
@@ -139,7 +141,7 @@ class OrdinaryView(GraphQL[Context, None]):
         assert session is not None
         user = session.user
         authors = DataLoader(partial(load_authors, self._mongo, user.organization_id))
-        return Context(self._mongo, session, authors, DataLoader(partial(load_reacted, self._mongo, user.id)))
+        return Context(self._mongo, session, authors, DataLoader(partial(load_viewer_emojis, self._mongo, user.id)))
 
 
 async def ready(_request: Request) -> Response:

@@ -31,7 +31,7 @@ REACTED_SHARE = 0.3
 """Share of messages with reactions."""
 
 HOT_PER_MINUTE = 1000.0
-"""Messages a minute, by which the first topic stays hot for the whole benchmark."""
+"""Messages a minute of the first topic: enough for it to stay hot during the whole benchmark."""
 
 TEXT = "The beacon on the next hill is lit: pass it on, and keep yours burning until the one after it answers."
 QUERY = """query($topicId: ID!, $latest: Timestamp!) { messages(topicId: $topicId, latest: $latest, limit: 50) {
@@ -54,28 +54,28 @@ class TimelineData:
         return [self.request(topic, format_timestamp(latest)) for topic, latest in pages]
 
     def newest_page(self, readers: int) -> list[str]:
-        """Returns requests for the hot topic's newest page, one of each reader."""
+        """Returns requests for the hot topic's newest page, one with the token of each reader."""
         return [self.request(self.topics[0], "now", token=token) for token in self.tokens[:readers]]
 
     def request(self, topic: Topic, latest: str, limit: int = PAGE, token: str = "") -> str:
-        """Returns a request for the page that ends at `latest`, by default of the first reader."""
+        """Returns a request for the page that ends at `latest`, by default with the token of the first reader."""
         query = QUERY.replace("limit: 50", f"limit: {limit}")
         return post_request("/graphql", token or self.tokens[0], query, {"topicId": topic.id, "latest": latest})
 
-    async def with_topic_of(self, messages: int) -> "TimelineData":
+    async def with_new_topic(self, messages: int) -> "TimelineData":
         """Creates a topic with `messages` messages. Returns data with this topic only."""
         founder = await self.stores.users.get(ORGANIZATION, VIEWER)
         community = await self.stores.communities.get(ORGANIZATION, self.topics[0].community_id)
         topic = await self.stores.topics.create(community, founder.id, f"Smoke of {messages}", None)
         timestamps = [self.timestamps[-1] - 1_000_000 * (messages - number) for number in range(messages)]
         for start in range(0, messages, INSERTED_AT_ONCE):
-            await _fill(self.stores, topic.id, timestamps[start : start + INSERTED_AT_ONCE])
+            await _fill_topic(self.stores, topic.id, timestamps[start : start + INSERTED_AT_ONCE])
         return replace(self, topics=[topic], timestamps=timestamps)
 
 
 @asynccontextmanager
 async def timeline_data(servers: Databases) -> AsyncIterator[TimelineData]:
-    """Fills the database of freshly started servers."""
+    """Fills the empty database of new servers. Yields requests for its timelines."""
     async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
         await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
         founder = await stores.users.sign_in(ORGANIZATION, VIEWER, [], VIEWER, VIEWER)
@@ -90,7 +90,7 @@ async def timeline_data(servers: Databases) -> AsyncIterator[TimelineData]:
         topics = []
         for number in range(TOPICS):
             topic = await stores.topics.create(community, founder.id, f"Smoke {number}", None)
-            await _fill(stores, topic.id, timestamps)
+            await _fill_topic(stores, topic.id, timestamps)
             topics.append(topic)
         heat = math.log(HOT_PER_MINUTE * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
         await stores.mongo["topics"].update_one({"_id": topics[0].id}, {"$set": {"heat": heat}})
@@ -98,7 +98,7 @@ async def timeline_data(servers: Databases) -> AsyncIterator[TimelineData]:
         yield TimelineData(stores, topics, timestamps, [servers.token(reader) for reader in readers])
 
 
-async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
+async def _fill_topic(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
     rng = random.Random(topic_id)
     messages = [_message(rng, topic_id, timestamp) for timestamp in timestamps]
     reactions = [

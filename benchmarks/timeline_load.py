@@ -1,4 +1,4 @@
-"""Closed-loop load generator of the timeline benchmark: each connection sends its next request after an answer.
+"""Closed-loop load generator of the timeline benchmark: each connection sends its next request after each answer.
 
 A separate process with little overhead: requests are built in advance, and only a sample of answers is parsed. Reads a
 Job as JSON from stdin and writes a Report as JSON to stdout.
@@ -22,6 +22,8 @@ from benchmarks.cpu import cpu_times
 
 LAST_ANSWER_TIMEOUT_S = 15.0
 PARSED_EVERY = 50
+"""One of this many answers is parsed and checked."""
+
 OK = b"HTTP/1.1 200"
 HEAD_END = b"\r\n\r\n"
 CONTENT_LENGTH = b"\r\ncontent-length: "
@@ -30,7 +32,10 @@ EXPECTED_START = b'{"data":{"messages":{'
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One measurement. Connections share one cycle of requests. Answers during the warm-up are not timed."""
+    """One measurement.
+
+    All connections take their requests from one endless cycle. Answers during the warm-up are not timed.
+    """
 
     port: int
     requests: list[str]
@@ -53,7 +58,7 @@ class Report:
 
 
 class LoadGenerator:
-    """Runs a job and fills its report."""
+    """The clients of a job, and its report."""
 
     def __init__(self, job: Job) -> None:
         self.report = Report()
@@ -75,12 +80,12 @@ class LoadGenerator:
             self.report.errors["NO_ANSWER"] += len(unanswered)
         return self.report
 
-    def request(self) -> bytes:
+    def next_request(self) -> bytes:
         """Returns the next request."""
         return next(self._requests)
 
-    def take(self, head: bytes, body: bytes, sent_s: float) -> bool:
-        """Records an answer. Returns whether to continue."""
+    def record_answer(self, head: bytes, body: bytes, sent_s: float) -> bool:
+        """Records an answer. Returns whether the client should send another request."""
         now_s = time.perf_counter()
         if not (head.startswith(OK) and body.replace(b" ", b"", 3).startswith(EXPECTED_START)):
             self.report.errors[body[:200].decode(errors="replace")] += 1
@@ -126,7 +131,7 @@ class _Client(asyncio.Protocol):
     def send(self) -> None:
         """Sends the next request."""
         self._sent_s = time.perf_counter()
-        self._transport.write(self._load.request())
+        self._transport.write(self._load.next_request())
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -134,7 +139,7 @@ class _Client(asyncio.Protocol):
         if not end or len(body) < _content_length(head):
             return
         self._received = b""
-        if self._load.take(head, body, self._sent_s):
+        if self._load.record_answer(head, body, self._sent_s):
             self.send()
         else:
             self.done.set_result(None)

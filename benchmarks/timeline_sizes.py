@@ -58,25 +58,25 @@ async def _sockets(web: WebProcess, data: TimelineData, count: int) -> AsyncIter
     connecting = asyncio.Semaphore(CONNECTING_AT_ONCE)
     async with AsyncExitStack() as stack:
 
-        async def listen() -> None:
+        async def open_socket() -> None:
             async with connecting:
                 url = f"ws://127.0.0.1:{web.port}/graphql"
                 socket = await stack.enter_async_context(connect(url, subprotocols=["graphql-transport-ws"]))
                 await _subscribe(socket, data)
 
-        await asyncio.gather(*(listen() for _ in range(count)))
+        await asyncio.gather(*(open_socket() for _ in range(count)))
         yield
 
 
 async def _subscribe(socket: ClientConnection, data: TimelineData) -> None:
     operation = {"query": SUBSCRIBE, "variables": {"topicId": data.topics[1].id}}
-    await socket.send(_text({"type": "connection_init", "payload": {"authorization": f"Bearer {data.tokens[0]}"}}))
-    await socket.send(_text({"type": "subscribe", "id": "1", "payload": operation}))
+    await socket.send(_to_json({"type": "connection_init", "payload": {"authorization": f"Bearer {data.tokens[0]}"}}))
+    await socket.send(_to_json({"type": "subscribe", "id": "1", "payload": operation}))
     types = [orjson.loads(await socket.recv())["type"] for _ in range(2)]
     assert types == ["connection_ack", "next"], types
 
 
-def _text(message: object) -> str:
+def _to_json(message: object) -> str:
     return orjson.dumps(message).decode()
 
 
@@ -100,7 +100,7 @@ async def _measure(
             row = await _measure_pages(web, quiet, limit, seconds)
             yield f"pages of {limit}", *row
         for size in topics:
-            row = await _measure_pages(web, await data.with_topic_of(size), PAGE, seconds)
+            row = await _measure_pages(web, await data.with_new_topic(size), PAGE, seconds)
             yield f"a topic of {size:,}", *row
         for count in sockets:
             async with _sockets(web, data, count):

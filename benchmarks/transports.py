@@ -91,7 +91,7 @@ async def _measure_round(
         requests = data.random_pages(PAGES)
         warm_up = Job(port, requests, CONNECTIONS, PAGE, warm_up_s=0.0, seconds=WARM_UP_S, pids=[])
         await run_load(warm_up)
-        # Its own warm-up covers the time in which the connections are opened.
+        # This job warms up too, because it opens new connections.
         measurement = Job(port, requests, CONNECTIONS, PAGE, WARM_UP_S, seconds, pids)
         return pids, await run_load(measurement)
 

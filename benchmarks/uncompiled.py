@@ -1,4 +1,4 @@
-"""The product's web process with graphql-core's executor instead of the compiled one: `... SOCKET_FD`."""
+"""The product's web process with graphql-core's executor instead of compiled execution: `... SOCKET_FD`."""
 
 import socket
 import sys
