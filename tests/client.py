@@ -12,7 +12,7 @@ from websockets.typing import Subprotocol
 
 
 class GraphQLFailed(AssertionError):
-    """A response with errors. `codes` are their codes."""
+    """A response with errors. `codes` are the codes of the errors."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
         super().__init__(str(errors))
@@ -21,7 +21,7 @@ class GraphQLFailed(AssertionError):
 
 
 class Client:
-    """Sends operations with the token of one user."""
+    """An HTTP client that sends operations with the token of one user, or without a token."""
 
     def __init__(self, url: str, token: str | None, http: httpx2.AsyncClient) -> None:
         self.url, self.token, self.http = url, token, http

@@ -23,7 +23,7 @@ settings.load_profile("noroshi")
 
 # A test's database has some 150 files. By default mongod keeps them open for ten minutes after they are dropped.
 CLOSE_FILES = "file_manager=(close_idle_time=5,close_scan_interval=5,close_handle_minimum=250)"
-MANY_DATABASES = (
+MONGOD_OPTIONS = (
     *("--wiredTigerEngineConfigString", CLOSE_FILES),
     *("--setParameter", "minSnapshotHistoryWindowInSeconds=1"),
 )
@@ -45,11 +45,11 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URI of a replica set with one member. TEST_MONGODB_URI names a running one instead."""
+    """The URI of a replica set with one member. If TEST_MONGODB_URI is set, it names a running replica set."""
     if uri := os.environ.get("TEST_MONGODB_URI"):
         yield uri
         return
-    mongod = Mongod(tmp_path_factory.mktemp("mongodb"), find_mongod(), options=MANY_DATABASES)
+    mongod = Mongod(tmp_path_factory.mktemp("mongodb"), find_mongod(), options=MONGOD_OPTIONS)
     asyncio.run(mongod.start())
     yield mongod.uri
     asyncio.run(mongod.stop())
@@ -57,7 +57,7 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a Valkey server. TEST_REDIS_URL names a running Redis or Valkey instead."""
+    """The URL of a Valkey server. If TEST_REDIS_URL is set, it names a running Redis or Valkey."""
     if url := os.environ.get("TEST_REDIS_URL"):
         yield url
         return
@@ -83,7 +83,7 @@ def database(reusable_database: ReusedDatabase) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def mongo_driver() -> Driver:
-    """The MongoDB driver of the tests: pymongo, or the one in NOROSHI_MONGO_DRIVER."""
+    """The MongoDB driver of the tests: pymongo, or the driver that NOROSHI_MONGO_DRIVER names."""
     return cast(Driver, os.environ.get("NOROSHI_MONGO_DRIVER", "pymongo"))
 
 

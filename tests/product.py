@@ -23,7 +23,7 @@ def eventually(condition: Callable[[], Value], deadline_s: float = 60.0, interva
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Returns this process's environment without the product's settings, plus the given ones."""
+    """Returns this process's environment without the product's settings, and with `more`."""
     settings = ("NOROSHI_", "MONGODB_URI", "REDIS_URL")
     return {name: value for name, value in os.environ.items() if not name.startswith(settings)} | more
 
@@ -31,7 +31,7 @@ def environment(**more: str) -> dict[str, str]:
 def processes() -> dict[int, tuple[int, str]]:
     """Returns the parent's id and the command line of every process by process id, without zombies.
 
-    Where /proc exists, the oldest process is first. Ids do not tell the age, because they wrap around.
+    Where /proc exists, the oldest process is first. Process ids do not tell the age, because they wrap around.
     """
     rows = _rows_of_proc() if Path("/proc/self/stat").exists() else _rows_of_ps()
     return {pid: (parent, command.strip()) for pid, parent, state, command in rows if state != "Z"}

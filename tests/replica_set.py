@@ -38,9 +38,9 @@ class ReplicaSet:
             await client.admin.command("replSetStepDown", 3, force=True)
 
     async def lose_writes(self, during_s: float) -> None:
-        """Elects a member that lacks the primary's last writes, which are then rolled back.
+        """Stops replication for `during_s` seconds, then elects a member without the primary's writes of that time.
 
-        Those writes were never acknowledged at majority.
+        The writes, which were never acknowledged at majority, are rolled back.
         """
         primary = await self.primary()
         secondaries = [member for member in self.members if member is not primary]
@@ -52,10 +52,15 @@ class ReplicaSet:
             await asyncio.gather(*(_run_command(each, **_replication(off=False)) for each in secondaries))
 
     async def initiate(self) -> None:
+        """Configures the replica set, and waits for a primary."""
         addresses = [{"_id": number, "host": member.address} for number, member in enumerate(self.members)]
         # Short timeouts make elections quick. A new primary does not fetch missing writes first.
-        times = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 250, "catchUpTimeoutMillis": 0}
-        config = {"_id": "rs0", "members": addresses, "settings": times}
+        replica_set_settings = {
+            "electionTimeoutMillis": 1000,
+            "heartbeatIntervalMillis": 250,
+            "catchUpTimeoutMillis": 0,
+        }
+        config = {"_id": "rs0", "members": addresses, "settings": replica_set_settings}
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.members[0].uri)
         async with client:
             await client.admin.command("replSetInitiate", config)
@@ -76,7 +81,7 @@ async def _run_command(member: Mongod, **command: Any) -> None:
 
 
 async def _elect_one_of(members: list[Mongod]) -> None:
-    """Makes one of the members the primary. A member that lags behind gets no votes, so each is tried."""
+    """Makes one of the members the primary. A member that lags behind gets no votes, so every member is tried."""
     for _ in range(100):
         for member in members:
             try:

@@ -33,7 +33,7 @@ class ServerProcess:
         return self.log_file.read_text()
 
     def wait_for_log(self, text: str, deadline_s: float = 60) -> bool:
-        """Waits until the log contains the text. Returns whether it does."""
+        """Waits until the log contains the text or the deadline passes. Returns whether the log contains the text."""
         return eventually(lambda: text in self.log_text, deadline_s)
 
     def terminate(self) -> int:

@@ -1,4 +1,4 @@
-"""Architecture decision records: their form, their index, and every citation of one."""
+"""Architecture decision records: their form, their index, and the citations of records."""
 
 import re
 from pathlib import Path

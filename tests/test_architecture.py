@@ -78,7 +78,6 @@ TESTED_ELSEWHERE = {
     "server/http/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",
     "server/stores.py": "tests/server/test_app.py",
-    # One call of a function that is tested there.
 }
 """Modules without a test file of their name, and the test file that fails when they are wrong."""
 
@@ -95,7 +94,7 @@ def test_import_contracts_hold() -> None:
 
 
 def test_import_against_direction_breaks_contract(tmp_path: Path) -> None:
-    wrong = {
+    forbidden_imports = {
         "storage": ["resolvers", "jobs", "schema", "server"],
         "resolvers": ["schema", "jobs", "server"],
         "jobs": ["resolvers", "schema", "server"],
@@ -116,7 +115,7 @@ def test_import_against_direction_breaks_contract(tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert lint_imports(tmp_path).returncode == 0, "Repair test_import_contracts_hold first."
     arrows = []
-    for importer, imported in wrong.items():
+    for importer, imported in forbidden_imports.items():
         path = tmp_path.joinpath(*importer.split("."))
         module, file = (
             (importer, path.with_suffix(".py")) if not path.is_dir() else (f"{importer}.wrong", path / "wrong.py")
@@ -202,10 +201,10 @@ def test_environment_read_is_found(source: str) -> None:
 
 def test_modules_have_docstring_and_at_most_400_lines() -> None:
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in MODULES}
-    bare = [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))]
-    assert not bare, f"Say in a docstring what is in {', '.join(bare)}."
-    long = [str(module) for module, source in sources.items() if len(source.splitlines()) > MAX_LINES]
-    assert not long, f"Split into modules of at most {MAX_LINES} lines: {', '.join(long)}."
+    without_docstring = [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))]
+    assert not without_docstring, f"Say in a docstring what is in {', '.join(without_docstring)}."
+    too_long = [str(module) for module, source in sources.items() if len(source.splitlines()) > MAX_LINES]
+    assert not too_long, f"Split into modules of at most {MAX_LINES} lines: {', '.join(too_long)}."
 
 
 def test_folders_hold_at_most_25_entries() -> None:
@@ -214,24 +213,26 @@ def test_folders_hold_at_most_25_entries() -> None:
     }
     entries = {str(each.relative_to(ROOT)): [e for e in each.iterdir() if e.name != "__pycache__"] for each in folders}
     full = {name: len(found) for name, found in entries.items() if len(found) > MAX_ENTRIES}
-    assert not full, f"Move modules of these folders into subfolders; {MAX_ENTRIES} entries are the most: {full}."
+    assert not full, (
+        f"Move modules of these folders into subfolders; a folder holds at most {MAX_ENTRIES} entries: {full}."
+    )
 
 
 def test_module_names_are_specific() -> None:
     vague = [str(module) for module in MODULES if vague_names(module)]
-    assert not vague, f"Name these by what they hold: {', '.join(vague)}."
+    assert not vague, f"Name these modules by what they hold: {', '.join(vague)}."
 
 
-def mirrors(module: Path) -> list[Path]:
-    """Returns possible test files of a module: the file of its name, or of a package that it was split from."""
+def possible_test_files(module: Path) -> list[Path]:
+    """Returns the possible test files of a module: the file of its name, and the files of the packages that hold it."""
     own = Path("tests", module.parent, f"test_{module.name}")
-    split_from = [parent for parent in module.parents if len(parent.parts) > 1]
-    return [own, *(Path("tests", parent.parent, f"test_{parent.name}.py") for parent in split_from)]
+    packages = [parent for parent in module.parents if len(parent.parts) > 1]
+    return [own, *(Path("tests", parent.parent, f"test_{parent.name}.py") for parent in packages)]
 
 
-def without_test() -> set[str]:
+def modules_without_test_file() -> set[str]:
     named = [module for module in MODULES if module.name != "__init__.py" and module not in DOCUMENT_TYPES]
-    return {str(module) for module in named if not any((ROOT / mirror).exists() for mirror in mirrors(module))}
+    return {str(module) for module in named if not any((ROOT / file).exists() for file in possible_test_files(module))}
 
 
 def test_modules_of_document_types_contain_nothing_that_runs() -> None:
@@ -243,16 +244,18 @@ def test_modules_of_document_types_contain_nothing_that_runs() -> None:
 
 
 def test_modules_have_a_test_file() -> None:
-    missing = sorted(str(mirrors(Path(module))[0]) for module in without_test() - TESTED_ELSEWHERE.keys())
+    missing = sorted(
+        str(possible_test_files(Path(module))[0]) for module in modules_without_test_file() - TESTED_ELSEWHERE.keys()
+    )
     assert not missing, f"Write {', '.join(missing)}, or name another test file in TESTED_ELSEWHERE."
-    tested = sorted(TESTED_ELSEWHERE.keys() - without_test())
+    tested = sorted(TESTED_ELSEWHERE.keys() - modules_without_test_file())
     assert not tested, f"Remove {', '.join(tested)} from TESTED_ELSEWHERE: a test file exists now."
     assert [path for path in TESTED_ELSEWHERE.values() if not (ROOT / path).exists()] == []
 
 
-def test_mirrors_of_module_are_its_test_files() -> None:
-    assert mirrors(Path("storage/locks.py")) == [Path("tests/storage/test_locks.py")]
-    assert mirrors(Path("server/embedded/mongod.py")) == [
+def test_possible_test_files_include_those_of_packages() -> None:
+    assert possible_test_files(Path("storage/locks.py")) == [Path("tests/storage/test_locks.py")]
+    assert possible_test_files(Path("server/embedded/mongod.py")) == [
         Path("tests/server/embedded/test_mongod.py"),
         Path("tests/server/test_embedded.py"),
     ]

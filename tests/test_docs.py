@@ -18,12 +18,12 @@ LIMITS = ROOT / "docs/limits.md"
 CITING_SUFFIXES = {".py", ".md", ".toml", ".lua", ".ts", ".tsx", ".graphql", ".txt", ".mk", ""}
 
 FILES_WITH_INVENTED_NAMES = {Path("tests/test_adrs.py"), Path("tests/test_docs.py")}
-"""Files that name documents which need not exist."""
+"""Files that may name documents that do not exist."""
 
 CITATION = re.compile(r"(?<![\w/.:@*<{}-])((?:[\w.-]+/)*[\w-][\w.-]*\.md)(?![\w/])")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"")
 PATH_PART = re.compile(r'/ "[\w.-]+"')
-"""The last part of a path that code puts together."""
+"""The last part of a path that code composes."""
 
 CODE_PATH = re.compile(
     r"(?<![\w./-])((?:server|schema|resolvers|jobs|storage|tests|benchmarks|web-client)/(?:[\w/.-]+\.[a-z]+\b|[\w/-]+/))"
@@ -66,10 +66,10 @@ def unresolved_citations(path: Path, text: str) -> list[str]:
     """Returns cited documents that are not in the repository. Documents may omit their own folder and docs/."""
     folders = [Path(), path.parent, Path("docs")] if path.suffix == ".md" else [Path()]
     cited = CITATION.findall(PATH_PART.sub("", text) if path.suffix == ".py" else text)
-    return [name for name in cited if not any(normal(folder / name) in tracked() for folder in folders)]
+    return [name for name in cited if not any(normalized(folder / name) in tracked() for folder in folders)]
 
 
-def normal(path: Path) -> Path:
+def normalized(path: Path) -> Path:
     """Returns the path with `..` resolved. A path out of the repository keeps its leading `..`."""
     return Path(os.path.normpath(path))
 
@@ -101,16 +101,16 @@ def links(text: str) -> Iterator[str]:
 
 def anchors(text: str) -> set[str]:
     """Returns the anchors that GitHub creates for a document's headings."""
-    found: set[str] = set()
+    created: set[str] = set()
     for heading in HEADING.findall(CODE_BLOCK.sub("", text)):
-        shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
-        base = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        visible_text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
+        base = re.sub(r"[^\w\- ]", "", visible_text.lower()).replace(" ", "-")
         number, anchor = 0, base
-        while anchor in found:
+        while anchor in created:
             number += 1
             anchor = f"{base}-{number}"
-        found.add(anchor)
-    return found
+        created.add(anchor)
+    return created
 
 
 def broken_links(path: Path, text: str) -> list[str]:
@@ -119,11 +119,11 @@ def broken_links(path: Path, text: str) -> list[str]:
 
 def link_resolves(path: Path, text: str, target: str) -> bool:
     name, _, anchor = target.partition("#")
-    found = normal(path.parent / name) if name else path
-    exists = found in tracked() or any(found in each.parents for each in tracked())
+    linked = normalized(path.parent / name) if name else path
+    exists = linked in tracked() or any(linked in each.parents for each in tracked())
     if not exists or not anchor:
         return exists
-    return anchor in anchors(text if found == path else text_of(found))
+    return anchor in anchors(text if linked == path else text_of(linked))
 
 
 def test_links_and_anchors_resolve() -> None:
@@ -212,10 +212,10 @@ def test_limits_have_the_numbers_of_the_code() -> None:
 
 
 def test_wrong_limit_is_found() -> None:
-    depth, kept = "server.graphql.limits.DocumentLimits.depth", "storage.streams.log.KEPT_S"
+    depth, retention = "server.graphql.limits.DocumentLimits.depth", "storage.streams.log.KEPT_S"
     assert len(wrong_limits(f"| depth | 13 levels | error | `{depth}` |")) == 1
-    assert len(wrong_limits(f"| events | 24 min | `{kept}` |")) == 1
-    assert wrong_limits(f"| depth | 12 levels | error | `{depth}` |\n| events | 24 h | `{kept}` |") == []
+    assert len(wrong_limits(f"| events | 24 min | `{retention}` |")) == 1
+    assert wrong_limits(f"| depth | 12 levels | error | `{depth}` |\n| events | 24 h | `{retention}` |") == []
     with pytest.raises(AttributeError):
         wrong_limits("| depth | 12 | error | `server.graphql.limits.NO_SUCH_LIMIT` |")
 
@@ -223,12 +223,12 @@ def test_wrong_limit_is_found() -> None:
 def limits_of_inputs() -> set[str]:
     """Returns the names of constants that limit input: MAX_ in resolvers/, and the limits of documents."""
     documents = "server.graphql.limits.DocumentLimits"
-    found = {f"{documents}.{each.name}" for each in fields(pkgutil.resolve_name(documents))}
+    limits = {f"{documents}.{each.name}" for each in fields(pkgutil.resolve_name(documents))}
     for path in (ROOT / "resolvers").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         names = re.findall(r"^(MAX_\w+)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
-        found |= {f"{module}.{name}" for name in names}
-    return found
+        limits |= {f"{module}.{name}" for name in names}
+    return limits
 
 
 def test_every_limit_of_inputs_is_documented() -> None:

@@ -17,7 +17,7 @@ HANDSHAKE = (
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
     b"Sec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
 )
-# Clients must mask. A key of zeros leaves the payload unchanged.
+# Clients must mask their frames. A masking key of zeros leaves the payload unchanged.
 MASK = b"\0\0\0\0"
 
 
@@ -33,8 +33,8 @@ class InProcessServer:
     def connections(self) -> list[WebSocketProtocol]:
         return [each for each in self._state.connections if isinstance(each, WebSocketProtocol)]
 
-    async def all_closed(self, deadline_s: float) -> bool:
-        """Waits until every connection has closed, and returns whether that happened before the deadline."""
+    async def wait_until_all_closed(self, deadline_s: float) -> bool:
+        """Waits until every connection has closed or the deadline passes. Returns whether all have closed."""
         ends_at = asyncio.get_running_loop().time() + deadline_s
         while self.connections and asyncio.get_running_loop().time() < ends_at:
             await asyncio.sleep(0.01)
@@ -60,7 +60,7 @@ async def serve_in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProc
         for task in state.tasks:
             task.cancel()
         await asyncio.gather(*state.tasks, return_exceptions=True)
-        assert await served.all_closed(30)
+        assert await served.wait_until_all_closed(30)
 
 
 class RawClient:

@@ -69,8 +69,8 @@ async def test_api_answers_on_empty_database(settings: Settings) -> None:
 
 async def test_image_url_is_valid_in_other_process(settings: Settings) -> None:
     async with open_stores(settings.mongodb_uri or "", settings.redis_url or "", settings.database) as stores:
-        signed = ImageUrls("http://noroshi", await shared_secret(stores.mongo, "image_urls"))
-        path = signed.sign("http://127.0.0.1/refused-by-the-guard.png")
+        image_urls = ImageUrls("http://noroshi", await shared_secret(stores.mongo, "image_urls"))
+        path = image_urls.sign("http://127.0.0.1/refused-by-the-guard.png")
         for _ in range(2):
             async with running_app(settings) as http:
                 assert (await http.get(path)).status_code == 502

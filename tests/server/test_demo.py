@@ -69,8 +69,8 @@ class TestConversations:
                 assert set(re.findall(r"@([a-z]+)", line.text)) <= set(community.members)
 
     def test_every_word_and_stamp_is_used(self) -> None:
-        written = "\n".join(line for theme in scenes().values() for scene in theme for line in scene)
-        assert set(re.findall(r"{(\w+)}", written)) == set(WORDS)
+        all_lines = "\n".join(line for theme in scenes().values() for scene in theme for line in scene)
+        assert set(re.findall(r"{(\w+)}", all_lines)) == set(WORDS)
         assert len({line.stamp_id for _, _, each in CONVERSATIONS for line in each.lines}) == 13
 
     def test_reactions_come_from_permitted_members(self) -> None:
@@ -121,7 +121,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 
 @pytest.fixture
 def small_demo(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopic]]:
-    """Replaces the demo's topics by three short ones in two communities."""
+    """Replaces the demo's topics by three short topics in two communities."""
     hikers, _, _, platform, _ = COMMUNITIES
     topics = [(hikers, DemoTopic("今週の山", "hikes", 40)), (hikers, DemoTopic("写真", "photos", 12))]
     topics.append((platform, DemoTopic("Releases", "releases", 20)))
@@ -158,16 +158,22 @@ class TestFill:
     ) -> None:
         steps: list[tuple[int, int]] = []
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
-        filled = {handle: content(web, self.token_for(web), handle) for handle in ("hana", "sora", "emma", "priya")}
+        content_by_user = {
+            handle: content(web, self.token_for(web), handle) for handle in ("hana", "sora", "emma", "priya")
+        }
         assert steps[-1][0] == steps[-1][1] == max(steps)[0]
         for community, topic in small_demo:
             reader = "hana" if community.key == "hikers" else "priya"
-            self.check_topic(filled[reader], community, topic, conversation(community, topic))
-        assert filled["emma"]["blockedUsers"] == [{"handle": "sora"}]
-        written = [(author.handle, text) for _, author, text in demo_posts() if author.organization_id == "globex"]
-        shown = [(post["author"]["handle"], post["text"]) for post in filled["priya"]["localFeed"]["items"]]
-        assert sorted(shown) == sorted(written)
-        assert filled["priya"]["viewer"]["followingCount"] == 2
+            self.check_topic(content_by_user[reader], community, topic, conversation(community, topic))
+        assert content_by_user["emma"]["blockedUsers"] == [{"handle": "sora"}]
+        expected_posts = [
+            (author.handle, text) for _, author, text in demo_posts() if author.organization_id == "globex"
+        ]
+        feed_posts = [
+            (post["author"]["handle"], post["text"]) for post in content_by_user["priya"]["localFeed"]["items"]
+        ]
+        assert sorted(feed_posts) == sorted(expected_posts)
+        assert content_by_user["priya"]["viewer"]["followingCount"] == 2
         self.check_calls(web)
 
         steps.clear()
@@ -182,7 +188,7 @@ class TestFill:
         assert texts == sorted(each.text for each in scheduled_posts(datetime.now(UTC))), (
             "A scheduled post is missing or duplicated."
         )
-        assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
+        assert {handle: content(web, self.token_for(web), handle) for handle in content_by_user} == content_by_user
 
     def check_calls(self, web: WebProcess) -> None:
         """Asserts that ken has three jobs: one running, one rejected, and one that runs or waits for its window."""
@@ -205,12 +211,17 @@ class TestFill:
         )
 
     @staticmethod
-    def check_topic(filled: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Conversation) -> None:
+    def check_topic(
+        viewer_content: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Conversation
+    ) -> None:
         """Asserts that the topic shows the conversation's messages, stamps, reactions and mentions."""
-        (found,) = [each for each in filled["communities"] if each["name"] == community.name]
-        assert (found["memberCount"], found["description"]) == (len(community.members), community.description)
-        (shown,) = [each for each in found["topics"] if each["title"] == topic.title]
-        items = shown["messages"]["items"]
+        (community_content,) = [each for each in viewer_content["communities"] if each["name"] == community.name]
+        assert (community_content["memberCount"], community_content["description"]) == (
+            len(community.members),
+            community.description,
+        )
+        (topic_content,) = [each for each in community_content["topics"] if each["title"] == topic.title]
+        items = topic_content["messages"]["items"]
         assert [(each["author"]["handle"], each["text"]) for each in items] == [
             (line.author, line.text) for line in expected.lines
         ]
@@ -235,7 +246,7 @@ def post_graphql(web: WebProcess, body: dict[str, Any], headers: dict[str, str])
 
 
 def content(web: WebProcess, token_for: Callable[[DemoUser], str], handle: str, query: str = CONTENT) -> dict[str, Any]:
-    """Returns the query's data as the user with this handle sees them."""
+    """Returns the query's data for the user with this handle."""
     headers = {"authorization": f"Bearer {token_for(user(handle))}"}
     answer = post_graphql(web, {"query": query}, headers)
     assert "errors" not in answer, answer["errors"]

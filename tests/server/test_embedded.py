@@ -48,13 +48,13 @@ def mongodb(uri: str) -> AsyncMongoClient[dict[str, Any]]:
     return AsyncMongoClient(uri, serverSelectionTimeoutMS=5000)
 
 
-async def store(uri: str, number: int) -> None:
-    """Stores a document with this id."""
+async def store_document(uri: str, number: int) -> None:
+    """Stores a document with the id `number`."""
     async with mongodb(uri) as client:
         await client["kept"]["facts"].with_options(write_concern=None).insert_one({"_id": number})
 
 
-async def stored(uri: str) -> list[int]:
+async def stored_ids(uri: str) -> list[int]:
     """Returns the ids of the stored documents."""
     async with mongodb(uri) as client:
         return [fact["_id"] async for fact in client["kept"]["facts"].find().sort("_id")]
@@ -90,13 +90,13 @@ async def test_unneeded_server_is_not_started(data_dir: Path) -> None:
 
 
 async def test_mongod_restart_keeps_data_and_port(mongod: Mongod) -> None:
-    await store(mongod.uri, 1)
+    await store_document(mongod.uri, 1)
     port = mongod.port
     mongod.kill()
     await mongod.wait()
     await mongod.restart()
     assert mongod.port == port
-    assert await stored(mongod.uri) == [1]
+    assert await stored_ids(mongod.uri) == [1]
 
 
 async def test_valkey_restart_keeps_keys_and_port(valkey: Valkey) -> None:
@@ -111,19 +111,19 @@ async def test_valkey_restart_keeps_keys_and_port(valkey: Valkey) -> None:
 
 
 async def test_mongod_start_on_used_port_changes_port_keeps_data(tmp_path: Path, mongod: Mongod) -> None:
-    await store(mongod.uri, 1)
-    taken = mongod.port
+    await store_document(mongod.uri, 1)
+    used_port = mongod.port
     await mongod.stop()
-    occupant = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", taken)
+    occupant = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", used_port)
     async with occupant:
         await mongod.start()
-        assert mongod.port != taken
-        assert await stored(mongod.uri) == [1]
+        assert mongod.port != used_port
+        assert await stored_ids(mongod.uri) == [1]
     await mongod.stop()
-    again = Mongod(tmp_path / "mongodb", find_mongod())
-    await again.start()
-    assert again.port == mongod.port
-    await again.stop()
+    restarted = Mongod(tmp_path / "mongodb", find_mongod())
+    await restarted.start()
+    assert restarted.port == mongod.port
+    await restarted.stop()
 
 
 @pytest.mark.parametrize("command", ["ping", "hello"])
@@ -177,8 +177,8 @@ async def test_server_ends_when_parent_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def bystander() -> Iterator[subprocess.Popen[bytes]]:
-    """Yields a process that is no server of ours."""
+def foreign_process() -> Iterator[subprocess.Popen[bytes]]:
+    """Yields a running process that is not an embedded server."""
     with subprocess.Popen(["sleep", "100"]) as process:
         yield process
         process.kill()
@@ -196,22 +196,22 @@ async def test_start_ends_stale_server_of_same_data(tmp_path: Path) -> None:
 
 
 async def test_start_spares_foreign_process_with_remembered_pid(
-    tmp_path: Path, bystander: subprocess.Popen[bytes]
+    tmp_path: Path, foreign_process: subprocess.Popen[bytes]
 ) -> None:
     server = Valkey(tmp_path / "redis", find_valkey())
     server.folder.mkdir()
-    (server.folder / "pid").write_text(str(bystander.pid))
+    (server.folder / "pid").write_text(str(foreign_process.pid))
     await server.start()
-    assert bystander.poll() is None
+    assert foreign_process.poll() is None
     await server.stop()
 
 
 async def test_program_without_library_error_names_library(tmp_path: Path) -> None:
     line = "mongod: error while loading shared libraries: libcrypto.so.1.1: cannot open shared object file"
     program = script(tmp_path / "mongod", f"echo '{line}' >&2", "exit 127")
-    with pytest.raises(StartupError, match=r"can't run here .*libcrypto\.so\.1\.1.* with MONGODB_URI") as refused:
+    with pytest.raises(StartupError, match=r"can't run here .*libcrypto\.so\.1\.1.* with MONGODB_URI") as error:
         await Mongod(tmp_path / "mongodb", program).start()
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(error.value)
 
 
 async def test_file_that_is_no_program_is_refused(tmp_path: Path) -> None:

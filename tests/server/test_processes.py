@@ -32,10 +32,10 @@ async def test_wait_returns_exit_code_and_output_is_kept(tmp_path: Path) -> None
 @pytest.mark.skipif(not ON_LINUX, reason="Only Linux starts children by the launcher.")
 async def test_child_may_open_as_many_files_as_the_user(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    shown = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    print_limit = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     try:
-        child = ChildProcess(python_command(shown), output=tmp_path / "out")
+        child = ChildProcess(python_command(print_limit), output=tmp_path / "out")
         assert await child.wait() == 0
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -51,25 +51,30 @@ async def test_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     assert 0.5 <= time.monotonic() - started_at < 30
 
 
-async def test_stopped_child_may_finish(tmp_path: Path) -> None:
-    polite = "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)); print('up', flush=True)"
-    child = ChildProcess(python_command(f"{polite}; time.sleep(60)"), output=tmp_path / "out")
+async def test_child_that_exits_on_sigterm_is_not_killed(tmp_path: Path) -> None:
+    exit_on_sigterm = (
+        "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)); print('up', flush=True)"
+    )
+    child = ChildProcess(python_command(f"{exit_on_sigterm}; time.sleep(60)"), output=tmp_path / "out")
     assert eventually((tmp_path / "out").read_text)
     await child.stop(deadline_s=20)
     assert child.exit_code == 5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can end a child when its parent dies")
-@pytest.mark.parametrize("watches", [False, True])
-async def test_child_ends_with_parent(tmp_path: Path, watches: bool) -> None:
-    # The watching child ignores SIGTERM, so only its own deadline can end it.
+@pytest.mark.parametrize("watches_parent", [False, True])
+async def test_child_ends_with_parent(tmp_path: Path, watches_parent: bool) -> None:
+    # The child that watches its parent ignores SIGTERM, so only the deadline of `end_with` can end it.
     child = f"import os; from server.processes import end_with; end_with(os.getppid(), 0.5); {IGNORES_SIGTERM}"
     code = (
         "import sys, time; from pathlib import Path; from server.processes import ChildProcess\n"
         "child = ChildProcess([sys.executable, '-c', sys.argv[1]], output=Path(sys.argv[2]))\n"
         "print(child.pid, flush=True); time.sleep(60)"
     )
-    command = [*python_command(code), child if watches else "print('up', flush=True); import time; time.sleep(60)"]
+    command = [
+        *python_command(code),
+        child if watches_parent else "print('up', flush=True); import time; time.sleep(60)",
+    ]
     with subprocess.Popen([*command, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         pid = int(parent.stdout.readline())

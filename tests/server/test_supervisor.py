@@ -31,7 +31,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 def all_processes_run(product: Product) -> bool:
-    """Returns whether the five processes run, each under its name."""
+    """Returns whether exactly the five processes run: two web processes, and one of each other."""
     commands = product.children().values()
     names = sorted(name for command in commands for name in PROCESS_NAMES if name in command)
     return names == sorted((*PROCESS_NAMES, "noroshi web")) and len(commands) == len(names)
@@ -85,10 +85,10 @@ def test_other_web_process_serves_during_restart(product: Product) -> None:
 
 
 def test_second_start_on_used_data_dir_is_refused(product: Product) -> None:
-    refused = up("--port", "0", "--data-dir", str(product.data_dir))
-    assert refused.returncode == 1
-    assert refused.stdout == ""
-    assert refused.stderr == (
+    result = up("--port", "0", "--data-dir", str(product.data_dir))
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr == (
         f"noroshi: The data folder {product.data_dir} is in use by `noroshi up`, process {product.process.pid}: "
         "stop that process, or choose another folder with --data-dir.\n"
     )
@@ -98,34 +98,34 @@ def test_second_start_on_used_data_dir_is_refused(product: Product) -> None:
 def test_used_port_error_is_one_line_with_remedy(data_dir: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as occupant:
         port = occupant.getsockname()[1]
-        refused = up("--port", str(port), "--data-dir", str(data_dir))
-    assert refused.returncode == 1
-    assert refused.stderr == (
+        result = up("--port", str(port), "--data-dir", str(data_dir))
+    assert result.returncode == 1
+    assert result.stderr == (
         f"noroshi: Can't listen on 127.0.0.1:{port}, it is in use: choose another with --port or --host.\n"
     )
     assert not data_dir.exists()
 
 
 def test_unreachable_mongodb_error_hides_password(data_dir: Path) -> None:
-    refused = up("--port", "0", "--data-dir", str(data_dir), MONGODB_URI="mongodb://user:hunter2@127.0.0.1:1/")
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("noroshi: MONGODB_URI (127.0.0.1:1): no answer within 3 s.")
-    assert refused.stderr.count("\n") == 1
-    assert "hunter2" not in refused.stderr
+    result = up("--port", "0", "--data-dir", str(data_dir), MONGODB_URI="mongodb://user:hunter2@127.0.0.1:1/")
+    assert result.returncode == 1
+    assert result.stderr.startswith("noroshi: MONGODB_URI (127.0.0.1:1): no answer within 3 s.")
+    assert result.stderr.count("\n") == 1
+    assert "hunter2" not in result.stderr
 
 
 def test_failing_web_process_ends_start(data_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import os, sys\nif 'web' in sys.orig_argv: os._exit(7)\n")
-    refused = up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path))
-    assert refused.returncode == 1
-    assert refused.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
-    assert "Traceback" not in refused.stderr
+    result = up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path))
+    assert result.returncode == 1
+    assert result.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
+    assert "Traceback" not in result.stderr
 
 
 def test_demo_with_identity_provider_is_refused(data_dir: Path) -> None:
-    refused = up("--demo", "--data-dir", str(data_dir), NOROSHI_AUTH_JWKS_URL="https://issuer.example/keys")
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("noroshi: Tokens come from the identity provider")
+    result = up("--demo", "--data-dir", str(data_dir), NOROSHI_AUTH_JWKS_URL="https://issuer.example/keys")
+    assert result.returncode == 1
+    assert result.stderr.startswith("noroshi: Tokens come from the identity provider")
 
 
 def test_up_with_given_servers_starts_no_embedded_ones(
@@ -149,10 +149,10 @@ def test_ctrl_c_ends_databases_last(data_dir: Path) -> None:
     assert "Traceback" not in product.errors
 
 
-@pytest.mark.parametrize("present", ["mongod", "noroshi web"])
-def test_ctrl_c_during_start_leaves_no_process(data_dir: Path, present: str) -> None:
+@pytest.mark.parametrize("started_process", ["mongod", "noroshi web"])
+def test_ctrl_c_during_start_leaves_no_process(data_dir: Path, started_process: str) -> None:
     product = Product(data_dir)
-    product.child(present)
+    product.child(started_process)
     children = product.children()
     assert product.end() == 130
     assert not set(children) & set(processes())
@@ -166,8 +166,8 @@ def test_killed_supervisor_leaves_no_process_and_restarts(data_dir: Path) -> Non
     product.process.kill()
     product.process.wait()
     assert eventually(lambda: not set(children) & set(processes()))
-    with running_product(data_dir) as again:
-        assert is_ready(again)
+    with running_product(data_dir) as restarted:
+        assert is_ready(restarted)
 
 
 def test_demo_prints_sign_in_link_of_every_user(data_dir: Path) -> None:
@@ -225,8 +225,8 @@ async def test_pauses_between_restarts_grow() -> None:
     process = CrashingProcess()
     async with supervised(process):
         await wait_for_starts(process, 4)
-    pauses = [later - earlier for earlier, later in pairwise(process.starts)]
-    assert [pause >= at_least for pause, at_least in zip(pauses, (0.2, 0.4, 0.8), strict=False)] == [True] * 3
+    pauses_s = [later - earlier for earlier, later in pairwise(process.starts)]
+    assert [pause_s >= min_s for pause_s, min_s in zip(pauses_s, (0.2, 0.4, 0.8), strict=False)] == [True] * 3
 
 
 @pytest.mark.anyio

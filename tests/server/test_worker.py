@@ -81,11 +81,11 @@ async def enqueue_preview(scenario: TopicScenario, message: Message) -> None:
 def has_preview(scenario: TopicScenario, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
     """Returns a function that returns whether the message has its preview."""
 
-    async def look() -> bool:
-        found = await scenario.stores.messages.get(message.key)
-        return found.link_preview is not None
+    async def check() -> bool:
+        current = await scenario.stores.messages.get(message.key)
+        return current.link_preview is not None
 
-    return look
+    return check
 
 
 def respond_after(release: asyncio.Event) -> StubResponse:
@@ -98,16 +98,16 @@ def respond_after(release: asyncio.Event) -> StubResponse:
     return answer
 
 
-async def is_requested(served: StubServer, path: str) -> bool:
-    return path in served.paths()
+async def is_requested(stub: StubServer, path: str) -> bool:
+    return path in stub.paths()
 
 
 async def test_enqueued_job_runs(scenario: TopicScenario) -> None:
-    async with stub_server() as served:
-        served.answers["/page"] = respond(PAGE)
-        message = await post(scenario, served.url("/page"))
+    async with stub_server() as stub:
+        stub.answers["/page"] = respond(PAGE)
+        message = await post(scenario, stub.url("/page"))
         assert await poll_until_true(has_preview(scenario, message))
-        assert served.paths() == ["/page"]
+        assert stub.paths() == ["/page"]
 
 
 async def test_sigterm_lets_running_jobs_finish(
@@ -115,12 +115,12 @@ async def test_sigterm_lets_running_jobs_finish(
 ) -> None:
     release = asyncio.Event()
     async with (
-        stub_server() as served,
+        stub_server() as stub,
         scenario_with_worker(tmp_path, mongodb_uri, redis_url, database) as (scenario, worker),
     ):
-        served.answers["/slow"] = respond_after(release)
-        message = await post(scenario, served.url("/slow"))
-        assert await poll_until_true(lambda: is_requested(served, "/slow"))
+        stub.answers["/slow"] = respond_after(release)
+        message = await post(scenario, stub.url("/slow"))
+        assert await poll_until_true(lambda: is_requested(stub, "/slow"))
         worker.process.send_signal(signal.SIGTERM)
         # A worker that does not wait for its jobs would end within this time.
         await asyncio.sleep(0.5)
@@ -143,17 +143,17 @@ async def test_sigterm_without_jobs_ends_worker_at_once(
 
 
 async def test_worker_survives_loss_of_redis_and_its_data(tmp_path: Path, mongodb_uri: str, database: str) -> None:
-    async with stub_server() as served, own_valkey(tmp_path) as valkey:
-        served.answers |= {"/held": respond_after(asyncio.Event()), "/after": respond(PAGE)}
+    async with stub_server() as stub, own_valkey(tmp_path) as valkey:
+        stub.answers |= {"/held": respond_after(asyncio.Event()), "/after": respond(PAGE)}
         async with scenario_with_worker(tmp_path, mongodb_uri, valkey.url, database) as (scenario, worker):
-            await post(scenario, served.url("/held"))
-            assert await poll_until_true(lambda: is_requested(served, "/held"))
+            await post(scenario, stub.url("/held"))
+            assert await poll_until_true(lambda: is_requested(stub, "/held"))
             valkey.kill()
             await valkey.wait()
             assert worker.wait_for_log("loop_restarted")
             (valkey.data / "appendonlydir").rename(tmp_path / "lost")
             await valkey.restart()
-            message = await scenario.post(f"look {served.url('/after')}")
+            message = await scenario.post(f"look {stub.url('/after')}")
 
             async def has_preview_after_enqueue() -> bool:
                 await enqueue_preview(scenario, message)
@@ -168,15 +168,15 @@ async def test_worker_survives_mongodb_restart(tmp_path: Path, redis_url: str, d
     await mongod.start()
     try:
         async with (
-            stub_server() as served,
+            stub_server() as stub,
             scenario_with_worker(tmp_path, mongod.uri, redis_url, database) as (scenario, worker),
         ):
-            served.answers["/after"] = respond(PAGE)
+            stub.answers["/after"] = respond(PAGE)
             mongod.kill()
             await mongod.wait()
             assert worker.wait_for_log("loop_restarted")
             await mongod.restart()
-            message = await post(scenario, served.url("/after"))
+            message = await post(scenario, stub.url("/after"))
             assert await poll_until_true(has_preview(scenario, message), 60)
             assert worker.process.poll() is None
     finally:
@@ -186,22 +186,22 @@ async def test_worker_survives_mongodb_restart(tmp_path: Path, redis_url: str, d
 async def test_pickle_in_queue_is_not_executed(
     tmp_path: Path, scenario: TopicScenario, shared_worker: SharedWorker
 ) -> None:
-    trap = tmp_path / "trap"
-    async with stub_server() as served:
-        served.answers["/page"] = respond(PAGE)
-        await push(scenario.stores, pickled(trap))
+    created_file = tmp_path / "created"
+    async with stub_server() as stub:
+        stub.answers["/page"] = respond(PAGE)
+        await enqueue_payload(scenario.stores, pickle_that_creates(created_file))
         assert await poll_until_true(lambda: is_dequeued(scenario.stores, "evil"))
-        assert await poll_until_true(has_preview(scenario, await post(scenario, served.url("/page"))))
-        assert not trap.exists()
+        assert await poll_until_true(has_preview(scenario, await post(scenario, stub.url("/page"))))
+        assert not created_file.exists()
         assert shared_worker.worker.process.poll() is None
 
 
-def pickled(trap: Path) -> bytes:
-    """Returns a pickle that creates the file `trap` when it is loaded."""
-    return b"cposix\nsystem\n(V" + f"touch {trap}".encode() + b"\ntR."
+def pickle_that_creates(file: Path) -> bytes:
+    """Returns a pickle that creates the file when it is loaded."""
+    return b"cposix\nsystem\n(V" + f"touch {file}".encode() + b"\ntR."
 
 
-async def push(stores: Stores, payload: bytes) -> None:
+async def enqueue_payload(stores: Stores, payload: bytes) -> None:
     """Enqueues a job as an attacker with access to Redis could."""
     await stores.redis.set("arq:job:evil", payload, px=60_000)
     await stores.redis.zadd(stores.keys.queue(PREVIEWS), {"evil": 1})
@@ -224,18 +224,18 @@ async def test_queues_have_functions_and_sweepers_unique_names() -> None:
 
 
 async def test_job_results_are_not_kept() -> None:
-    kept = [each.name for functions in FUNCTIONS.values() for each in functions if each.keep_result_s != 0]
-    assert not kept, f"Register with keep_result=0 in jobs/__init__.py: {', '.join(kept)}."
+    keeping_results = [each.name for functions in FUNCTIONS.values() for each in functions if each.keep_result_s != 0]
+    assert not keeping_results, f"Register with keep_result=0 in jobs/__init__.py: {', '.join(keeping_results)}."
 
 
 async def test_two_workers_run_job_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, scenario: TopicScenario, shared_worker: SharedWorker
 ) -> None:
-    async with stub_server() as served:
+    async with stub_server() as stub:
         with worker_process(tmp_path / "second", mongodb_uri, redis_url, shared_worker.database):
-            links = [served.url(f"/{n}") for n in range(20)]
-            served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
+            links = [stub.url(f"/{n}") for n in range(20)]
+            stub.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
             messages = await asyncio.gather(*(post(scenario, link) for link in links))
             for message in messages:
                 assert await poll_until_true(has_preview(scenario, message))
-            assert sorted(served.paths()) == sorted(f"/{n}" for n in range(20))
+            assert sorted(stub.paths()) == sorted(f"/{n}" for n in range(20))

@@ -1,4 +1,4 @@
-"""Tokens that the product signs for its own users, with the given or the stored secret."""
+"""Tokens that the product signs for its own users, with the configured secret or the data folder's secret."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +30,11 @@ async def test_demo_token_passes_audience_and_issuer_checks(data_dir: Path) -> N
     assert claims.roles == {Role.MEMBER, Role.ADMIN}
 
 
-def test_given_secret_overrides_stored_secret(data_dir: Path) -> None:
+def test_configured_secret_overrides_stored_secret(data_dir: Path) -> None:
     settings = Settings(data_dir=data_dir)
     assert with_auth_secret(settings).auth_secret == with_auth_secret(settings).auth_secret
-    given = settings.with_values(auth_secret="given")
-    assert with_auth_secret(given) == given
+    configured = settings.with_values(auth_secret="configured")
+    assert with_auth_secret(configured) == configured
 
 
 def test_signing_with_identity_provider_is_refused(data_dir: Path) -> None:

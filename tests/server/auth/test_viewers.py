@@ -8,7 +8,15 @@ from server.auth.tokens import TokenExpired, TokenInvalid, TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
 from storage.identity.roles import Role
 from storage.stores import Stores
-from tests.server.auth.test_tokens import RSA_KEY, ec_jwk, issued, provider_with, rsa_jwk, until, verifier_of
+from tests.server.auth.identity_provider import (
+    RSA_KEY,
+    ec_jwk,
+    provider_token,
+    provider_with,
+    rsa_jwk,
+    until,
+    verifier_of,
+)
 
 SECRET = "a secret of the tests, longer than 32 bytes"
 NOW = 1_800_000_000.0
@@ -67,8 +75,8 @@ async def test_same_id_in_other_organization_is_other_user(viewers: ViewerSessio
 
 
 async def test_session_has_roles_of_token_or_member(viewers: ViewerSessions) -> None:
-    for given, expected in [(["OPERATOR", "SERVICE"], {Role.OPERATOR, Role.SERVICE}), ([], {Role.MEMBER})]:
-        session = await viewers.session(bearer(roles=given))
+    for roles, expected in [(["OPERATOR", "SERVICE"], {Role.OPERATOR, Role.SERVICE}), ([], {Role.MEMBER})]:
+        session = await viewers.session(bearer(roles=roles))
         assert session is not None
         assert session.roles == expected
 
@@ -137,9 +145,9 @@ async def test_withdrawn_key_ends_cached_session(stores: Stores) -> None:
     clock = [0.0]
     async with provider_with(rsa_jwk("old")) as provider:
         verifier = verifier_of(provider, lambda: clock[0])
-        viewers, token = ViewerSessions(verifier, stores.users), f"Bearer {issued(RSA_KEY, 'RS256', 'old')}"
+        viewers, token = ViewerSessions(verifier, stores.users), f"Bearer {provider_token(RSA_KEY, 'RS256', 'old')}"
         assert await viewers.session(token) is not None
-        provider.document = {"keys": [ec_jwk("e")]}
+        provider.key_set = {"keys": [ec_jwk("e")]}
         clock[0] = 301.0
         assert await viewers.session(token) is not None
         await until(lambda: verifier.generation() == 2)

@@ -35,17 +35,17 @@ def claims(token: str, key: str) -> dict[str, object]:
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
-    shown = capsys.readouterr().out
-    assert all(f" {command} " in shown for command in COMMANDS)
+    output = capsys.readouterr().out
+    assert all(f" {command} " in output for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert f"noroshi {command}" in shown
-    assert "--fd" not in shown
-    assert "--parent" not in shown
+    output = capsys.readouterr().out
+    assert f"noroshi {command}" in output
+    assert "--fd" not in output
+    assert "--parent" not in output
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def test_wrong_usage_is_one_line_with_code_2(
     arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("noroshi: ")
-    assert shown.err.count("\n") == 1
-    assert expected in shown.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("noroshi: ")
+    assert output.err.count("\n") == 1
+    assert expected in output.err
 
 
 def test_invalid_setting_is_one_line_with_code_1() -> None:
-    refused = noroshi("up", NOROSHI_EGRESS_ALLOW="everywhere")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == (
+    result = noroshi("up", NOROSHI_EGRESS_ALLOW="everywhere")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
         "noroshi: NOROSHI_EGRESS_ALLOW: expected address ranges such as 10.0.0.0/8, "
         "separated by commas, got 'everywhere'\n"
     )
@@ -86,27 +86,32 @@ def test_invalid_setting_is_one_line_with_code_1() -> None:
 
 @pytest.mark.parametrize("command", ["web", "worker"])
 def test_single_process_without_servers_is_refused(command: str) -> None:
-    refused = noroshi(command)
-    assert refused.returncode == 1
-    assert refused.stderr == (
+    result = noroshi(command)
+    assert result.returncode == 1
+    assert result.stderr == (
         "noroshi: MONGODB_URI and REDIS_URL must be set; `noroshi up` starts servers of its own.\n"
     )
 
 
 def test_web_without_token_settings_is_refused(mongodb_uri: str, redis_url: str) -> None:
-    refused = noroshi("web", MONGODB_URI=mongodb_uri, REDIS_URL=redis_url)
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("noroshi: NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed")
+    result = noroshi("web", MONGODB_URI=mongodb_uri, REDIS_URL=redis_url)
+    assert result.returncode == 1
+    assert result.stderr.startswith("noroshi: NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed")
 
 
 def test_token_has_requested_claims(data_dir: Path) -> None:
     arguments = ["--user", "u1", "--org", "o1", "--name", "Mika", "--handle", "mika", "--ttl-s", "60"]
     arguments += ["--email", "mika@example.org"]
-    printed = noroshi("token", *arguments, "--role", "ADMIN", "--role", "MEMBER", NOROSHI_AUTH_SECRET=SECRET)
-    assert (printed.returncode, printed.stderr) == (0, "")
-    found = claims(printed.stdout, SECRET)
-    assert (found["sub"], found["org"], found["name"], found["handle"]) == ("u1", "o1", "Mika", "mika")
-    assert (found["roles"], found["email"]) == (["ADMIN", "MEMBER"], "mika@example.org")
+    result = noroshi("token", *arguments, "--role", "ADMIN", "--role", "MEMBER", NOROSHI_AUTH_SECRET=SECRET)
+    assert (result.returncode, result.stderr) == (0, "")
+    payload = claims(result.stdout, SECRET)
+    assert (payload["sub"], payload["org"], payload["name"], payload["handle"]) == (
+        "u1",
+        "o1",
+        "Mika",
+        "mika",
+    )
+    assert (payload["roles"], payload["email"]) == (["ADMIN", "MEMBER"], "mika@example.org")
     assert not data_dir.exists()
 
 
@@ -129,8 +134,8 @@ def test_token_accepts_every_role(
 
 def test_token_is_signed_with_secret_of_data_dir(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["token", "--user", "u1", "--org", "o1", "--data-dir", str(data_dir)]) == 0
-    found = claims(capsys.readouterr().out, stored_secret(prepare_data_dir(data_dir), "auth_secret"))
-    assert found["roles"] == ["MEMBER"]
+    payload = claims(capsys.readouterr().out, stored_secret(prepare_data_dir(data_dir), "auth_secret"))
+    assert payload["roles"] == ["MEMBER"]
 
 
 def test_token_with_identity_provider_is_refused(
@@ -142,13 +147,13 @@ def test_token_with_identity_provider_is_refused(
 
 
 def test_schema_command_prints_exported_schema() -> None:
-    printed = noroshi("schema")
-    assert printed.returncode == 0, printed.stderr
-    assert printed.stdout == (Path(__file__).parents[3] / "schema" / "schema.graphql").read_text()
+    result = noroshi("schema")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == (Path(__file__).parents[3] / "schema" / "schema.graphql").read_text()
 
 
 def test_demo_without_product_is_one_line(data_dir: Path) -> None:
-    refused = noroshi("demo", "--url", "http://127.0.0.1:1", "--data-dir", str(data_dir))
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("noroshi: ")
-    assert refused.stderr.count("\n") == 1
+    result = noroshi("demo", "--url", "http://127.0.0.1:1", "--data-dir", str(data_dir))
+    assert result.returncode == 1
+    assert result.stderr.startswith("noroshi: ")
+    assert result.stderr.count("\n") == 1

@@ -35,71 +35,73 @@ def _environment(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> 
 
 
 @pytest.fixture
-def with_mail(mongodb_uri: str, redis_url: str, database: str) -> Callable[[Callable[[OrganizationMail], Any]], Any]:
+def run_with_mail(
+    mongodb_uri: str, redis_url: str, database: str
+) -> Callable[[Callable[[OrganizationMail], Any]], Any]:
     """Returns a function that runs a coroutine function with acme's mail and returns its result."""
 
-    def run_with_mail(function: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
+    def run_coroutine(function: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
         async def with_stores() -> Any:
             async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
                 return await function(OrganizationMail(stores, "acme"))
 
         return asyncio.run(with_stores())
 
-    return run_with_mail
+    return run_coroutine
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Path:
+def csv_file(tmp_path: Path) -> Path:
     file = tmp_path / "rows.csv"
     file.write_text(ROWS)
     return file
 
 
 def test_mail_import_then_verify_succeeds(
-    rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    csv_file: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["mail", "verify", str(rows), "--org", "acme"]) == 1
-    shown = capsys.readouterr().out
-    assert "ann@example.org: success 3 (book: 0)" in shown
-    assert "bob@example.org: soft_bounce 1 (book: 0), hard_bounce 2 (book: 0)" in shown
-    assert run(["mail", "import", str(rows), "--org", "acme", "--source", "mysql"]) == 0
+    assert run(["mail", "verify", str(csv_file), "--org", "acme"]) == 1
+    output = capsys.readouterr().out
+    assert "ann@example.org: success 3 (book: 0)" in output
+    assert "bob@example.org: soft_bounce 1 (book: 0), hard_bounce 2 (book: 0)" in output
+    assert run(["mail", "import", str(csv_file), "--org", "acme", "--source", "mysql"]) == 0
     assert "2 addresses imported" in capsys.readouterr().out
-    assert run(["mail", "verify", str(rows), "--org", "acme"]) == 0
+    assert run(["mail", "verify", str(csv_file), "--org", "acme"]) == 0
     assert "2 addresses, 0 differ" in capsys.readouterr().out
-    standing = with_mail(lambda mail: mail.standing("bob@example.org"))
+    standing = run_with_mail(lambda mail: mail.standing("bob@example.org"))
     assert (standing.blocked, standing.soft_bounce, standing.hard_bounce) == (True, 1, 2)
 
 
 def test_mail_verify_lists_lookup_differences(
-    rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    csv_file: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def look_up(mail: OrganizationMail) -> None:
-        found = await mail.standings(["ann@example.org", "bob@example.org"])
-        await mail.stores.address_book.record_differences("acme", found, {"ann@example.org": True})
+        standings = await mail.standings(["ann@example.org", "bob@example.org"])
+        await mail.stores.address_book.record_differences("acme", standings, {"ann@example.org": True})
 
-    with_mail(look_up)
-    run(["mail", "verify", str(rows), "--org", "acme"])
-    shown = capsys.readouterr().out
-    assert "ann@example.org: in lookups, only the legacy book blocked it" in shown
-    assert "1 differed in lookups" in shown
+    run_with_mail(look_up)
+    run(["mail", "verify", str(csv_file), "--org", "acme"])
+    output = capsys.readouterr().out
+    assert "ann@example.org: in lookups, only the legacy book blocked it" in output
+    assert "1 differed in lookups" in output
 
 
 def test_mail_rebuild_removes_source(
-    rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    csv_file: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(["mail", "import", str(rows), "--org", "acme", "--source", "mysql"])
-    with_mail(lambda mail: mail.take(hard("ann@example.org"), source="broken"))
-    assert with_mail(lambda mail: mail.standing()).blocked
+    run(["mail", "import", str(csv_file), "--org", "acme", "--source", "mysql"])
+    run_with_mail(lambda mail: mail.take(hard("ann@example.org"), source="broken"))
+    assert run_with_mail(lambda mail: mail.standing()).blocked
     assert run(["mail", "rebuild", "--org", "acme", "--without", "broken"]) == 0
-    assert not with_mail(lambda mail: mail.standing()).blocked
+    assert not run_with_mail(lambda mail: mail.standing()).blocked
     assert run(["mail", "rebuild", "--org", "acme", "--without", "brken"]) == 1
     assert "it has: mysql" in capsys.readouterr().err
     assert run(["mail", "rebuild", "--org", "acme"]) == 0
-    assert run(["mail", "verify", str(rows), "--org", "acme"]) == 0
+    assert run(["mail", "verify", str(csv_file), "--org", "acme"]) == 0
 
 
 def test_mail_report_reads_file(
-    tmp_path: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "report.eml"
     file.write_text(DSN.replace("20 Nov 2026", today().strftime("%d %b %Y")))
@@ -109,8 +111,8 @@ def test_mail_report_reads_file(
         "3 events recorded, 0 duplicates.",
         "0 events recorded, 3 duplicates.",
     ]
-    with_mail(lambda mail: mail.aggregate())
-    assert with_mail(lambda mail: mail.standing("gone@example.org")).blocked
+    run_with_mail(lambda mail: mail.aggregate())
+    assert run_with_mail(lambda mail: mail.standing("gone@example.org")).blocked
 
 
 def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
@@ -139,15 +141,15 @@ def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
     ],
 )
 def test_mail_import_bad_file_is_one_line_and_writes_nothing(
-    rows: Path, text: str, expected: str, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    csv_file: Path, text: str, expected: str, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows.write_text(text)
-    assert run(["mail", "import", str(rows), "--org", "acme", "--source", "x"]) == 1
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert expected in shown.err
-    assert shown.err.count("\n") == 1
-    assert with_mail(lambda mail: mail.standing("ann@example.org")).success == 0
+    csv_file.write_text(text)
+    assert run(["mail", "import", str(csv_file), "--org", "acme", "--source", "x"]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert expected in output.err
+    assert output.err.count("\n") == 1
+    assert run_with_mail(lambda mail: mail.standing("ann@example.org")).success == 0
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_mail_commands_have_help(command: str, capsys: pytest.CaptureFixture[str
     assert f"noroshi mail {command}" in capsys.readouterr().out
 
 
-def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], with_mail: Callable[..., Any]) -> None:
+def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], run_with_mail: Callable[..., Any]) -> None:
     log = tmp_path / "mail.log"
 
     def write_bounces(first: int, last: int) -> None:
@@ -189,11 +191,13 @@ def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], wit
     for round_ in range(2):
         write_bounces(round_ * 40, round_ * 40 + 40)
         with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.DEVNULL) as tail:
-            assert eventually(lambda n=round_: with_mail(_ledger_size) >= n * 40 + 20)  # type: ignore[misc]
+            assert eventually(lambda n=round_: run_with_mail(_ledger_size) >= n * 40 + 20)  # type: ignore[misc]
             tail.kill()
     with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.PIPE) as tail:
-        assert eventually(lambda: with_mail(_ledger_size) == 80)
-        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in with_mail(_tail_rows)])
+        assert eventually(lambda: run_with_mail(_ledger_size) == 80)
+        assert eventually(
+            lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in run_with_mail(_tail_rows)]
+        )
         tail.terminate()
         assert tail.stderr is not None
         assert b"@example.org" not in tail.stderr.read()
@@ -215,9 +219,9 @@ def embedded_data_dir(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_mail_without_uri_uses_embedded_server(
-    rows: Path, embedded_data_dir: Path, capsys: pytest.CaptureFixture[str]
+    csv_file: Path, embedded_data_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    base = ["--org", "acme", "--data-dir", str(embedded_data_dir)]
-    assert run(["mail", "import", str(rows), "--source", "x", *base]) == 0
-    assert run(["mail", "verify", str(rows), *base]) == 0
+    options = ["--org", "acme", "--data-dir", str(embedded_data_dir)]
+    assert run(["mail", "import", str(csv_file), "--source", "x", *options]) == 0
+    assert run(["mail", "verify", str(csv_file), *options]) == 0
     assert "0 differ" in capsys.readouterr().out

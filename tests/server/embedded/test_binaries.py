@@ -1,4 +1,4 @@
-"""The programs of the embedded servers: those of the installed wheels, or programs named in the settings."""
+"""The programs of the embedded servers: programs of the installed wheels, or programs that the settings name."""
 
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.anyio
 
 async def refusal(data_dir: Path, **options: Any) -> str:
     """Returns the error of a failed start, which must be one line."""
-    with pytest.raises(StartupError) as refused:
+    with pytest.raises(StartupError) as error:
         async with embedded_servers(data_dir, **options):
             pass
-    message = str(refused.value)
+    message = str(error.value)
     assert "\n" not in message
     return message
 
@@ -66,5 +66,5 @@ async def test_embedded_servers_run_the_named_programs(data_dir: Path, tmp_path:
         link.symlink_to(binary)
     programs = {"mongod_program": str(links["mongod"]), "redis_program": str(links["valkey"])}
     async with embedded_servers(data_dir, **programs) as servers:
-        running = [processes()[server.pid or 0][1] for server in servers.all]
-    assert [any(command.startswith(str(link)) for command in running) for link in links.values()] == [True, True]
+        commands = [processes()[server.pid or 0][1] for server in servers.all]
+    assert [any(command.startswith(str(link)) for command in commands) for link in links.values()] == [True, True]

@@ -49,9 +49,9 @@ async def standalone(tmp_path: Path) -> AsyncIterator[Mongod]:
 
 
 async def test_standalone_mongod_is_refused_with_remedy(standalone: Mongod) -> None:
-    with pytest.raises(StartupError) as refused:
+    with pytest.raises(StartupError) as error:
         await check_mongodb(f"mongodb://{standalone.address}/")
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "MONGODB_URI points to a standalone mongod; transactions need a replica set: "
         "start it with --replSet and run rs.initiate()"
     )
@@ -66,10 +66,10 @@ async def test_silent_server_error_names_host_without_password() -> None:
             (check_mongodb, f"mongodb://user:hunter2@{host}/"),
             (check_redis, f"redis://user:hunter2@{host}/0"),
         ):
-            with pytest.raises(StartupError) as refused:
+            with pytest.raises(StartupError) as error:
                 await asyncio.wait_for(check(address), 30)
-            assert host in str(refused.value)
-            assert "hunter2" not in str(refused.value)
+            assert host in str(error.value)
+            assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ async def test_silent_server_error_names_host_without_password() -> None:
     ],
 )
 async def test_bad_address_error_is_one_line(check: Any, address: str) -> None:
-    with pytest.raises(StartupError) as refused:
+    with pytest.raises(StartupError) as error:
         await check(address)
-    assert "\n" not in str(refused.value)
-    assert "hunter" not in str(refused.value)
+    assert "\n" not in str(error.value)
+    assert "hunter" not in str(error.value)
 
 
 async def test_redis_with_password_is_refused_without_it(tmp_path: Path, valkey: Valkey) -> None:
@@ -97,8 +97,8 @@ async def test_redis_with_password_is_refused_without_it(tmp_path: Path, valkey:
 
 
 async def test_three_mongods_elect_another_primary(tmp_path: Path) -> None:
-    async with replica_set(tmp_path) as members:
-        await check_mongodb(members.uri)
-        first = await members.primary()
-        await members.step_down()
-        assert await members.primary() is not first
+    async with replica_set(tmp_path) as three_mongods:
+        await check_mongodb(three_mongods.uri)
+        first_primary = await three_mongods.primary()
+        await three_mongods.step_down()
+        assert await three_mongods.primary() is not first_primary

@@ -22,10 +22,10 @@ pytestmark = pytest.mark.anyio
 
 async def refusal(data_dir: Path, **options: Any) -> str:
     """Returns the error of a failed start, which must be one line."""
-    with pytest.raises(StartupError) as refused:
+    with pytest.raises(StartupError) as error:
         async with embedded_servers(data_dir, **options):
             pass
-    message = str(refused.value)
+    message = str(error.value)
     assert "\n" not in message
     return message
 
@@ -76,8 +76,8 @@ async def test_concurrent_processes_get_same_secret(data_dir: Path) -> None:
         "print(stored_secret(Path(sys.argv[1]), 'a'))"
     )
     command = [sys.executable, "-c", code, str(data_dir)]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(6)]
-    assert len({process.communicate()[0] for process in started}) == 1
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(6)]
+    assert len({process.communicate()[0] for process in running}) == 1
 
 
 async def test_unreadable_secrets_file_is_refused(data_dir: Path) -> None:

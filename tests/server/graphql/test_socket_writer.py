@@ -161,7 +161,7 @@ async def test_drop_closes_with_1013_and_disconnects_application() -> None:
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "Reading too slowly")
         assert await wait_until(lambda: app.disconnects)
         assert app.disconnects[0]["code"] == 1013
-        assert await served.all_closed(DEADLINE_S)
+        assert await served.wait_until_all_closed(DEADLINE_S)
 
 
 CLOSERS: dict[str, tuple[int, Callable[[EchoApplication, WebSocketProtocol], None]]] = {
@@ -212,7 +212,7 @@ async def test_closed_client_that_never_reads_is_aborted(closer: str) -> None:
         # The transport still takes the close frame, which then waits there.
         assert connection.writable.is_set()
         CLOSERS[closer][1](app, connection)
-        assert await served.all_closed(DEADLINE_S)
+        assert await served.wait_until_all_closed(DEADLINE_S)
 
 
 @pytest.mark.usefixtures("_short_abort_timeout")
@@ -220,7 +220,7 @@ async def test_client_that_closes_and_never_reads_is_aborted() -> None:
     async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
         fill_kernel_buffers(connection)
         await raw.send_frame(CLOSE, (1000).to_bytes(2))
-        assert await served.all_closed(DEADLINE_S)
+        assert await served.wait_until_all_closed(DEADLINE_S)
 
 
 async def test_dropped_client_wakes_waiting_senders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ async def test_dropped_client_is_closed_before_application_ends() -> None:
         (connection,) = served.connections
         fill_kernel_buffers(connection)
         connection.drop("Reading too slowly")
-        assert await served.all_closed(DEADLINE_S)
+        assert await served.wait_until_all_closed(DEADLINE_S)
 
 
 async def test_reading_client_gets_every_frame_before_close() -> None:
@@ -281,7 +281,7 @@ async def test_client_that_does_not_read_its_pings_is_aborted() -> None:
         slow_client(app, served) as (_, connection),
     ):
         fill_kernel_buffers(connection)
-        assert await served.all_closed(DEADLINE_S)
+        assert await served.wait_until_all_closed(DEADLINE_S)
 
 
 async def test_more_than_1_mib_of_events_closes_socket() -> None:

@@ -86,7 +86,7 @@ async def test_unsigned_report_is_401_without_effect(stores: Stores) -> None:
         {"callId": 5, "sequence": 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": True, "event": "ANSWERED"},
         {"callId": "x", "sequence": -1, "event": "ANSWERED"},
-        # A later ENDED that polling finds could not have a higher sequence.
+        # This is the highest sequence, so the report of a later ENDED would be ignored.
         {"callId": "x", "sequence": 2**31 - 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": 1, "event": "RINGING"},
         {"callId": "x", "sequence": 1, "event": "ENDED", "outcome": "FINE"},
@@ -130,14 +130,14 @@ async def test_twilio_callback_requires_signature_of_public_url(stores: Stores) 
 
 
 @pytest.mark.parametrize(
-    ("given", "missing"),
+    ("settings", "missing"),
     [
         ({"telephony": "webhook"}, "NOROSHI_TELEPHONY_URL"),
         ({"telephony": "twilio", "twilio_account": "AC"}, "NOROSHI_TWILIO_TOKEN"),
         ({"telephony_secret": "whsec_???"}, "NOROSHI_TELEPHONY_SECRET"),
     ],
 )
-def test_incomplete_telephony_settings_name_the_missing_one(given: dict[str, str], missing: str) -> None:
+def test_incomplete_telephony_settings_name_missing_setting(settings: dict[str, str], missing: str) -> None:
     with pytest.raises(StartupError, match=missing):
-        check_telephony(Settings().with_values(**given))
+        check_telephony(Settings().with_values(**settings))
     check_telephony(Settings())

@@ -19,7 +19,7 @@ from tests.jobs.providers.stub_server import StubResponse, StubServer, head, red
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 AVIF = b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(20)
-AVIF_SECOND = b"\0\0\0\x1cftypmif1\0\0\0\0miafavifmif1" + bytes(20)
+AVIF_AS_COMPATIBLE_BRAND = b"\0\0\0\x1cftypmif1\0\0\0\0miafavifmif1" + bytes(20)
 HEIC = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + b"avif" + bytes(20)
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 RASTERS = [
@@ -29,7 +29,7 @@ RASTERS = [
     (b"GIF89a" + bytes(20), "image/gif"),
     (b"RIFF\x10\0\0\0WEBPVP8 " + bytes(20), "image/webp"),
     (AVIF, "image/avif"),
-    (AVIF_SECOND, "image/avif"),
+    (AVIF_AS_COMPATIBLE_BRAND, "image/avif"),
 ]
 NON_RASTERS = [SVG, HEIC, b"", b"<html>", b"RIFF\x10\0\0\0WAVE", b"BM" + bytes(50), b"\0\0\0\x14ftypmp42" + bytes(20)]
 IMAGES = ImageUrls("", b"a secret of the tests")
@@ -45,8 +45,8 @@ class ImageSite:
 
     async def get(self, path: str, method: str = "GET", **headers: str) -> httpx2.Response:
         """Requests the signed URL of an image on the remote server."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.client.request(method, IMAGES.sign(self.remote.url(path)), headers=sent)
+        request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.client.request(method, IMAGES.sign(self.remote.url(path)), headers=request_headers)
 
 
 @asynccontextmanager
@@ -54,14 +54,14 @@ async def image_site(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) ->
     cache = ImageCache(Egress((ip_network("127.0.0.1/32"),)), max_bytes, max_fetches)
     app = Starlette(routes=[images_route(IMAGES, cache)])
     server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="warning"))
-    running = asyncio.create_task(server.serve())
+    serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     async with stub_server() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         yield ImageSite(client, remote, cache)
         server.should_exit = True
-    await running
+    await serving
 
 
 @pytest.fixture
@@ -128,8 +128,12 @@ async def test_head_returns_headers_without_body(site: ImageSite) -> None:
 async def test_unsigned_url_is_404_without_fetch(site: ImageSite) -> None:
     signed = IMAGES.sign(site.remote.url("/"))
     _, _, signature, encoded = signed.split("/")
-    other = IMAGES.sign(site.remote.url("/other")).split("/")[3]
-    for path in (f"/images/{'A' * 22}/{encoded}", f"/images/{signature}/{other}", f"/images/%E3%81%82/{encoded}"):
+    other_encoded = IMAGES.sign(site.remote.url("/other")).split("/")[3]
+    for path in (
+        f"/images/{'A' * 22}/{encoded}",
+        f"/images/{signature}/{other_encoded}",
+        f"/images/%E3%81%82/{encoded}",
+    ):
         answer = await site.client.get(path)
         assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
     assert site.remote.connections == 0

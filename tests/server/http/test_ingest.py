@@ -40,7 +40,7 @@ def http(web: WebProcess) -> Iterator[httpx2.Client]:
 
 
 def event_line(**more: Any) -> dict[str, Any]:
-    """Returns a delivery event with a new id, and with these values."""
+    """Returns a delivery event with a new id, changed by `more`."""
     return {"eventId": secrets.token_hex(8), "address": "ann@example.org", "at": today().isoformat(), **more}
 
 
@@ -169,10 +169,12 @@ def test_addresses_never_appear_in_stores_or_logs(
             send_canary_over_http(web, http)
             logs = run_mail_commands(web, tmp_path, server_variables(mongodb_uri, redis_url, web.database))
             assert eventually(lambda: database["mail_ledger"].find_one({"waiting": {"$exists": True}}) is None)
-        found = [name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))]
+        collections = [
+            name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))
+        ]
     assert commands
     assert [command for command in commands if "canary" in command] == []
-    assert found == []
+    assert collections == []
     logs |= {"web": web.log_text, "worker": worker.log_text}
     assert "worker_ready" in logs["worker"]
     assert "mail_log" in logs["tail"]
@@ -180,7 +182,7 @@ def test_addresses_never_appear_in_stores_or_logs(
 
 
 def send_canary_over_http(web: WebProcess, http: httpx2.Client) -> None:
-    """Sends the canary address through every HTTP endpoint that accepts addresses."""
+    """Sends the canary addresses to every HTTP endpoint that accepts addresses."""
     http.post("/ingest/deliveries", content=ndjson(event_line(address=CANARY, diagnostic=CANARY, eventId=CANARY)))
     http.post("/ingest/deliveries", content=ndjson(event_line(address=f"{CANARY}@"), {"address": CANARY}))
     http.post("/ingest/reports", content=canary_report())
@@ -202,7 +204,7 @@ def canary_report() -> bytes:
 
 
 def run_mail_commands(web: WebProcess, folder: Path, variables: dict[str, str]) -> dict[str, str]:
-    """Runs each command that reads addresses with the canary address, and returns the log of each."""
+    """Runs every mail command that reads addresses, with the canary addresses. Returns each command's log by name."""
     report, rows, log = folder / "report.eml", folder / "rows.csv", folder / "mail.log"
     report.write_bytes(canary_report())
     rows.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY},0,1,0\n")
@@ -218,14 +220,14 @@ def run_mail_commands(web: WebProcess, folder: Path, variables: dict[str, str]) 
         "tail": ["tail", str(log), "--state", str(folder / "state")],
     }
     with ExitStack() as stack:
-        started = {
+        running = {
             name: stack.enter_context(noroshi_process(folder / name, ["mail", *each, "--org", "acme"], variables))
             for name, each in commands.items()
         }
-        codes = {name: each.process.wait(60) for name, each in started.items() if name != "tail"}
-        assert codes == {"report": 1, "import": 0, "malformed import": 1}, {n: e.log_text for n, e in started.items()}
-        assert started["tail"].wait_for_log("mail_log"), started["tail"].log_text
-    return {name: each.log_text for name, each in started.items()}
+        codes = {name: each.process.wait(60) for name, each in running.items() if name != "tail"}
+        assert codes == {"report": 1, "import": 0, "malformed import": 1}, {n: e.log_text for n, e in running.items()}
+        assert running["tail"].wait_for_log("mail_log"), running["tail"].log_text
+    return {name: each.log_text for name, each in running.items()}
 
 
 @pytest.mark.anyio
