@@ -13,9 +13,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.results import UpdateResult
 
 from storage.mongo import Document, Mongo
-from storage.publishing.documents import PublicationDocument
+from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import MediaState, Publication, PublicationState, publication_record
-from storage.publishing.scheduling import PUBLICATIONS
 from storage.publishing.transitions import LEASE_S
 
 Write = Callable[..., Awaitable[UpdateResult]]

@@ -6,6 +6,9 @@ from typing import Any, NotRequired, TypedDict
 
 from storage.secrets.credentials import SealedSecret
 
+SCHEDULED_POSTS = "scheduled_posts"
+PUBLICATIONS = "publications"
+
 
 class AccountDocument(TypedDict):
     """`accounts`: one connected account. Kept after disconnection, without its credentials."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from storage.chat.changes import NewMessage, PostMessage
 from storage.feed.changes import PostPlan
-from storage.publishing.documents import PublicationDocument
+from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import Publication, PublicationState, publication_record
-from storage.publishing.scheduling import PUBLICATIONS, put_finished
+from storage.publishing.scheduling import put_finished
 from storage.publishing.transitions import DeadlinePassed, add_attempt, check_due, claimed_publication, is_too_late
 from storage.streams.changes import Batch, Change, DocumentKey
 

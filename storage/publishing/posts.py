@@ -15,7 +15,7 @@ from storage.feed.posts import PostStore
 from storage.feed.records import author_stream
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.mongo import Document, Mongo
-from storage.publishing.documents import PublicationDocument, ScheduledPostDocument
+from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
 from storage.publishing.internal import PublishMessage, PublishPost, source
 from storage.publishing.records import (
     ConnectedAccount,
@@ -29,8 +29,6 @@ from storage.publishing.records import (
     publication_record,
 )
 from storage.publishing.scheduling import (
-    PUBLICATIONS,
-    SCHEDULED_POSTS,
     CancelScheduledPost,
     NewScheduledPost,
     ScheduledPostEdit,

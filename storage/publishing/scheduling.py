@@ -12,8 +12,15 @@ from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Mongo, Session
-from storage.publishing.documents import PublicationDocument, ScheduledPostDocument, TargetDocument
+from storage.publishing.documents import (
+    PUBLICATIONS,
+    SCHEDULED_POSTS,
+    PublicationDocument,
+    ScheduledPostDocument,
+    TargetDocument,
+)
 from storage.publishing.events import emit_changed
+from storage.publishing.free_timestamps import free_timestamps
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network
 from storage.publishing.records import (
     MediaState,
@@ -25,13 +32,8 @@ from storage.publishing.records import (
 )
 from storage.streams.changes import Batch, Change, DocumentKey
 
-SCHEDULED_POSTS = "scheduled_posts"
-PUBLICATIONS = "publications"
-
 CLAIM_AHEAD_S = 5.0
 """How long before the due moment a worker claims a publication."""
-
-TIMESTAMPS_READ = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +50,6 @@ class NewScheduledPost:
     max_lateness_s: int
 
 
-def microseconds(at: datetime) -> int:
-    """Returns the instant as a timestamp."""
-    return int(at.timestamp()) * 1_000_000 + at.microsecond
-
-
-async def free_timestamp(mongo: Mongo, session: Session, organization_id: str, at: datetime) -> int:
-    """Returns the first timestamp at or after the instant that no scheduled post of the organization has."""
-    free = microseconds(at)
-    while True:
-        wanted = {"org": organization_id, "ts": {"$gte": free}}
-        rows = mongo[SCHEDULED_POSTS].find(wanted, {"_id": 0, "ts": 1}, session=session).sort("ts", 1)
-        taken = [row["ts"] for row in await rows.limit(TIMESTAMPS_READ).to_list(None)]
-        for ts in taken:
-            if ts != free:
-                return free
-            free += 1
-        if len(taken) < TIMESTAMPS_READ:
-            return free
-
-
-def _free_in_batch(batch: Batch, organization_id: str, free: int) -> int:
-    """Returns the first timestamp at or after `free` that the batch's earlier members have not taken."""
-    posts: list[ScheduledPostDocument] = batch.changed(SCHEDULED_POSTS)
-    taken = {each["ts"] for each in posts if each["org"] == organization_id}
-    while free in taken:
-        free += 1
-    return free
-
-
 @dataclass(slots=True)
 class SchedulePost(Change[str]):
     """Creates a scheduled post with a publication for each target. The result is the post's id."""
@@ -85,15 +58,14 @@ class SchedulePost(Change[str]):
     idempotency: IdempotencyKey | None = None
     id: str = field(default_factory=new_id)
     publication_ids: list[str] = field(default_factory=list)
-    _free: int = 0
 
     def __post_init__(self) -> None:
         """Creates the publications' ids, which stay the same when the change is planned again."""
         self.publication_ids = [new_id() for _ in self.new.targets]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the first free timestamp."""
-        self._free = await free_timestamp(mongo, session, self.new.organization_id, self.new.due_at)
+        """Searches a free timestamp."""
+        await free_timestamps(batch).search(mongo, session, self.new.organization_id, self.new.due_at)
 
     def plan(self, batch: Batch) -> str:
         """Puts the post and its publications. Raises: BadUserInput if it is too late already."""
@@ -103,7 +75,7 @@ class SchedulePost(Change[str]):
             "_id": self.id,
             "org": new.organization_id,
             "author": new.author_id,
-            "ts": _free_in_batch(batch, new.organization_id, self._free),
+            "ts": free_timestamps(batch).take(new.due_at),
             "text": new.text,
             "media": media_documents(new.media),
             "due": new.due_at,
@@ -245,18 +217,17 @@ class UpdateScheduledPost(_ScheduledPostChange):
 
     edit: ScheduledPostEdit
     new_ids: list[str] = field(default_factory=list)
-    _free: int = 0
 
     def __post_init__(self) -> None:
         """Creates ids for new publications, which stay the same when the change is planned again."""
         self.new_ids = [new_id() for _ in self.edit.targets or ()]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the publications and, for a new due moment, the first free timestamp."""
+        """Reads the publications and, for a new due moment, a free timestamp."""
         # Not super(), which fails here: dataclass(slots=True) creates a new class.
         await _ScheduledPostChange.load(self, mongo, session, batch)
         if self.edit.due_at is not None:
-            self._free = await free_timestamp(mongo, session, self.organization_id, self.edit.due_at)
+            await free_timestamps(batch).search(mongo, session, self.organization_id, self.edit.due_at)
 
     def plan(self, batch: Batch) -> str:
         """Updates the post. Raises: NotFound, BadUserInput; Conflict for an old revision or a started publication."""
@@ -288,7 +259,7 @@ class UpdateScheduledPost(_ScheduledPostChange):
         if edit.max_lateness_s is not None:
             changed["max_lateness_s"] = edit.max_lateness_s
         if edit.due_at is not None and edit.due_at != post["due"]:
-            changed |= {"due": edit.due_at, "ts": _free_in_batch(batch, self.organization_id, self._free)}
+            changed |= {"due": edit.due_at, "ts": free_timestamps(batch).take(edit.due_at)}
         return changed
 
     def _retarget(

@@ -10,10 +10,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from storage.errors import Conflict, NotFound
-from storage.publishing.documents import AttemptDocument, ProgressDocument, PublicationDocument, UploadDocument
+from storage.publishing.documents import (
+    PUBLICATIONS,
+    AttemptDocument,
+    ProgressDocument,
+    PublicationDocument,
+    UploadDocument,
+)
 from storage.publishing.events import emit_changed, notify_failed, notify_unknown
 from storage.publishing.records import CallPhase, MediaState, Publication, PublicationState, publication_record
-from storage.publishing.scheduling import PUBLICATIONS, drop_upload, put_finished, release_upload
+from storage.publishing.scheduling import drop_upload, put_finished, release_upload
 from storage.streams.changes import Batch, Change, DocumentKey
 
 MAX_TRIES = 5

@@ -58,6 +58,9 @@ class Batch:
     written: dict[DocumentKey, Any] = field(default_factory=dict)
     """The _id of each document that was put or removed."""
 
+    shared: dict[str, Any] = field(default_factory=dict)
+    """Results of the members' loads that are not documents, by a name of the area's choice."""
+
     _documents: dict[DocumentKey, Any] = field(default_factory=dict)
     _outbox_keys: set[tuple[str, str, Any]] = field(default_factory=set)
 

@@ -1,0 +1,170 @@
+"""`schedulePost` and `updateScheduledPost` at a due moment that already has many posts, while calls are placed.
+
+100 concurrent mutations compete with a call job of nearly ten starts a second for the organization's stream. They run
+in stores of their own, as in a web process. The product counts index keys to find a free timestamp. The other variant
+reads the posts of the moment, a thousand at a time, for each mutation.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count, pairwise
+from typing import Annotated
+from unittest.mock import patch
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.calls_servers import launch, simulator
+from benchmarks.fanout_targets import DATABASE, databases
+from jobs.calls.broker_pool import run_broker_pool
+from storage.calls.documents import SIMULATED_CALLS
+from storage.calls.job_changes import JobAction
+from storage.errors import Unavailable
+from storage.mongo import Mongo, Session
+from storage.publishing.documents import SCHEDULED_POSTS
+from storage.publishing.free_timestamps import FreeTimestamps, microseconds
+from storage.publishing.scheduling import ScheduledPostEdit
+from storage.stores import Stores, open_stores
+from tests.jobs.contexts import job_context
+from tests.storage.publishing.scenario import PublishingScenario, create_publishing_scenario
+
+STARTS_PER_SECOND = 10.0
+TALK_S = 1.0
+BEFORE_S = 3.0
+"""How long calls are placed before the mutations begin, and after they have ended."""
+
+NUMBERS = 5000
+PAGE = 1000
+INSERT_BATCH = 10_000
+
+Search = Callable[[FreeTimestamps, Mongo, Session, str, datetime], Awaitable[None]]
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+async def search_by_reading(
+    self: FreeTimestamps, mongo: Mongo, session: Session, organization_id: str, at: datetime
+) -> None:
+    """Reads the posts from the due moment on until a timestamp is missing."""
+    free = microseconds(at)
+    is_taken = True
+    while is_taken:
+        wanted = {"org": organization_id, "ts": {"$gte": free}}
+        rows = await mongo.find(SCHEDULED_POSTS, wanted, {"_id": 0, "ts": 1}, [("ts", 1)], PAGE, session)
+        taken = sum(row["ts"] == ts for row, ts in zip(rows, range(free, free + PAGE), strict=False))
+        is_taken, free = taken == PAGE, free + taken
+    self.found.add(next(ts for ts in count(free) if ts not in self.found))
+
+
+VARIANTS: dict[str, Search] = {"index keys": FreeTimestamps.search, "posts read": search_by_reading}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The result of one burst of mutations."""
+
+    seconds: float
+    refused: int
+    starts_per_second: float
+    longest_gap_s: float
+
+
+async def occupy(scenario: PublishingScenario, due_at: datetime, posts: int) -> None:
+    """Stores posts at the first timestamps of the moment."""
+    first, organization_id = microseconds(due_at), scenario.organization_id
+    for start in range(first, first + posts, INSERT_BATCH):
+        timestamps = range(start, min(start + INSERT_BATCH, first + posts))
+        rows = [{"_id": f"{organization_id}-{ts}", "org": organization_id, "ts": ts} for ts in timestamps]
+        await scenario.stores.mongo[SCHEDULED_POSTS].insert_many(rows, ordered=False)
+
+
+@asynccontextmanager
+async def calling(worker: Stores, organization_id: str) -> AsyncIterator[None]:
+    """Places calls in the background."""
+    jobs = job_context(worker, telephony=simulator(worker, lambda _: TALK_S))
+    job_id = await launch(worker, organization_id, NUMBERS, 100, STARTS_PER_SECOND)
+    brokers = asyncio.create_task(run_broker_pool(jobs))
+    try:
+        await asyncio.sleep(BEFORE_S)
+        yield
+        await asyncio.sleep(BEFORE_S)
+    finally:
+        await worker.call_jobs.act(organization_id, job_id, JobAction.CANCEL)
+        brokers.cancel()
+        await asyncio.gather(brokers, return_exceptions=True)
+        await jobs.telephony.aclose()
+
+
+async def burst(mutations: Sequence[Awaitable[object]]) -> tuple[float, int]:
+    """Returns the seconds until all are answered, and how many were refused."""
+    began = time.perf_counter()
+    answers = await asyncio.gather(*mutations, return_exceptions=True)
+    refused = [each for each in answers if isinstance(each, Unavailable)]
+    assert len(refused) == sum(isinstance(each, BaseException) for each in answers), answers
+    return time.perf_counter() - began, len(refused)
+
+
+async def measure(web: Stores, worker: Stores, search: Search, posts: int, concurrent: int, move: bool) -> Run:
+    """Measures one burst, in an organization of its own."""
+    scenario = await create_publishing_scenario(web)
+    due_at = (await scenario.now() + timedelta(hours=1)).replace(microsecond=0)
+    await occupy(scenario, due_at, posts)
+    update, edit = web.scheduled_posts.update, ScheduledPostEdit(due_at=due_at)
+    existing = await asyncio.gather(*(scenario.schedule() for _ in range(concurrent))) if move else []
+    moves = [update(scenario.organization_id, post.id, edit) for post in existing]
+    with patch.object(FreeTimestamps, "search", search):
+        async with calling(worker, scenario.organization_id):
+            began = await scenario.now()
+            seconds, refused = await burst(moves or [scenario.schedule(due_at=due_at) for _ in range(concurrent)])
+            ended = await scenario.now()
+    return Run(seconds, refused, *await call_starts(worker, began, ended))
+
+
+async def call_starts(worker: Stores, began: datetime, ended: datetime) -> tuple[float, float]:
+    """Returns the starts a second around the burst, and the longest gap between two starts."""
+    around = timedelta(seconds=BEFORE_S - 1)
+    wanted = {"at": {"$gte": began - around, "$lte": ended + around}}
+    found = await worker.mongo.find(SIMULATED_CALLS, wanted, {"at": 1}, [("at", 1)])
+    starts = [call["at"].timestamp() for call in found]
+    gaps = [later - earlier for earlier, later in pairwise(starts)]
+    return len(starts) / (ended - began + 2 * around).total_seconds(), max(gaps, default=float("inf"))
+
+
+async def run(sizes: Sequence[int], concurrent: int, console: Console) -> None:
+    """Measures every size and variant, and prints the table."""
+    table = Table(title=f"{concurrent} concurrent mutations at one due moment, beside {STARTS_PER_SECOND:g} calls/s")
+    for column in ("posts at the moment", "mutation", "variant", "all done s", "refused", "starts/s", "longest gap s"):
+        table.add_column(column, justify="left" if column in ("mutation", "variant") else "right")
+    async with (
+        databases("pymongo") as servers,
+        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as web,
+        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as worker,
+    ):
+        for posts in sizes:
+            for move in (False, True):
+                for variant, search in VARIANTS.items():
+                    found = await measure(web, worker, search, posts, concurrent, move)
+                    row = (f"{found.seconds:.2f}", f"{found.refused}", f"{found.starts_per_second:.1f}")
+                    name = "updateScheduledPost" if move else "schedulePost"
+                    table.add_row(f"{posts:,}", name, variant, *row, f"{found.longest_gap_s:.2f}")
+    console.print(table)
+
+
+@app.command()
+def main(
+    sizes: Annotated[str, typer.Option(help="Posts that the moment has, comma-separated.")] = "0,2000,5000,20000",
+    concurrent: Annotated[int, typer.Option(min=1, help="Concurrent mutations.")] = 100,
+) -> None:
+    """Measures bursts of mutations and prints a table."""
+    import uvloop
+
+    uvloop.run(run([int(size) for size in sizes.split(",")], concurrent, Console(width=120)))
+
+
+if __name__ == "__main__":
+    app()
