@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -20,6 +21,7 @@ from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits
 from server.http import health
 from server.http.callbacks import callback_routes
 from server.http.demo_sign_in import demo_sign_in_routes
+from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_route
 from server.http.ingest import ingest_routes
 from server.http.pages import page_routes
@@ -108,7 +110,9 @@ def _verifier(settings: Settings) -> TokenVerifier:
 
 
 def _middleware(settings: Settings) -> list[Middleware]:
+    hosts = [settings.host, urlsplit(settings.base_url).hostname or "", *settings.allowed_hosts]
+    check = Middleware(HostCheck, names=hosts)
     if not settings.allowed_origins:
-        return []
+        return [check]
     allowed = list(settings.allowed_origins)
-    return [Middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["POST"], allow_headers=["*"])]
+    return [check, Middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["POST"], allow_headers=["*"])]

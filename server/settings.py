@@ -58,6 +58,12 @@ def _origin(value: str) -> str:
     return parts.geturl()
 
 
+def _host(value: str) -> str:
+    if value != "*" and not re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", value):
+        raise ValueError("expected a host name")
+    return value.lower()
+
+
 def _long_secret(value: str) -> str:
     if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
         raise ValueError("too short")
@@ -92,6 +98,7 @@ def _default_log_format() -> Literal["console", "json"]:
 
 HttpAddress = Annotated[str, _address("http", "https")]
 Origin = Annotated[str, AfterValidator(_origin)]
+HostName = Annotated[str, AfterValidator(_host)]
 IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
 
 
@@ -153,6 +160,12 @@ class Settings(BaseSettings):
         (),
         expected="origins such as https://example.org, separated by commas",
         description="Other origins whose pages may use the API from a browser.",
+    )
+    allowed_hosts: Annotated[tuple[HostName, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
+        (),
+        expected="host names such as chat.example.org or *.example.org, separated by commas, or * for all",
+        description="Further host names by which clients reach web processes. Requests for other hosts are refused. "
+        "IP addresses, localhost, and the hosts of NOROSHI_PUBLIC_URL and NOROSHI_HOST are always served.",
     )
     execution_timeout_s: float = _setting(
         10.0,

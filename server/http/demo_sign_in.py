@@ -1,4 +1,4 @@
-"""Sign-in as a demo user, with --demo on a loopback host only.
+"""Sign-in as a demo user, with --demo on a loopback host only, and from this machine only.
 
 GET /demo/users lists the demo users, or none where sign-in is disabled. POST /demo/sign-in returns a token.
 """
@@ -6,7 +6,6 @@ GET /demo/users lists the demo users, or none where sign-in is disabled. POST /d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import ip_address
 from json import JSONDecodeError
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from server.auth.sign_in import sign_user_token
+from server.http.hosts import host_name, is_loopback
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
     """Returns the route of the list, and the route of the sign-in where it is enabled."""
-    if not settings.demo or not _is_loopback(settings.host) or settings.auth_jwks_url:
+    if not settings.demo or not is_loopback(settings.host) or settings.auth_jwks_url:
         return [_users(())]
     from server.demo import DEMO_USERS
 
     async def sign_in(request: Request) -> Response:
+        if not _is_from_this_machine(request):
+            return _answer({"error": "demo users sign in on the machine of this server only"}, 404)
         try:
             user_id = (await request.json())["user"]
         except (JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
@@ -54,16 +56,15 @@ def _users(offered: Sequence[DemoUser]) -> Route:
     ]
 
     async def users(request: Request) -> Response:
-        return _answer({"users": rows}, 200)
+        return _answer({"users": rows if _is_from_this_machine(request) else []}, 200)
 
     return Route("/demo/users", users)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _is_from_this_machine(request: Request) -> bool:
+    """Returns whether the client and its Host are local; behind a proxy the client is the one that it forwards for."""
+    host = host_name(request.headers.get("host", "").encode())
+    return is_loopback(host) and request.client is not None and is_loopback(request.client.host)
 
 
 def _answer(body: dict[str, object], status: int) -> Response:

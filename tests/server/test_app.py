@@ -50,7 +50,7 @@ async def running_app(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://noroshi") as http,
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http,
     ):
         yield http
 
@@ -69,7 +69,7 @@ async def test_api_answers_on_empty_database(settings: Settings) -> None:
 
 async def test_image_url_is_valid_in_other_process(settings: Settings) -> None:
     async with open_stores(settings.mongodb_uri or "", settings.redis_url or "", settings.database) as stores:
-        image_urls = ImageUrls("http://noroshi", await shared_secret(stores.mongo, "image_urls"))
+        image_urls = ImageUrls("http://localhost", await shared_secret(stores.mongo, "image_urls"))
         path = image_urls.sign("http://127.0.0.1/refused-by-the-guard.png")
         for _ in range(2):
             async with running_app(settings) as http:

@@ -35,7 +35,9 @@ def test_defaults_need_no_environment() -> None:
 def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOROSHI_EGRESS_ALLOW", "10.0.0.0/8, ::1/128,")
     monkeypatch.setenv("NOROSHI_ALLOWED_ORIGINS", "https://Example.org/, http://localhost:5173")
+    monkeypatch.setenv("NOROSHI_ALLOWED_HOSTS", "Chat.example.org, *.example.org")
     settings = Settings.from_environment()
+    assert settings.allowed_hosts == ("chat.example.org", "*.example.org")
     assert settings.egress_allow == (IPv4Network("10.0.0.0/8"), IPv6Network("::1/128"))
     assert settings.allowed_origins == ("https://example.org", "http://localhost:5173")
 
@@ -66,6 +68,8 @@ def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None
         ("NOROSHI_EGRESS_ALLOW", "10.0.0.1/8", "address ranges"),
         ("NOROSHI_ALLOWED_ORIGINS", "*", "origins such as"),
         ("NOROSHI_ALLOWED_ORIGINS", "https://example.org/chat", "origins such as"),
+        ("NOROSHI_ALLOWED_HOSTS", "https://example.org", "host names such as"),
+        ("NOROSHI_ALLOWED_HOSTS", "a.*.example", "host names such as"),
         ("NOROSHI_MONGO_DRIVER", "mongoose", "motor or pymongo"),
         ("NOROSHI_DATABASE", "a b", "letters, digits"),
         ("NOROSHI_DEMO", "perhaps", "true or false"),

@@ -42,7 +42,7 @@ def test_metric_unknown_to_web_process_is_shown() -> None:
 
 async def test_worker_keeps_its_label_without_host(stores: Stores) -> None:
     heartbeat = WorkerHeartbeat(stores.mongo, "host/1")
-    labels = []
+    labels: list[str] = []
     for _ in range(2):
         await heartbeat._write()
         labels += await worker_metrics(stores.mongo)
