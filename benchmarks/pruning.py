@@ -41,7 +41,7 @@ async def prune_stream_by_stream(stores: Stores) -> int:
     ids = [document["_id"] for document in await expired.to_list(None)]
     for name, floor in {id_["s"]: id_["n"] for id_ in sorted(ids, key=lambda id_: int(id_["n"]))}.items():
         stream = parse_stream_name(name)
-        await mongo[stream.heads].update_one({"_id": stream.head_id}, {"$max": {"floor": floor}})
+        await mongo[stream.head_collection].update_one({"_id": stream.head_id}, {"$max": {"floor": floor}})
         low, high = {"s": name, "n": 0}, {"s": name, "n": floor}
         await mongo["events"].delete_many({"_id": {"$gte": low, "$lte": high}})
     return len(ids)

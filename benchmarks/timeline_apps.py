@@ -29,7 +29,7 @@ from server.logs import configure_logging
 from server.settings import Settings
 from storage.mongo import Document, Mongo
 from storage.stores import open_stores
-from storage.timeline import END, NOW, Timestamp
+from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp
 
 
 @dataclass
@@ -101,11 +101,11 @@ class Query:
         assert topic is not None
         assert await mongo["memberships"].find_one({"community": topic["community"], "user": viewer.id})
         blocks = await mongo["blocks"].find({"org": viewer.organization_id, "user": viewer.id}).to_list(None)
-        high = END if latest == NOW else latest
+        high = MAX_TIMESTAMP if latest == NOW else latest
         in_page: Document = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": high}}}
         in_page["author"] = {"$nin": [block["blocked"] for block in blocks]}
         documents = await mongo["messages"].find(in_page).sort("_id", -1).limit(limit + 1).to_list(None)
-        newer = {"_id": {"$gt": {"t": topic_id, "ts": high}, "$lte": {"t": topic_id, "ts": END}}}
+        newer = {"_id": {"$gt": {"t": topic_id, "ts": high}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}}}
         has_newer = latest != NOW and await mongo["messages"].find_one(newer) is not None
         return Page(
             items=[_message(each) for each in documents[:limit]], has_older=len(documents) > limit, has_newer=has_newer

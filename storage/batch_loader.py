@@ -1,4 +1,4 @@
-"""Batched lookups: keys that are requested while a lookup is in progress share the next query.
+"""Batched lookups: keys that are requested while a lookup is in progress share the next lookup.
 
 Nothing is cached. Each caller gets data that was read after its call.
 """
@@ -14,7 +14,7 @@ Load = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
 
 MAX_KEYS = 1000
 MAX_WAIT_S = 0.02
-"""Longest time that a batch waits for a lookup in progress."""
+"""How long a batch waits at most for the lookup in progress."""
 
 
 @dataclass(slots=True)
@@ -22,9 +22,11 @@ class _Batch(Generic[Key, Value]):
     """Keys collected for the next lookup, and the futures of their callers."""
 
     start: asyncio.Handle
+    """The scheduled start of the lookup."""
+
     keys: set[Key] = field(default_factory=set)
-    # One future per caller, so that a cancelled caller does not cancel the others. asyncio.shield takes three times as
-    # long.
+    # Each caller has a future, so that a cancelled caller does not cancel the others. A common future behind
+    # asyncio.shield takes three times as long.
     callers: list[asyncio.Future[Mapping[Key, Value]]] = field(default_factory=list)
 
     def resolve(self, found: Mapping[Key, Value]) -> None:
@@ -39,10 +41,10 @@ class _Batch(Generic[Key, Value]):
 
 
 class BatchLoader(Generic[Key, Value]):
-    """Combines concurrent lookups by key into few queries. Each process has one for each kind of lookup."""
+    """Combines concurrent lookups by key into few queries. A process needs one loader for each kind of lookup."""
 
     def __init__(self, load: Load[Key, Value], max_keys: int = MAX_KEYS) -> None:
-        """`load` takes at most `max_keys` distinct keys and returns the values of those that exist."""
+        """`load` receives at most `max_keys` distinct keys and returns the values of the keys that exist."""
         self._load = load
         self._max_keys = max_keys
         self._batch: _Batch[Key, Value] | None = None
@@ -58,7 +60,7 @@ class BatchLoader(Generic[Key, Value]):
         return [value for value in map(found.get, keys) if value is not None]
 
     async def find(self, keys: Iterable[Key]) -> Mapping[Key, Value]:
-        """Returns values by key. The mapping may also hold keys that other callers requested."""
+        """Returns the values of the keys that exist, by key. The mapping may also hold keys of other callers."""
         loop = asyncio.get_running_loop()
         if self._batch is None:
             start = loop.call_later(MAX_WAIT_S, self._start) if self._lookups else loop.call_soon(self._start)

@@ -1,7 +1,7 @@
 """Errors that clients may see. The messages of all other errors are masked.
 
-Each has a code of the closed list in docs/semantics.md, section 8. graphql-core copies `extensions` into the response,
-so no layer below schema/ depends on GraphQL.
+Each class has a code of the closed list in docs/error-codes.md. graphql-core copies `extensions` into the response, so
+no layer below schema/ depends on GraphQL.
 """
 
 from typing import ClassVar
@@ -45,7 +45,7 @@ class Unauthenticated(DomainError):
 
 
 class Forbidden(DomainError):
-    """The viewer may see the object, but may not do this with it."""
+    """The viewer may see the object, but may not perform the operation on it."""
 
     code = "FORBIDDEN"
 
@@ -75,7 +75,10 @@ class RateLimited(DomainError):
 
 
 class Unavailable(DomainError):
-    """A required service does not answer. The work may be done; repeat it with the same idempotency key."""
+    """A required service does not answer. The operation may have taken effect.
+
+    The client can repeat it with the same idempotency key after `retry_after_ms`.
+    """
 
     code = "UNAVAILABLE"
 

@@ -48,8 +48,8 @@ ReadByRef = Callable[[str, Sequence[Any]], Awaitable[Mapping[Any, Any]]]
 class JobEventKind:
     """A kind of event in an organization's stream of jobs.
 
-    `name` is also the name of its GraphQL type and of its outbox rows. Kinds without a relay have no outbox rows.
-    `resolvers/job_events.py` has its access rule.
+    `name` is also the name of its GraphQL type and the `kind` of its outbox rows. Kinds without a relay have no outbox
+    rows. resolvers/job_events.py decides which viewers may see the event.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Heartbeats of background processes, for operators. A process's state is kept for an hour after its last heartbeat."""
+"""Heartbeats of background processes, for operators.
+
+A heartbeat stores the process's state. MongoDB deletes the state an hour after the last heartbeat.
+"""
 
 import asyncio
 import os
@@ -73,14 +76,14 @@ class MailTailDocument(TypedDict):
 
 
 class RecentWorker(WorkerDocument):
-    """A worker with a heartbeat in the last hour."""
+    """A worker that stored a heartbeat in the last hour."""
 
     silent_s: float
     """Seconds since the last heartbeat."""
 
 
 class RecentMailTail(MailTailDocument):
-    """A mail log reader with a heartbeat in the last hour."""
+    """A mail log reader that stored a heartbeat in the last hour."""
 
     silent_s: float
     """Seconds since the last heartbeat."""

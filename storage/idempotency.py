@@ -16,11 +16,11 @@ from storage.mongo import Document, Mongo, Session
 KEPT_S = 24 * 3600
 MAX_LENGTH = 200
 DIGEST_PREFIX = "input:"
-"""Prefix of digests of the whole input. Digests without it come from earlier versions and cover some arguments only."""
+"""Prefix of digests that cover all arguments. Earlier versions stored digests of some arguments, without a prefix."""
 
 
-class KeyId(TypedDict):
-    """A key, with its user and mutation."""
+class IdempotencyKeyId(TypedDict):
+    """The `_id` of a used key: the client's string, with its organization, user and mutation."""
 
     org: str
     user: str
@@ -28,19 +28,24 @@ class KeyId(TypedDict):
     key: str
 
 
-class KeyDocument(TypedDict):
+class IdempotencyKeyDocument(TypedDict):
     """A used key, in `idempotency`. MongoDB deletes it `KEPT_S` seconds after `at`."""
 
-    _id: KeyId
+    _id: IdempotencyKeyId
     digest: str
+    """Digest of the mutation's arguments."""
+
     result: str
+    """Id of the object that the mutation created."""
+
     at: datetime
+    """When the key was used, by the database's clock."""
 
 
 class DuplicateRequest(Exception):
-    """The request was executed before: the same key with the same input, or the same source of a post.
+    """The request was carried out before, so it must have no further effect.
 
-    `result_id` is the id of the object that was created then. The caller reads the object and returns it.
+    `result_id` identifies the object that it created. The caller reads the object's current state.
     """
 
     def __init__(self, result_id: str) -> None:
@@ -59,35 +64,35 @@ class IdempotencyKey:
     digest: str
 
     @property
-    def id(self) -> KeyId:
+    def id(self) -> IdempotencyKeyId:
         """The `_id` of the key's document."""
         return {"org": self.organization_id, "user": self.user_id, "mutation": self.mutation, "key": self.key}
 
-    def row(self, result: str, at: datetime) -> KeyDocument:
+    def document(self, result_id: str, at: datetime) -> IdempotencyKeyDocument:
         """Returns the document that stores the id of the result."""
-        return {"_id": self.id, "digest": self.digest, "result": result, "at": at}
+        return {"_id": self.id, "digest": self.digest, "result": result_id, "at": at}
 
     @property
-    def use(self) -> tuple[str, ...]:
-        """The organization, user, mutation and key, without the input."""
+    def identity(self) -> tuple[str, ...]:
+        """The organization, user, mutation and key, without the digest of the input."""
         return self.organization_id, self.user_id, self.mutation, self.key
 
-    def raise_duplicate(self, row: KeyDocument) -> NoReturn:
-        """Raises DuplicateRequest, or Conflict if `row` shows that the key was used with another input.
+    def raise_duplicate(self, earlier: IdempotencyKeyDocument) -> NoReturn:
+        """Raises DuplicateRequest, or Conflict if the earlier use had another input.
 
-        The input cannot be compared with a digest from an earlier version, and is then assumed to be the same.
+        A digest from an earlier version cannot be compared. The input then counts as the same.
         """
-        if row["digest"].startswith(DIGEST_PREFIX) and row["digest"] != self.digest:
+        if earlier["digest"].startswith(DIGEST_PREFIX) and earlier["digest"] != self.digest:
             raise Conflict("This idempotencyKey was used with other arguments. Use a new key.")
-        raise DuplicateRequest(row["result"])
+        raise DuplicateRequest(earlier["result"])
 
 
 def idempotency_key(
     organization_id: str, user_id: str, mutation: str, key: str | None, arguments: Mapping[str, Any]
 ) -> IdempotencyKey | None:
-    """Returns the key with a digest of the arguments, which are JSON values, or None without a key.
+    """Returns the client's key with a digest of the arguments, or None if the client sent no key.
 
-    Raises: BadUserInput for an empty or overlong key.
+    The arguments are JSON values. Raises: BadUserInput for an empty or overlong key.
     """
     if key is None:
         return None
@@ -101,21 +106,25 @@ def idempotency_key(
 
 async def used_keys(
     mongo: Mongo, keys: Iterable[IdempotencyKey], session: Session
-) -> dict[tuple[str, ...], KeyDocument]:
-    """Returns the documents of the keys that were used before, by `use`."""
+) -> dict[tuple[str, ...], IdempotencyKeyDocument]:
+    """Returns the documents of those keys that were used before, by the key's `identity`."""
     ids = [key.id for key in keys]
     if not ids:
         return {}
-    rows: list[KeyDocument] = await mongo.find("idempotency", {"_id": {"$in": ids}}, session=session)
-    return {(row["_id"]["org"], row["_id"]["user"], row["_id"]["mutation"], row["_id"]["key"]): row for row in rows}
+    documents: list[IdempotencyKeyDocument] = await mongo.find("idempotency", {"_id": {"$in": ids}}, session=session)
+    by_id = [(document["_id"], document) for document in documents]
+    return {(id_["org"], id_["user"], id_["mutation"], id_["key"]): document for id_, document in by_id}
 
 
-async def claim(mongo: Mongo, key: IdempotencyKey | None, result: str, session: Session) -> None:
-    """Stores the key with the id of its result, within a transaction. Raises: DuplicateRequest, Conflict."""
+async def store_key(mongo: Mongo, key: IdempotencyKey | None, result_id: str, session: Session) -> None:
+    """Stores the key with the id of its result, within a transaction. Does nothing without a key.
+
+    Raises: DuplicateRequest, Conflict.
+    """
     if key is None:
         return
-    for row in (await used_keys(mongo, [key], session)).values():
-        key.raise_duplicate(row)
+    for earlier in (await used_keys(mongo, [key], session)).values():
+        key.raise_duplicate(earlier)
     # Only an update pipeline can store the database's own clock.
-    row_: Document = {"digest": key.digest, "result": result, "at": "$$NOW"}
-    await mongo["idempotency"].update_one({"_id": key.id}, [{"$set": row_}], upsert=True, session=session)
+    fields: Document = {"digest": key.digest, "result": result_id, "at": "$$NOW"}
+    await mongo["idempotency"].update_one({"_id": key.id}, [{"$set": fields}], upsert=True, session=session)

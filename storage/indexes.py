@@ -1,4 +1,4 @@
-"""Every index, created at start if missing. Most timelines need none, because their `_id` has their order."""
+"""Every index. Missing indexes are created at start. Most timelines need no index, because their `_id` sorts them."""
 
 import asyncio
 
@@ -128,28 +128,35 @@ INDEXES: dict[str, list[IndexModel]] = {
     "do_not_call": [],
     # SimulatedCallDocument
     "simulated_calls": [IndexModel([("at", UP)], expireAfterSeconds=7 * 24 * 3600)],
-    # Mail
+    # Mail: storage/mail/documents.py
+    # LedgerDocument
     "mail_ledger": [
         IndexModel([("waiting", UP), ("recorded_at", UP)], partialFilterExpression={"waiting": {"$exists": True}}),
         IndexModel([("folded_at", UP)], expireAfterSeconds=LEDGER_KEPT_S),
     ],
-    # The indexes named `told` cover lookups, which therefore read no documents.
+    # AddressDocument. The indexes named `told` cover lookups, which therefore read no documents.
     "mail_addresses": [
         IndexModel([("_id", UP), ("told", UP)], name="told"),
         IndexModel([("org", UP)]),
         IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True),
     ],
+    # DomainDocument
     "mail_domains": [
         IndexModel([("_id", UP), ("told", UP)], name="told"),
         IndexModel([("org", UP)]),
         IndexModel([("recent.day", UP)]),
     ],
+    # DayDocument
     "mail_days": [IndexModel([("_id.org", UP), ("_id.day", UP)]), IndexModel([("_id.day", UP), ("_id.org", UP)])],
+    # SourceDocument
     "mail_sources": [IndexModel([("_id.org", UP)])],
+    # AuditDocument
     "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
+    # ReportDocument
     "mail_reports": [IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)])],
     # MailTailDocument (storage/heartbeats.py)
     "mail_tails": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
+    # DifferenceDocument
     "mail_differences": [IndexModel([("at", UP)], expireAfterSeconds=30 * 86_400)],
     # Streams and notifications: storage/streams/documents.py
     # StreamDocument
@@ -165,16 +172,18 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # NotificationMarkDocument
     "notification_marks": [],
-    # Mechanisms: idempotency keys (storage/idempotency.py), fences of locks, heartbeats
-    # KeyDocument
+    # Mechanisms of several areas
+    # IdempotencyKeyDocument (storage/idempotency.py)
     "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
+    # FenceDocument (storage/locks.py)
     "fences": [],
     # WorkerDocument (storage/heartbeats.py)
     "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
 }
 """The indexes of each collection. A comment names the type of its documents.
 
-Collections without indexes are listed too: transactions write to them, and must not wait for their creation.
+Collections without indexes are listed too. They are created at start, since transactions that write to them would
+otherwise wait for their creation.
 """
 
 

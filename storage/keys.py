@@ -1,11 +1,11 @@
-"""Every Redis key and channel name, with type, lifetime and owning module. Redis holds hints only: all may be lost."""
+"""Every Redis key and channel name, with type, lifetime and owning module. All of them may be lost without harm."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Redis names under one prefix, the database's name, so that several products can share one Redis."""
+    """Redis names under one prefix, the database's name, so that several databases can share one Redis."""
 
     prefix: str
 
@@ -14,21 +14,21 @@ class Keys:
         return f"{self.prefix}:stream:{stream}"
 
     def write_lease(self, stream: str) -> list[str]:
-        """Returns two strings' keys: the holder of a stream's write lease (200 ms), and the next holder (30 ms).
+        """Returns the keys of two strings: the token of a lease's holder (200 ms) and of its next holder (30 ms).
 
-        Owner: storage/streams/write_leases.py.
+        The lease is the write lease of a stream. Owner: storage/streams/write_leases.py.
         """
         return [f"{self.prefix}:turn:{stream}", f"{self.prefix}:turn:{stream}:next"]
 
     def hot_page(self, topic_id: str) -> list[str]:
-        """Returns the keys of a hash, a sorted set and a hash: the newest messages of a hot topic.
+        """Returns the keys of a hash, a sorted set and another hash, which together hold a topic's hot page.
 
         They expire one minute after the last use. Owner: storage/chat/hot_pages.py.
         """
         return [f"{self.prefix}:pool:{topic_id}:{part}" for part in ("meta", "items", "pending")]
 
     def queue(self, name: str) -> str:
-        """Returns the key of a sorted set of arq, one for each kind of job. Owner: storage/queue.py and arq."""
+        """Returns the key of a sorted set: one of arq's queues. Owner: storage/queue.py and arq."""
         return f"{self.prefix}:queue:{name}"
 
     def call_wake_ups(self) -> str:

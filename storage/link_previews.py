@@ -6,10 +6,10 @@ from typing import TypedDict
 
 MAX_URL_CHARS = 2048
 
-# Japanese text has no space after a link, so Japanese punctuation ends one. Slack's clients end links with `|`.
-_ENDS = r"\s\x00-\x1f\x7f<>\"`|\\^{}" + "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+# Japanese text has no space after a link, so Japanese punctuation ends a link. Slack's clients end links with `|`.
+_URL_ENDS = r"\s\x00-\x1f\x7f<>\"`|\\^{}" + "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _JAPANESE_PUNCTUATION = "、。，．：；？！｡､｢｣「」『』【】〔〕〈〉《》（）［］｛｝＜＞“”‘’…‥〜～"
-_URL = re.compile(rf"(?<![A-Za-z0-9+.\-])https?://[^{_ENDS}{_JAPANESE_PUNCTUATION}]+", re.IGNORECASE)
+_URL = re.compile(rf"(?<![A-Za-z0-9+.\-])https?://[^{_URL_ENDS}{_JAPANESE_PUNCTUATION}]+", re.IGNORECASE)
 _HOST = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[^\W_])", re.IGNORECASE)
 
 _TRAILING = ".,:;!?'*_~"
@@ -19,7 +19,8 @@ _OPENERS = {")": "(", "]": "["}
 def first_url(text: str) -> str | None:
     """Returns the first http or https URL of the text as written, without trailing punctuation, or None.
 
-    A closing bracket belongs to the URL only if its opening bracket does: `(see https://ja.wikipedia.org/wiki/狼_(動物))`.
+    A closing bracket belongs to the URL only if its opening bracket is inside the URL too, as the inner bracket of
+    `(see https://ja.wikipedia.org/wiki/狼_(動物))`.
     URLs of more than 2,048 characters are skipped.
     """
     for match in _URL.finditer(text):
@@ -43,7 +44,7 @@ def _trimmed(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinkPreview:
-    """Title, summary and image of a linked page. `image_url` is the address on the remote server."""
+    """Title, summary and image of a linked page. `image_url` is the image's address on the remote server."""
 
     url: str
     title: str

@@ -1,6 +1,6 @@
 """Locks between processes, with leases by the database's clock and fences that only grow.
 
-A lock only avoids duplicate work. Safety comes from the fence: each guarded write carries its holder's fence, so a
+A lock only avoids duplicate work. Safety comes from the fence: each guarded write checks its holder's fence, so a
 holder whose lease has ended changes nothing. Lock documents are never deleted.
 """
 
@@ -70,9 +70,9 @@ class Locks:
     """Acquires, renews and releases locks."""
 
     def __init__(self, mongo: Mongo, ttl_s: float = TTL_S) -> None:
-        """A lease lasts `ttl_s` seconds and is renewed every third of that.
+        """A lease lasts `ttl_s` seconds and is renewed after each third of this time.
 
-        A holder that cannot renew its lease is cancelled after 5/6 of it.
+        A holder that cannot renew its lease is cancelled after 5/6 of this time.
         """
         self._mongo = mongo
         self._ttl_s = ttl_s
@@ -107,7 +107,7 @@ class Locks:
     async def acquire(self, name: str, holder: str = "") -> Lock | None:
         """Acquires a lock for `ttl_s` seconds, or returns None if another process holds it."""
         key = secrets.token_hex(16)
-        taken = {
+        new_fields = {
             "unlock_key": key,
             "fence": {"$add": [{"$ifNull": ["$fence", 0]}, 1]},
             "expires_at": self._lease_end,
@@ -115,7 +115,7 @@ class Locks:
         }
         is_free = {"$lte": [{"$ifNull": ["$expires_at", EPOCH]}, "$$NOW"]}
         # The filter of an upsert cannot use $$NOW, so the pipeline decides. MongoDB writes nothing if nothing changes.
-        change = [{"$replaceWith": {"$cond": [is_free, {"$mergeObjects": ["$$ROOT", taken]}, "$$ROOT"]}}]
+        change = [{"$replaceWith": {"$cond": [is_free, {"$mergeObjects": ["$$ROOT", new_fields]}, "$$ROOT"]}}]
         try:
             document: LockDocument | None = await self._locks.find_one_and_update(
                 {"_id": name}, change, upsert=True, return_document=ReturnDocument.AFTER
@@ -127,17 +127,17 @@ class Locks:
         return Lock(name, document["fence"], key)
 
     async def renew(self, lock: Lock) -> bool:
-        """Starts a new lease. Returns False if the last one ended or another process holds the lock."""
+        """Extends the lease. Returns False if it has ended or another process holds the lock."""
         own = {"_id": lock.name, "unlock_key": lock.unlock_key, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
         renewed = await self._locks.update_one(own, [{"$set": {"expires_at": self._lease_end}}])
         return renewed.matched_count == 1
 
     async def release(self, lock: Lock) -> None:
-        """Makes the lock free at once. Does nothing if the lock was lost before."""
+        """Ends the lease. Does nothing if the lock was lost before."""
         own = {"_id": lock.name, "unlock_key": lock.unlock_key}
         await self._locks.update_one(own, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
 
-    async def leases_s(self, names: Sequence[str]) -> dict[str, float]:
+    async def remaining_leases_s(self, names: Sequence[str]) -> dict[str, float]:
         """Returns the remaining seconds of each lease on these locks. Free locks are left out."""
         held = {"_id": {"$in": list(names)}, "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
         left_ms = {"$set": {"left_ms": {"$subtract": ["$expires_at", "$$NOW"]}}}
@@ -165,7 +165,7 @@ class Locks:
         return {"$add": ["$$NOW", int(self._ttl_s * 1000)]}
 
     async def _renew_until_lost(self, lock: Lock, deadline: asyncio.Timeout) -> None:
-        """Renews the lease and postpones the deadline. If MongoDB does not answer, the deadline is not postponed."""
+        """Renews the lease and postpones the deadline after each renewal. Ends the deadline when the lock is lost."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._ttl_s / 3)

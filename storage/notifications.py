@@ -1,7 +1,7 @@
-"""Notifications: one timeline for each user, with a read mark, filled through the user's stream.
+"""Notifications: one timeline for each user, with a read mark.
 
-Other areas add an outbox row in their own transaction: with `notify`, or with `notification_ref` and `outbox.add_rows`
-without a batch. Rows with equal content become a single notification.
+Other areas add an outbox row for the user's stream in their own transaction: with `notify` in a batch, otherwise with
+`notification_ref` and `outbox.add_rows`. Rows with equal content become a single notification.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,13 @@ from storage.streams.changes import Batch
 from storage.streams.documents import NotificationDocument, NotificationMarkDocument, NotificationRef, OutboxDocument
 from storage.streams.log import Stream
 from storage.streams.outbox import OutboxRelay
-from storage.timeline import END, Page, Range, Timestamp, move_mark, read_page
+from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, move_mark, read_page
 
 NOTIFICATIONS = "notifications"
 
 
 class NotificationKind(Enum):
-    """Kind of a notification, by its subject."""
+    """The kind of a notification: its reason."""
 
     MENTION = "MENTION"
     REACTION = "REACTION"
@@ -97,12 +97,13 @@ class NotificationRelay(OutboxRelay):
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Reads which notifications exist already, and which topics the owner may not read."""
         organization_id, owner_id = stream_owner(batch.stream)
-        about = {"_id.o": organization_id, "_id.u": owner_id, "about": {"$in": [_about(row["ref"]) for row in rows]}}
-        async for document in mongo[NOTIFICATIONS].find(about, {"about": 1}, session=session):
+        abouts = [_about(row["ref"]) for row in rows]
+        query = {"_id.o": organization_id, "_id.u": owner_id, "about": {"$in": abouts}}
+        async for document in mongo[NOTIFICATIONS].find(query, {"about": 1}, session=session):
             self._existing.add(document["about"])
         topics = {row["ref"]["topic"] for row in rows} - {None}
         if topics:
-            self._unreadable_topics = topics - await _readable(mongo, session, owner_id, topics)
+            self._unreadable_topics = topics - await _readable_topics(mongo, session, owner_id, topics)
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Adds the notification, unless it exists or its owner may not read the topic."""
@@ -127,23 +128,24 @@ def put_notification(batch: Batch, ref: NotificationRef, about: str, timestamp: 
 
 
 def _about(ref: NotificationRef) -> str:
+    """Returns the content of a notification as one string, by which repetitions are recognized."""
     return "/".join(
         str(part) for part in (ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"])
     )
 
 
-async def _readable(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
-    """Returns the topics whose community the user is a member of."""
+async def _readable_topics(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
+    """Returns those of the topics whose community the user is a member of."""
     cursor = mongo["topics"].find({"_id": {"$in": list(topic_ids)}}, {"community": 1}, session=session)
     communities = {topic["_id"]: topic["community"] for topic in await cursor.to_list(None)}
-    wanted = {"community": {"$in": list(set(communities.values()))}, "user": user_id}
-    rows = mongo["memberships"].find(wanted, {"community": 1}, session=session)
+    query = {"community": {"$in": list(set(communities.values()))}, "user": user_id}
+    rows = mongo["memberships"].find(query, {"community": 1}, session=session)
     joined = {row["community"] for row in await rows.to_list(None)}
     return {topic for topic, community in communities.items() if community in joined}
 
 
 class NotificationStore:
-    """Notifications of users, without those of blocked actors, and read marks."""
+    """Reads notifications, leaving out those by blocked actors, and keeps read marks."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
@@ -153,11 +155,11 @@ class NotificationStore:
     async def page(
         self, organization_id: str, user_id: str, range_: Range, blocked: frozenset[str]
     ) -> Page[Notification]:
-        """Returns the user's notifications by time."""
+        """Returns a page of the user's notifications by time."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Notification]:
-            wanted = _wanted(organization_id, user_id, low, high, blocked)
-            cursor = self._notifications.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
+            query = _query(organization_id, user_id, low, high, blocked)
+            cursor = self._notifications.find(query).sort("_id", 1 if ascending else -1).limit(limit)
             return [_notification(document) for document in await cursor.to_list(limit)]
 
         return await read_page(range_, fetch, lambda notification: notification.timestamp)
@@ -166,12 +168,12 @@ class NotificationStore:
         """Returns the number of notifications after the read mark."""
         mark = await self._marks.find_one({"_id": _owner(organization_id, user_id)})
         low = 0 if mark is None else mark["ts"] + 1
-        return await self._notifications.count_documents(_wanted(organization_id, user_id, low, END, blocked))
+        return await self._notifications.count_documents(_query(organization_id, user_id, low, MAX_TIMESTAMP, blocked))
 
     async def mark_read(self, organization_id: str, user_id: str, timestamp: int) -> None:
         """Moves the read mark forward, but not past the newest notification."""
-        everything = _wanted(organization_id, user_id, 0, END, frozenset())
-        newest = await self._notifications.find_one(everything, {"_id": 1}, sort=[("_id", -1)])
+        query = _query(organization_id, user_id, 0, MAX_TIMESTAMP, frozenset())
+        newest = await self._notifications.find_one(query, {"_id": 1}, sort=[("_id", -1)])
         update = move_mark(timestamp, newest["_id"]["ts"] if newest else 0)
         await self._marks.update_one({"_id": _owner(organization_id, user_id)}, update, upsert=True)
 
@@ -186,12 +188,13 @@ def _owner(organization_id: str, user_id: str) -> Document:
     return {"o": organization_id, "u": user_id}
 
 
-def _wanted(organization_id: str, user_id: str, low: int, high: int, blocked: frozenset[str]) -> Document:
+def _query(organization_id: str, user_id: str, low: int, high: int, blocked: frozenset[str]) -> Document:
+    """Returns the filter for a user's notifications in a closed range of timestamps, without blocked actors."""
     owner = _owner(organization_id, user_id)
-    wanted: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
+    query: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
     if blocked:
-        wanted["actor"] = {"$nin": list(blocked)}
-    return wanted
+        query["actor"] = {"$nin": list(blocked)}
+    return query
 
 
 def _notification(document: NotificationDocument) -> Notification:

@@ -1,4 +1,4 @@
-"""Wakes workers through arq, by job name and ids. A hint only: sweepers find the work of lost jobs.
+"""The job queue of arq, which wakes workers. A job is only a hint: sweepers find the work of lost jobs.
 
 Jobs are serialized as JSON. With pickle, arq's default, anyone with write access to Redis could run code.
 """
@@ -48,14 +48,14 @@ class JobQueue:
         self._keys = keys
 
     async def enqueue(self, queue: str, job: str, *ids: str | int) -> None:
-        """Wakes a worker for the job. A job is queued at most once at a time for the same ids."""
-        name = ":".join(map(str, ids))
+        """Queues the job with its ids as arguments, unless the same job with the same ids is queued already."""
+        joined_ids = ":".join(map(str, ids))
         with suppress(RedisError, OSError, TimeoutError):
             await self._arq.enqueue_job(
                 job,
                 *ids,
                 _queue_name=self._keys.queue(queue),
-                _job_id=self._keys.queue(f"{job}:{name}"),
+                _job_id=self._keys.queue(f"{job}:{joined_ids}"),
                 _expires=EXPIRES_MS,
             )
             return

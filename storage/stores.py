@@ -1,4 +1,4 @@
-"""Composition root of storage: opens every store of a process and closes them."""
+"""Composition root of storage: opens all stores of a process and closes them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -50,13 +50,13 @@ from storage.streams.write_leases import WriteLeases
 
 REDIS_TIMEOUT_S = 2.0
 FAN_OUT_MAX_FOLLOWERS = 10_000
-NO_KEYS: Mapping[str, bytes] = {}
+NO_CREDENTIAL_KEYS: Mapping[str, bytes] = {}
 NO_ADDRESS_KEYS = AddressKeys()
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One process's access to state. All fields are safe for concurrent use."""
+    """A process's access to MongoDB and Redis. All fields are safe for concurrent use."""
 
     mongo: Mongo
     redis: Redis
@@ -101,13 +101,13 @@ async def open_stores(
     database: str,
     driver: Driver = DEFAULT_DRIVER,
     fan_out_max_followers: int = FAN_OUT_MAX_FOLLOWERS,
-    credential_keys: Mapping[str, bytes] = NO_KEYS,
+    credential_keys: Mapping[str, bytes] = NO_CREDENTIAL_KEYS,
     address_keys: AddressKeys = NO_ADDRESS_KEYS,
 ) -> AsyncIterator[Stores]:
     """Connects, creates missing indexes, and starts the hub, the publisher and the outbox; stops them at the end.
 
-    MongoDB must answer; Redis need not. Posts of authors with more than `fan_out_max_followers` are merged on read.
-    Without `credential_keys` (by version, newest first) no accounts can be connected.
+    Fails if MongoDB does not answer, but works without Redis. Posts of authors with more than `fan_out_max_followers`
+    followers are merged on read. Without `credential_keys` (by version, newest first) no accounts can be connected.
     """
     mongo = connect(mongodb_uri, database, driver)
     redis = Redis.from_url(redis_url, socket_timeout=None, socket_connect_timeout=REDIS_TIMEOUT_S)
@@ -115,8 +115,8 @@ async def open_stores(
     arq.job_serializer, arq.job_deserializer = serialize, deserialize
     try:
         await ensure_indexes(mongo)
-        secrets = CredentialCipher(credential_keys), address_keys
-        async with _running(mongo, redis, arq, Keys(database), fan_out_max_followers, *secrets) as stores:
+        cipher = CredentialCipher(credential_keys)
+        async with _started(mongo, redis, arq, Keys(database), fan_out_max_followers, cipher, address_keys) as stores:
             yield stores
     finally:
         await redis.aclose()
@@ -125,7 +125,7 @@ async def open_stores(
 
 
 @asynccontextmanager
-async def _running(
+async def _started(
     mongo: Mongo,
     redis: Redis,
     arq: ArqRedis,
@@ -134,6 +134,7 @@ async def _running(
     credentials: CredentialCipher,
     address_keys: AddressKeys,
 ) -> AsyncIterator[Stores]:
+    """Creates the stores, starts their background tasks, and stops these at the end."""
     publisher = Publisher(redis, keys)
     outbox = Outbox(mongo, OUTBOX_RELAYS)
     hot_pages = HotPages(redis, keys, mongo)

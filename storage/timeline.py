@@ -1,4 +1,4 @@
-"""Ranges, pages and timestamps of all timelines. No I/O.
+"""Ranges, pages and timestamps of all timelines. Pure; no I/O.
 
 Specified in docs/semantics.md, section 1. The arguments are named as in Slack's API: oldest, latest, inclusive, limit.
 """
@@ -17,18 +17,18 @@ Timestamp = NewType("Timestamp", int)
 NOW = Timestamp(-1)
 """The argument "now". As `latest` it means no upper bound."""
 
-END = Timestamp(10**16 - 1)
+MAX_TIMESTAMP = Timestamp(10**16 - 1)
 """The greatest timestamp with ten digits of seconds and six of microseconds."""
 
 MAX_LIMIT = 999
 
-FUTURE_US = 3600 * 1_000_000
-"""A read mark this far after the newest item was set by a client before marks were limited, and does not count."""
+MAX_MARK_LEAD_US = 3600 * 1_000_000
+"""A read mark that is further ahead of the newest item is ignored. Older versions let clients store such marks."""
 
 _PATTERN = re.compile(r"([0-9]{1,10})\.([0-9]{6})", re.ASCII)
 
 Item = TypeVar("Item")
-Other = TypeVar("Other")
+Mapped = TypeVar("Mapped")
 
 
 def parse_timestamp(text: str) -> Timestamp:
@@ -59,10 +59,10 @@ class Range:
     high: int
     ascending: bool
     limit: int
-    given_oldest: int | None
+    requested_oldest: int | None
     """The client's `oldest`, before `inclusive` was applied."""
 
-    given_latest: int | None
+    requested_latest: int | None
     """The client's `latest`, before `inclusive` was applied; None also for "now"."""
 
     @property
@@ -73,7 +73,7 @@ class Range:
     @property
     def reaches_now(self) -> bool:
         """Whether the range has no upper bound."""
-        return self.given_latest is None
+        return self.requested_latest is None
 
 
 def timeline_range(
@@ -92,11 +92,11 @@ def timeline_range(
     step = 0 if inclusive else 1
     return Range(
         low=0 if oldest is None else oldest + step,
-        high=END if high is None else high - step,
+        high=MAX_TIMESTAMP if high is None else high - step,
         ascending=oldest is not None,
         limit=limit,
-        given_oldest=oldest,
-        given_latest=high,
+        requested_oldest=oldest,
+        requested_latest=high,
     )
 
 
@@ -115,13 +115,13 @@ class Page(Generic[Item]):
     oldest: Timestamp | None
     newest: Timestamp | None
 
-    def map(self, make: Callable[[Item], Other]) -> "Page[Other]":
-        """Returns the page with `make` applied to each item."""
-        return Page([make(i) for i in self.items], self.has_older, self.has_newer, self.oldest, self.newest)
+    def map(self, convert: Callable[[Item], Mapped]) -> "Page[Mapped]":
+        """Returns the page with `convert` applied to each item."""
+        return Page([convert(i) for i in self.items], self.has_older, self.has_newer, self.oldest, self.newest)
 
 
 Fetch = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
-"""Returns visible items with low <= timestamp <= high, ascending or descending, at most `limit`."""
+"""Called with low, high, ascending and limit. Returns at most `limit` visible items with low <= timestamp <= high."""
 
 
 async def read_page(
@@ -129,8 +129,9 @@ async def read_page(
 ) -> Page[Item]:
     """Reads the page of a range through `fetch`.
 
-    hasOlder and hasNewer are exact. An item beyond the limit shows whether the range continues. The other direction
-    costs one more fetch. Towards newer items, `last` saves it: the timestamp of the newest visible item, just read.
+    `has_older` and `has_newer` are exact. Whether the range continues is known from one item beyond the limit. The
+    other direction costs one more fetch. `last` saves this fetch towards newer items. It is the timestamp of the newest
+    visible item, read immediately before.
     """
     if range_.is_empty:
         items: list[Item] = []
@@ -138,27 +139,28 @@ async def read_page(
         items = list(await fetch(range_.low, range_.high, range_.ascending, range_.limit + 1))
     if not items:
         return await _empty_page(range_, fetch)
-    more = len(items) > range_.limit
+    continues = len(items) > range_.limit
     del items[range_.limit :]
     ends = timestamp(items[0]), timestamp(items[-1])
     lowest, highest = min(ends), max(ends)
     if range_.ascending:
-        older, newer = await _older(fetch, lowest), more or await _newer(range_, fetch, highest, last)
+        older = await _has_older(fetch, lowest)
+        newer = continues or await _has_newer(range_, fetch, highest, last)
     else:
-        older, newer = more, await _newer(range_, fetch, highest, last)
+        older, newer = continues, await _has_newer(range_, fetch, highest, last)
     return Page(items, older, newer, Timestamp(lowest), Timestamp(highest))
 
 
-async def _older(fetch: Fetch[Item], lowest: int) -> bool:
-    # Descending, since items near the page may be cached when older ones are not.
+async def _has_older(fetch: Fetch[Item], lowest: int) -> bool:
+    # Descending, so that a cache of the newest items can answer: the item next to the page may be in the cache.
     return lowest > 0 and bool(await fetch(0, lowest - 1, False, 1))
 
 
-async def _newer(range_: Range, fetch: Fetch[Item], highest: int, last: int | None) -> bool:
+async def _has_newer(range_: Range, fetch: Fetch[Item], highest: int, last: int | None) -> bool:
     # Without an upper bound, nothing was newer when the page was read. Later items arrive as events.
     if range_.reaches_now:
         return False
-    return last > highest if last is not None else await _exists(fetch, highest + 1, END)
+    return last > highest if last is not None else await _exists(fetch, highest + 1, MAX_TIMESTAMP)
 
 
 async def _exists(fetch: Fetch[Item], low: int, high: int) -> bool:
@@ -166,17 +168,20 @@ async def _exists(fetch: Fetch[Item], low: int, high: int) -> bool:
 
 
 async def _empty_page(range_: Range, fetch: Fetch[Item]) -> Page[Item]:
-    """Returns a page without items. Its flags are relative to the bounds, or both to oldest if oldest > latest."""
-    low, high = range_.given_oldest, range_.given_latest
+    """Returns a page without items.
+
+    `has_older` and `has_newer` compare with the bounds of the range, or both with `oldest` if `oldest` > `latest`.
+    """
+    low, high = range_.requested_oldest, range_.requested_latest
     older = low is not None and await _exists(fetch, 0, low)
-    newer = high is not None and await _exists(fetch, max(low or 0, high), END)
+    newer = high is not None and await _exists(fetch, max(low or 0, high), MAX_TIMESTAMP)
     return Page([], older, newer, None, None)
 
 
 def move_mark(timestamp: int, head: int) -> list[dict[str, Any]]:
-    """Returns the update that moves a document's read mark `ts` forward, but not past `head`, the newest item.
+    """Returns the update that moves a document's read mark `ts` forward, at most to `head`.
 
-    `head` may have been read a little earlier, so the update keeps a mark that is slightly newer.
+    `head` is the timestamp of the newest item. It may be outdated, so the update keeps a mark that is slightly newer.
     """
-    kept = {"$cond": [{"$gt": ["$ts", head + FUTURE_US]}, 0, "$ts"]}
+    kept = {"$cond": [{"$gt": ["$ts", head + MAX_MARK_LEAD_US]}, 0, "$ts"]}
     return [{"$set": {"ts": {"$max": [kept, min(timestamp, head)]}}}]

@@ -82,7 +82,7 @@ class BrokerPool:
         """Starts brokers where there is work and no lock is held. Returns in how many seconds to look again."""
         organizations = await self._jobs.stores.calls.organizations_with_work()
         missing = [each for each in organizations if each not in self._tasks]
-        leases_s = await self._jobs.stores.locks.leases_s([lock_name(each) for each in missing])
+        leases_s = await self._jobs.stores.locks.remaining_leases_s([lock_name(each) for each in missing])
         self._held_elsewhere = {each for each in missing if lock_name(each) in leases_s}
         for organization_id in missing:
             if organization_id not in self._held_elsewhere:

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from storage.errors import BadUserInput
-from storage.timeline import END
+from storage.timeline import MAX_TIMESTAMP
 
-LATEST = datetime.fromtimestamp(END // 1_000_000, UTC)
+LATEST = datetime.fromtimestamp(MAX_TIMESTAMP // 1_000_000, UTC)
 
 
 def due_moment(written: datetime, zone_name: str) -> datetime:

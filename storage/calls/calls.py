@@ -203,9 +203,9 @@ class CallStore:
         for job in running:
             queues = [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
             for low, high in queues if job["counts"]["QUEUED"] else ():
-                wanted = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
+                query = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
                 order = [("queue", 1), ("_id.r", 1)]
-                cursor = self._tasks.find(wanted, {"phone": 1}).sort(order).limit(room - len(found))
+                cursor = self._tasks.find(query, {"phone": 1}).sort(order).limit(room - len(found))
                 found += [NextCall(TaskKey.from_id(task["_id"]), task["phone"]) async for task in cursor]
                 if len(found) >= room:
                     return found
@@ -216,8 +216,8 @@ class CallStore:
         times = []
         for job in running:
             if job["max_attempts"] > 1 and job["counts"]["QUEUED"]:
-                wanted = {"_id.j": job["_id"], "queue": {"$gt": _us(now)}}
-                task = await self._tasks.find_one(wanted, {"queue": 1}, sort=[("queue", 1)])
+                query = {"_id.j": job["_id"], "queue": {"$gt": _us(now)}}
+                task = await self._tasks.find_one(query, {"queue": 1}, sort=[("queue", 1)])
                 if task is not None:
                     times.append(now + timedelta(microseconds=task["queue"] - _us(now)))
         return times
@@ -305,8 +305,8 @@ class CallStore:
 
     async def poll_early(self, call: Call) -> None:
         """Schedules the poll of a call that may not have begun for when "no such call" can be trusted."""
-        wanted = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
-        await self._tasks.update_one(wanted, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
+        query = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
+        await self._tasks.update_one(query, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
     async def store_reference(self, call_id: str, reference: str) -> None:
         """Stores the telephony service's own identifier of a call, by which it is polled. The first identifier stays.
@@ -314,8 +314,8 @@ class CallStore:
         Raises: NotFound for text that cannot be a callId.
         """
         key = parse_call_id(call_id)
-        wanted = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
-        await self._tasks.update_one(wanted, {"$set": {"call.reference": reference}})
+        query = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
+        await self._tasks.update_one(query, {"$set": {"call.reference": reference}})
 
     async def take_overdue_calls(self, limit: int) -> list[OverdueCall]:
         """Claims calls that are due for polling, at most `limit`. Each is claimed by one process, once a minute.

@@ -77,9 +77,9 @@ class JobLauncher:
 
     async def _check_key(self, key: IdempotencyKey | None) -> None:
         """Looks up the key, to avoid storing up to 100,000 rows again. Raises: DuplicateRequest, Conflict."""
-        used = None if key is None else await self._mongo["idempotency"].find_one({"_id": key.id})
-        if used is not None and key is not None:
-            key.raise_duplicate(used)
+        earlier = None if key is None else await self._mongo["idempotency"].find_one({"_id": key.id})
+        if earlier is not None and key is not None:
+            key.raise_duplicate(earlier)
 
     async def _store(self, new: NewCallJob, csv: str) -> tuple[int, int]:
         """Stores tasks and row errors. Returns how many of each there are."""

@@ -86,8 +86,8 @@ class CallJobStore:
         in_states = {} if states is None else {"state": {"$in": [state.value for state in states]}}
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[CallJob]:
-            wanted = {"org": organization_id, "ts": {"$gte": low, "$lte": high}, **in_states}
-            cursor = self._jobs.find(wanted).sort("ts", 1 if ascending else -1).limit(limit)
+            query = {"org": organization_id, "ts": {"$gte": low, "$lte": high}, **in_states}
+            cursor = self._jobs.find(query).sort("ts", 1 if ascending else -1).limit(limit)
             return [job_record(document) async for document in cursor]
 
         return await read_page(range_, fetch, lambda job: job.timestamp)
@@ -108,10 +108,10 @@ class CallJobStore:
         self, job: CallJob, states: Sequence[CallTaskState] | None, after_row: int, limit: int
     ) -> list[CallTask]:
         """Returns the job's numbers in list order, filtered by `states` unless that is None."""
-        wanted = _rows_after(job, after_row)
+        query = _rows_after(job, after_row)
         if states is not None:
-            wanted["state"] = {"$in": _stored_states(job, states)}
-        cursor = self._tasks.find(wanted).sort("_id", 1).limit(limit)
+            query["state"] = {"$in": _stored_states(job, states)}
+        cursor = self._tasks.find(query).sort("_id", 1).limit(limit)
         return [task_record(document, job.state) async for document in cursor]
 
     async def limits(self, organization_id: str) -> CallLimits:
@@ -140,8 +140,8 @@ class CallJobStore:
     async def tasks_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallTask]:
         """Returns the tasks that events refer to."""
         keys = [TaskKey(job_id, int(row)) for job_id, _, row in (id_.rpartition("-") for id_ in ids)]
-        wanted = {"_id": {"$in": [key.document_id for key in keys]}, "org": organization_id}
-        tasks = await self._tasks.find(wanted).to_list(None)
+        query = {"_id": {"$in": [key.document_id for key in keys]}, "org": organization_id}
+        tasks = await self._tasks.find(query).to_list(None)
         jobs = await self._load(list({key.job_id for key in keys}))
         records = [task_record(task, job.state) for task in tasks if (job := jobs.get(task["_id"]["j"])) is not None]
         return {record.id: record for record in records}
@@ -166,9 +166,9 @@ def _rows_after(job: CallJob, after_row: int) -> Document:
 
 def _stored_states(job: CallJob, states: Sequence[CallTaskState]) -> list[str]:
     """Returns the stored states to filter by. Tasks of a cancelled job may be stored as QUEUED."""
-    wanted = set(states)
+    query = set(states)
     if job.state is CallJobState.CANCELLED:
-        wanted.discard(CallTaskState.QUEUED)
-        if CallTaskState.CANCELLED in wanted:
-            wanted.add(CallTaskState.QUEUED)
-    return [state.value for state in wanted]
+        query.discard(CallTaskState.QUEUED)
+        if CallTaskState.CANCELLED in query:
+            query.add(CallTaskState.QUEUED)
+    return [state.value for state in query]

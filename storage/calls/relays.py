@@ -52,8 +52,8 @@ class CallTaskRelay(OutboxRelay):
         """Loads the jobs that the rows refer to, and for each job one task more than may be emitted at once."""
         await load_jobs(mongo, session, rows, batch)
         for job_id in {row["ref"] for row in rows}:
-            wanted = {"_id.j": job_id, "untold": True}
-            cursor = mongo[TASKS].find(wanted, session=session).sort("_id.r", 1).limit(MAX_TASK_EVENTS + 1)
+            query = {"_id.j": job_id, "untold": True}
+            cursor = mongo[TASKS].find(query, session=session).sort("_id.r", 1).limit(MAX_TASK_EVENTS + 1)
             async for task in cursor:
                 batch.add(TASKS, task)
                 self._delayed[job_id].append(task["_id"])
@@ -70,7 +70,7 @@ class CallTaskRelay(OutboxRelay):
                 task = loaded.copy()
                 emit_task_changed(batch, job, task)
                 batch.put(TASKS, task)
-        if ids or any(_is_delayed(task, job) for task in batch.changed(TASKS)):
+        if ids or any(_is_delayed(task, job) for task in batch.changed_documents(TASKS)):
             batch.put(JOBS, job)
             return (reserve_task_event(job.copy(), batch.at) or TASK_EVENT_WINDOW).total_seconds()
         del job["untold_tasks"]

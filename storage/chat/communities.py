@@ -11,7 +11,7 @@ from storage.batch_loader import MAX_KEYS, BatchLoader
 from storage.chat.documents import CommunityDocument, MembershipDocument
 from storage.chat.records import Community
 from storage.errors import NotFound
-from storage.idempotency import DuplicateRequest, IdempotencyKey, claim
+from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User
 from storage.identity.users import fold_for_search, search_terms
 from storage.ids import new_id
@@ -53,7 +53,7 @@ class CommunityStore:
 
         async def work(session: Session) -> str:
             try:
-                await claim(self._mongo, key, id_, session)
+                await store_key(self._mongo, key, id_, session)
             except DuplicateRequest as duplicate:
                 # The empty transaction is committed too: a commit waits until the data that it read is at majority.
                 return duplicate.result_id
@@ -91,26 +91,26 @@ class CommunityStore:
 
         `joined` selects those that the user has joined (True) or has not joined (False). Raises: NotFound for `after`.
         """
-        wanted: Document = {"org": organization_id}
+        query: Document = {"org": organization_id}
         if joined is not None:
             mine = [row["community"] async for row in self._memberships.find({"org": organization_id, "user": user_id})]
-            wanted["_id"] = {"$in" if joined else "$nin": mine}
+            query["_id"] = {"$in" if joined else "$nin": mine}
         if after is not None:
             last = await self._communities.find_one({"_id": after, "org": organization_id})
             if last is None:
                 raise NotFound("community", after)
-            wanted["$or"] = [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]
+            query["$or"] = [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]
             if joined is not None:
-                wanted = {"$and": [{"_id": wanted.pop("_id")}, wanted]}
-        cursor = self._communities.find(wanted).sort([("sort", 1), ("_id", 1)]).limit(limit)
+                query = {"$and": [{"_id": query.pop("_id")}, query]}
+        cursor = self._communities.find(query).sort([("sort", 1), ("_id", 1)]).limit(limit)
         return [_community(document) for document in await cursor.to_list(None)]
 
     async def members(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
         """Returns the ids of members by handle: those after the given handle, all from the start if it is None."""
-        wanted: Document = {"community": community_id}
+        query: Document = {"community": community_id}
         if after_handle is not None:
-            wanted["handle"] = {"$gt": after_handle}
-        cursor = self._memberships.find(wanted, {"user": 1}).sort("handle", 1).limit(limit)
+            query["handle"] = {"$gt": after_handle}
+        cursor = self._memberships.find(query, {"user": 1}).sort("handle", 1).limit(limit)
         return [row["user"] for row in await cursor.to_list(None)]
 
     async def is_member(self, community_id: str, user_id: str) -> bool:
@@ -129,8 +129,8 @@ class CommunityStore:
             return {user_id for user_id in user_ids if await self.is_member(community_id, user_id)}
         ids, found = list(user_ids), set[str]()
         for start in range(0, len(ids), MAX_KEYS):
-            wanted = {"community": community_id, "user": {"$in": ids[start : start + MAX_KEYS]}}
-            rows: list[MembershipDocument] = await self._mongo.find("memberships", wanted, {"_id": 0, "user": 1})
+            query = {"community": community_id, "user": {"$in": ids[start : start + MAX_KEYS]}}
+            rows: list[MembershipDocument] = await self._mongo.find("memberships", query, {"_id": 0, "user": 1})
             found.update([row["user"] for row in rows])
         return found
 
@@ -173,10 +173,10 @@ class CommunityStore:
         users: defaultdict[str, list[str]] = defaultdict(list)
         for community, user in pairs:
             users[community].append(user)
-        wanted = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
+        query = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
         # The index covers the projection.
         fields = {"_id": 0, "community": 1, "user": 1}
-        rows: list[MembershipDocument] = await self._mongo.find("memberships", {"$or": wanted}, fields)
+        rows: list[MembershipDocument] = await self._mongo.find("memberships", {"$or": query}, fields)
         return {(row["community"], row["user"]): True for row in rows}
 
 

@@ -25,7 +25,7 @@ from storage.metrics import HOT_PAGE_READS
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch
 from storage.streams.heads import messages_per_minute
-from storage.timeline import END, Timestamp
+from storage.timeline import MAX_TIMESTAMP, Timestamp
 
 SIZE = 500
 LEASE_S = 2.0
@@ -115,7 +115,7 @@ class HotPages:
     def _extension(self, batch: Batch) -> list[str | bytes | int]:
         if not batch.events:
             return ["reach", batch.next_n - 1]
-        changed = [message_record(document) for document in batch.changed("messages")]
+        changed = [message_record(document) for document in batch.changed_documents("messages")]
         return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
 
     async def _cached(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
@@ -180,8 +180,8 @@ class HotPages:
     async def _newest(self, topic_id: str, session: Session) -> tuple[int, bool, list[Message]]:
         """Returns the stream's position, whether the topic is hot, and its newest messages, ascending: one snapshot."""
         n, hot = await self._head(topic_id, session)
-        wanted = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": END}}}
-        cursor = self._mongo["messages"].find(wanted, session=session).sort("_id", -1).limit(self._size)
+        query = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}}}
+        cursor = self._mongo["messages"].find(query, session=session).sort("_id", -1).limit(self._size)
         documents: list[MessageDocument] = await cursor.to_list(None)
         return n, hot, [message_record(document) for document in reversed(documents)]
 

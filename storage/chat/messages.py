@@ -24,7 +24,7 @@ from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
 from storage.streams.log import Event, Stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import END, Page, Range, Timestamp, read_page
+from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, read_page
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -98,7 +98,7 @@ class MessageStore:
         older = await self._fetch(topic_id, 0, timestamp - 1, False, half + 1, blocked)
         before = older[:half][::-1]
         room = limit - len(before)
-        newer = await self._fetch(topic_id, timestamp, END, True, room + 1, blocked)
+        newer = await self._fetch(topic_id, timestamp, MAX_TIMESTAMP, True, room + 1, blocked)
         items = before + newer[:room]
         ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
         return Page(items, len(older) > half, len(newer) > room, *ends)
@@ -153,8 +153,8 @@ class MessageStore:
     async def awaiting_preview(self, for_s: float, limit: int) -> list[MessageKey]:
         """Returns messages that have waited longer than `for_s` seconds for their preview, longest wait first."""
         # The condition on existence makes MongoDB use the partial index.
-        wanted = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
-        cursor = self._messages.find(wanted, {"_id": 1}).sort("preview_due", 1).limit(limit)
+        query = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
+        cursor = self._messages.find(query, {"_id": 1}).sort("preview_due", 1).limit(limit)
         return [MessageKey(row["_id"]["t"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
 
     async def of_events(self, topic_id: str, events: Sequence[Event]) -> dict[int, Message]:
@@ -165,16 +165,16 @@ class MessageStore:
     async def _fetch(
         self, topic_id: str, low: int, high: int, ascending: bool, limit: int, blocked: frozenset[str]
     ) -> list[Message]:
-        wanted: Document = {"_id": {"$gte": {"t": topic_id, "ts": low}, "$lte": {"t": topic_id, "ts": high}}}
+        query: Document = {"_id": {"$gte": {"t": topic_id, "ts": low}, "$lte": {"t": topic_id, "ts": high}}}
         if blocked:
-            wanted["author"] = {"$nin": list(blocked)}
+            query["author"] = {"$nin": list(blocked)}
         order = [("_id", 1 if ascending else -1)]
-        found: list[MessageDocument] = await self._mongo.find("messages", wanted, None, order, limit)
+        found: list[MessageDocument] = await self._mongo.find("messages", query, None, order, limit)
         return [message_record(document) for document in found]
 
     async def _load(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
-        wanted = {"_id": {"$in": [key.document_id for key in keys]}}
-        found: list[MessageDocument] = await self._mongo.find("messages", wanted)
+        query = {"_id": {"$in": [key.document_id for key in keys]}}
+        found: list[MessageDocument] = await self._mongo.find("messages", query)
         messages = [message_record(document) for document in found]
         return {message.key: message for message in messages}
 

@@ -71,15 +71,15 @@ class ReactionStore:
         keys = [message.key for message in messages if message.reaction_counts]
         topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
         # A timestamp may also match a message of another of the topics. That can add users, but omits none.
-        wanted = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
-        return await distinct_values(self._mongo, "reactions", "_id.u", wanted)
+        query = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
+        return await distinct_values(self._mongo, "reactions", "_id.u", query)
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
         """Returns the ids of the users who reacted with the emoji, earliest first."""
-        wanted: Document = {"_id.t": key.topic_id, "_id.ts": key.timestamp, "_id.e": emoji}
+        query: Document = {"_id.t": key.topic_id, "_id.ts": key.timestamp, "_id.e": emoji}
         if blocked:
-            wanted["_id.u"] = {"$nin": list(blocked)}
-        cursor = self._reactions.find(wanted).sort("at", 1).limit(limit)
+            query["_id.u"] = {"$nin": list(blocked)}
+        cursor = self._reactions.find(query).sort("at", 1).limit(limit)
         return [row["_id"]["u"] for row in await cursor.to_list(None)]
 
     async def received(
@@ -89,22 +89,22 @@ class ReactionStore:
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ReceivedReaction]:
             owner = {"o": organization_id, "u": user_id}
-            wanted: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
+            query: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
             if blocked:
-                wanted["from"] = {"$nin": list(blocked)}
-            cursor = self._received.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
+                query["from"] = {"$nin": list(blocked)}
+            cursor = self._received.find(query).sort("_id", 1 if ascending else -1).limit(limit)
             return [_received_record(document) for document in await cursor.to_list(None)]
 
         return await read_page(range_, fetch, lambda received: received.timestamp)
 
     async def _load(self, keys: Sequence[_PageKey]) -> dict[_PageKey, _ReactionIds]:
         """Reads the reactions of the viewers and of users whom they blocked, and possibly of other users."""
-        wanted = [
+        query = [
             {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": visibility.user_ids}}
             for visibility, topic_id, timestamps in keys
         ]
         fields = {"_id": 1}
-        found: list[ReactionDocument] = await self._mongo.find("reactions", {"$or": wanted}, fields)
+        found: list[ReactionDocument] = await self._mongo.find("reactions", {"$or": query}, fields)
         ids: defaultdict[str, defaultdict[int, list[ReactionDocumentId]]] = defaultdict(lambda: defaultdict(list))
         for reaction in found:
             id_ = reaction["_id"]

@@ -19,7 +19,7 @@ from storage.streams.changes import Batch, Change
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import END, Page, Range, Timestamp, move_mark, read_page
+from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, move_mark, read_page
 
 UNREAD_CAP = 100
 MIN_TRENDING_PER_MINUTE = 0.05
@@ -100,9 +100,9 @@ class TopicStore:
         """Returns a page of the community's topics by last activity."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Topic]:
-            wanted = {"community": community_id, "last": {"$gte": low, "$lte": high}}
+            query = {"community": community_id, "last": {"$gte": low, "$lte": high}}
             order = 1 if ascending else -1
-            cursor = self._topics.find(wanted).sort([("last", order), ("_id", order)]).limit(limit)
+            cursor = self._topics.find(query).sort([("last", order), ("_id", order)]).limit(limit)
             return [_topic(document) for document in await cursor.to_list(None)]
 
         return await read_page(range_, fetch, lambda topic: topic.last_activity)
@@ -111,8 +111,8 @@ class TopicStore:
         """Returns the organization's topics by decayed posting rate, highest first, without negligible rates."""
         now = time.time() / HEAT_TAU_S
         least = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now
-        wanted = {"org": organization_id, "heat": {"$gt": least}}
-        cursor = self._topics.find(wanted).sort("heat", -1).limit(limit)
+        query = {"org": organization_id, "heat": {"$gt": least}}
+        cursor = self._topics.find(query).sort("heat", -1).limit(limit)
         return [
             TrendingTopic(_topic(document), messages_per_minute(document["heat"], now * HEAT_TAU_S))
             async for document in cursor
@@ -150,13 +150,13 @@ class TopicStore:
         return [counts.get(head, 0) for head in heads]
 
     async def _count(self, topic_id: str, mark: int, user_id: str, blocked: frozenset[str]) -> int:
-        wanted = {
-            "_id": {"$gt": {"t": topic_id, "ts": mark}, "$lte": {"t": topic_id, "ts": END}},
+        query = {
+            "_id": {"$gt": {"t": topic_id, "ts": mark}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}},
             "author": {"$nin": [user_id, *blocked]},
             "deleted_at": None,
         }
         # Reading a hundred ids takes less time than the driver's count_documents.
-        return len(await self._mongo.find("messages", wanted, {"_id": 1}, limit=UNREAD_CAP))
+        return len(await self._mongo.find("messages", query, {"_id": 1}, limit=UNREAD_CAP))
 
     async def by_id(self, ids: Iterable[str]) -> dict[str, Topic]:
         """Returns the existing topics of these ids, of any organization, with one read."""

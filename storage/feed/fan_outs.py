@@ -64,17 +64,17 @@ class FanOutStore:
 
     async def open(self, limit: int) -> list[PostKey]:
         """Returns fan-outs with followers left that no worker has claimed, the oldest first."""
-        wanted = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
-        cursor = self._fan_outs.find(wanted, {"_id": 1}).sort("at", 1).limit(limit)
+        query = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
+        cursor = self._fan_outs.find(query, {"_id": 1}).sort("at", 1).limit(limit)
         return [_key(row) for row in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
         """Claims a fan-out for 5 s, which each step extends. Returns None if it is finished or claimed by another."""
-        wanted = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
+        query = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
         update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}
         row: FanOutDocument | None = await self._fan_outs.find_one_and_update(
-            wanted, [{"$set": update}], return_document=ReturnDocument.AFTER
+            query, [{"$set": update}], return_document=ReturnDocument.AFTER
         )
         return None if row is None else FanOutClaim(key, row["author"], row["task"], row["next"], row["fence"])
 
@@ -104,9 +104,9 @@ class FanOutStore:
 
     async def due_retries(self, limit: int) -> list[FanOutRetry]:
         """Returns the retries that are due, by post."""
-        wanted = {"due": {"$exists": True}, **older_than("due", 0)}
+        query = {"due": {"$exists": True}, **older_than("due", 0)}
         found: dict[PostKey, dict[str, int]] = {}
-        async for row in self._retries.find(wanted).sort("due", 1).limit(limit):
+        async for row in self._retries.find(query).sort("due", 1).limit(limit):
             found.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
         return [FanOutRetry(key, tries) for key, tries in found.items()]
 

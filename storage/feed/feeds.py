@@ -46,8 +46,8 @@ class FeedStore:
 
     async def followers(self, organization_id: str, author_id: str, after: str) -> FollowerChunk:
         """Returns the next chunk of followers, whose ids come after `after`."""
-        wanted = {"org": organization_id, "followee": author_id, "follower": {"$gt": after}}
-        cursor = self._mongo[FOLLOWS].find(wanted, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk)
+        query = {"org": organization_id, "followee": author_id, "follower": {"$gt": after}}
+        cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk)
         ids = [row["follower"] for row in await cursor.to_list(self._chunk)]
         return FollowerChunk(ids, ids[-1] if ids else after, len(ids) < self._chunk)
 
@@ -63,8 +63,8 @@ class FeedStore:
         if not reader_ids:
             return []
         between = {"$gte": reader_ids[0], "$lte": reader_ids[-1]}
-        wanted = {"org": organization_id, "blocked": author_id, "user": between}
-        blockers = {row["user"] async for row in self._mongo["blocks"].find(wanted, {"_id": 0, "user": 1})}
+        query = {"org": organization_id, "blocked": author_id, "user": between}
+        blockers = {row["user"] async for row in self._mongo["blocks"].find(query, {"_id": 0, "user": 1})}
         return [each for each in reader_ids if each not in blockers] if blockers else list(reader_ids)
 
     async def push(self, key: PostKey, author_id: str, reader_ids: Sequence[str]) -> set[str]:

@@ -81,8 +81,8 @@ class Follow(_FollowChange):
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads whether one user blocked the other. A concurrent block writes the same change, so one retries."""
         both = [self.pair.follower_id, self.pair.followee_id]
-        wanted = [{"user": one, "blocked": other} for one, other in (both, both[::-1])]
-        row = await mongo["blocks"].find_one({"org": self.pair.organization_id, "$or": wanted}, session=session)
+        query = [{"user": one, "blocked": other} for one, other in (both, both[::-1])]
+        row = await mongo["blocks"].find_one({"org": self.pair.organization_id, "$or": query}, session=session)
         self._blocked = None if row is None else row["user"]
 
     def plan(self, batch: Batch) -> bool:
@@ -168,8 +168,8 @@ class FollowStore:
 
     async def _backfill(self, pair: FollowPair, session: Session) -> None:
         """Inserts the followee's newest posts. Posts that are merged on read need no item."""
-        wanted = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
-        newest = self._mongo[POSTS].find(wanted, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
+        query = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
+        newest = self._mongo[POSTS].find(query, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
         owner: OwnerId = {"o": pair.organization_id, "u": pair.follower_id}
         ids = [{**owner, "ts": row["_id"]["ts"]} for row in await newest.to_list(None)]
         existing = self._items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)

@@ -156,18 +156,18 @@ class HomeStore:
         return _FeedSegment(posts, merged, len(pushed) < size and len(merged) < size and len(both) <= size)
 
     async def _merged(self, reader: FeedReader, low: int, high: int, order: int, size: int) -> dict[int, Post]:
-        wanted: Document = {"_id.o": reader.organization_id, "author": {"$in": list(reader.merged)}, "merged": True}
-        wanted |= {"_id.ts": {"$gte": low, "$lte": high}, "deleted_at": None}
-        cursor = self._mongo[POSTS].find(wanted).sort("_id.ts", order).limit(size)
+        query: Document = {"_id.o": reader.organization_id, "author": {"$in": list(reader.merged)}, "merged": True}
+        query |= {"_id.ts": {"$gte": low, "$lte": high}, "deleted_at": None}
+        cursor = self._mongo[POSTS].find(query).sort("_id.ts", order).limit(size)
         posts = [post_record(document) for document in await cursor.to_list(size)]
         return {post.timestamp: post for post in posts}
 
     async def _followed(self, organization_id: str, reader_id: str, authors: Iterable[str]) -> set[str]:
-        wanted = {"org": organization_id, "follower": reader_id, "followee": {"$in": list(authors)}}
-        cursor = self._mongo[FOLLOWS].find(wanted, {"_id": 0, "followee": 1})
+        query = {"org": organization_id, "follower": reader_id, "followee": {"$in": list(authors)}}
+        cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "followee": 1})
         return {row["followee"] for row in await cursor.to_list(None)}
 
     async def _newest(self, organization_id: str, authors: Sequence[str]) -> list[PostDocument]:
-        wanted = {"_id.o": organization_id, "author": {"$in": authors}, "merged": False, "deleted_at": None}
-        cursor = self._mongo[POSTS].find(wanted, {"author": 1}).sort("_id.ts", -1).limit(MAX_ITEMS)
+        query = {"_id.o": organization_id, "author": {"$in": authors}, "merged": False, "deleted_at": None}
+        cursor = self._mongo[POSTS].find(query, {"author": 1}).sort("_id.ts", -1).limit(MAX_ITEMS)
         return list(await cursor.to_list(MAX_ITEMS))

@@ -59,8 +59,8 @@ class PostStore:
     async def awaiting_preview(self, for_s: float, limit: int) -> list[PostKey]:
         """Returns posts that have waited longer than `for_s` seconds for their preview, the oldest first."""
         # The condition on existence makes MongoDB use the partial index.
-        wanted = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
-        cursor = self._posts.find(wanted, {"_id": 1}).sort("preview_due", 1).limit(limit)
+        query = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
+        cursor = self._posts.find(query, {"_id": 1}).sort("preview_due", 1).limit(limit)
         return [PostKey(row["_id"]["o"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
 
     async def find(self, key: PostKey) -> Post | None:
@@ -79,10 +79,10 @@ class PostStore:
         """Returns a page of all posts, without those of blocked authors."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
-            wanted: Document = {"_id": _between(organization_id, low, high), "deleted_at": None}
+            query: Document = {"_id": _between(organization_id, low, high), "deleted_at": None}
             if blocked:
-                wanted["author"] = {"$nin": list(blocked)}
-            return await self._read(wanted, [("_id", 1 if ascending else -1)], limit)
+                query["author"] = {"$nin": list(blocked)}
+            return await self._read(query, [("_id", 1 if ascending else -1)], limit)
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
@@ -102,10 +102,10 @@ class PostStore:
         """Returns a page of posts with the hashtag, without those of blocked authors."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
-            wanted, order = _filter_and_sort([("tags", tag)], organization_id, low, high, ascending)
+            query, order = _filter_and_sort([("tags", tag)], organization_id, low, high, ascending)
             if blocked:
-                wanted["author"] = {"$nin": list(blocked)}
-            return await self._read(wanted, order, limit)
+                query["author"] = {"$nin": list(blocked)}
+            return await self._read(query, order, limit)
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
@@ -132,8 +132,8 @@ class PostStore:
                 found[kind, timestamp] = post
         return found
 
-    async def _read(self, wanted: Document, order: Sequence[tuple[str, int]], limit: int) -> list[Post]:
-        cursor = self._posts.find(wanted).sort(list(order)).limit(limit)
+    async def _read(self, query: Document, order: Sequence[tuple[str, int]], limit: int) -> list[Post]:
+        cursor = self._posts.find(query).sort(list(order)).limit(limit)
         return [post_record(document) for document in await cursor.to_list(limit)]
 
     async def _load(self, keys: Sequence[PostKey]) -> dict[PostKey, Post]:
@@ -154,5 +154,5 @@ def _filter_and_sort(
     fields: Sequence[tuple[str, str]], organization_id: str, low: int, high: int, ascending: bool
 ) -> tuple[Document, list[tuple[str, int]]]:
     """Returns the filter and order that use the index of the field."""
-    wanted: Document = {"_id.o": organization_id, **dict(fields), "_id.ts": {"$gte": low, "$lte": high}}
-    return {**wanted, "deleted_at": None}, [("_id.ts", 1 if ascending else -1)]
+    query: Document = {"_id.o": organization_id, **dict(fields), "_id.ts": {"$gte": low, "$lte": high}}
+    return {**query, "deleted_at": None}, [("_id.ts", 1 if ascending else -1)]

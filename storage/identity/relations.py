@@ -30,8 +30,8 @@ class RelationStore:
 
     async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
         """Returns the given users, at most 1000, who blocked anybody."""
-        wanted = {"org": organization_id, "user": {"$in": list(user_ids)}}
-        return frozenset(await distinct_values(self._mongo, "blocks", "user", wanted))
+        query = {"org": organization_id, "user": {"$in": list(user_ids)}}
+        return frozenset(await distinct_values(self._mongo, "blocks", "user", query))
 
     async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
         """Returns the ids of all users who blocked the user."""
@@ -74,21 +74,21 @@ class RelationStore:
 
     async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
         found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        wanted = [{"org": organization, "user": user} for organization, user in users]
+        query = [{"org": organization, "user": user} for organization, user in users]
         fields = {"_id": 0, "org": 1, "user": 1, "blocked": 1}
-        blocks: list[BlockDocument] = await self._mongo.find("blocks", {"$or": wanted}, fields)
+        blocks: list[BlockDocument] = await self._mongo.find("blocks", {"$or": query}, fields)
         for block in blocks:
             found[block["org"], block["user"]].add(block["blocked"])
         return {user: frozenset(blocked) for user, blocked in found.items()}
 
     async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
         found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        wanted = [{"org": organization, "blocked": user} for organization, user in users]
-        for block in await self._blocks.find({"$or": wanted}).to_list(None):
+        query = [{"org": organization, "blocked": user} for organization, user in users]
+        for block in await self._blocks.find({"$or": query}).to_list(None):
             found[block["org"], block["blocked"]].add(block["user"])
         return {user: frozenset(blockers) for user, blockers in found.items()}
 
     async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
-        wanted = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]
-        follows = await self._follows.find({"$or": wanted}).to_list(None)
+        query = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]
+        follows = await self._follows.find({"$or": query}).to_list(None)
         return {(each["org"], each["follower"], each["followee"]): True for each in follows}

@@ -98,9 +98,9 @@ class BookImporter:
         return done
 
     async def _chunks(self, collection: str, org: str, without: str | None) -> AsyncIterator[list[object]]:
-        wanted = {"org": org} if without is None else {"org": org, "by.source": without}
+        query = {"org": org} if without is None else {"org": org, "by.source": without}
         ids: list[object] = []
-        async for row in self._mongo[collection].find(wanted, {"_id": 1}):
+        async for row in self._mongo[collection].find(query, {"_id": 1}):
             ids.append(row["_id"])
             if len(ids) == CHUNK:
                 yield ids

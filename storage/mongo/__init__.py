@@ -1,4 +1,4 @@
-"""MongoDB: the client, transactions, and errors. The public interface of this package."""
+"""The interface to MongoDB: the client, transactions and errors. Other packages import these names from here."""
 
 from storage.mongo.cancellation import backport_wait_for
 from storage.mongo.client import DEFAULT_DRIVER, Collection, Driver, Mongo, Update, Write, connect, older_than

@@ -1,8 +1,8 @@
 """Backports `asyncio.wait_for` of Python 3.12, which never swallows a cancellation.
 
 In Python 3.11, a cancellation is lost if the awaited operation completes at the same time (python/cpython#86296).
-PyMongo wraps each write to a socket in `wait_for`, so cancelled loops would sometimes continue for ever. The backport
-applies to the whole process, including the clients of Redis and arq.
+PyMongo wraps each write to a socket in `wait_for`, so a cancelled task that loops would sometimes continue for ever.
+The backport applies to the whole process, including the clients of Redis and arq.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ async def wait_for(awaitable: Awaitable[Result], timeout: float | None) -> Resul
 
 
 def backport_wait_for() -> None:
-    """Replaces `asyncio.wait_for` before Python 3.12; PyMongo has one module that imported it by name."""
+    """Replaces `asyncio.wait_for` before Python 3.12, and its copy in the PyMongo module that imports it by name."""
     if sys.version_info < (3, 12):
         asyncio.wait_for = wait_for  # type: ignore[assignment]
         pymongo.lock.wait_for = wait_for  # type: ignore[assignment, attr-defined]

@@ -48,8 +48,8 @@ class Mongo:
     async def find(
         self,
         collection: str,
-        wanted: Document,
-        fields: Document | None = None,
+        query: Document,
+        projection: Document | None = None,
         sort: Sort = (),
         limit: int = 0,
         session: Session | None = None,
@@ -60,10 +60,10 @@ class Mongo:
         `hint` is the name of the index to use.
         """
         if session is None and self.reads is not None:
-            return await self.reads.find(collection, wanted, fields, sort, limit, hint)
+            return await self.reads.find(collection, query, projection, sort, limit, hint)
         cursor = self[collection].find(
-            wanted,
-            fields,
+            query,
+            projection,
             sort=list(sort) or None,
             limit=limit,
             batch_size=limit or MAX_BATCH,
@@ -73,11 +73,11 @@ class Mongo:
         return await cursor.to_list(None)
 
     async def find_one_and_update(
-        self, collection: str, wanted: Document, update: Update, session: Session, upsert: bool = False
+        self, collection: str, query: Document, update: Update, session: Session, upsert: bool = False
     ) -> Any:
         """Updates a document in a transaction and returns its new state, or None if nothing matched."""
         return await self[collection].find_one_and_update(
-            wanted, update, upsert=upsert, return_document=ReturnDocument.AFTER, session=session
+            query, update, upsert=upsert, return_document=ReturnDocument.AFTER, session=session
         )
 
     async def write(self, collection: str, writes: Sequence[Write], session: Session) -> None:
@@ -94,20 +94,20 @@ class Mongo:
     async def transact(
         self, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
     ) -> Result:
-        """Runs `work` in one snapshot transaction, committed at majority.
+        """Runs `work` in one snapshot transaction, committed at majority. Returns its result.
 
-        `work` runs again from the start after a conflict, so it must have no effects outside of its session. A
-        duplicate key counts as a conflict up to three times: the repeated work can read the document that exists.
+        After a conflict, `work` runs again from the start, so it must have no effects outside of its session. A
+        duplicate key counts as a conflict up to three times, since `work` can then read the document that exists.
         Raises: Unavailable if no attempt succeeded within `deadline_s`. The transaction may have been committed.
         """
         return await transactions.transact(self.client, work, deadline_s)
 
     async def write_past_orphans(self, write: Callable[[], Awaitable[Result]]) -> Result:
-        """Runs a repeatable write outside of transactions, and ends orphaned transactions that block it."""
+        """Runs an idempotent write outside of transactions. Ends orphaned transactions that block the write."""
         return await transactions.write_past_orphans(self.client, write)
 
     async def now(self) -> datetime:
-        """Returns the database's clock, to the millisecond."""
+        """Returns the current time by the database's clock, to the millisecond."""
         hello = await self.database.command("hello", codec_options=self.database.codec_options)
         now: datetime = hello["localTime"]
         return now
@@ -118,7 +118,7 @@ class Mongo:
 
 
 def older_than(field: str, age_s: float) -> Document:
-    """Returns a filter for documents whose instant is older than `age_s` by the database's clock."""
+    """Returns a filter for documents whose `field` is more than `age_s` seconds ago by the database's clock."""
     return {"$expr": {"$lt": [f"${field}", {"$subtract": ["$$NOW", int(age_s * 1000)]}]}}
 
 
@@ -126,19 +126,20 @@ def connect(uri: str, database: str, driver: Driver = DEFAULT_DRIVER) -> Mongo:
     """Creates a client, which connects with its first command. Must be called inside the running event loop."""
     client = _client(driver, uri)
     options: CodecOptions[Document] = CodecOptions(tz_aware=True)
-    opened = client.get_database(
+    opened_database = client.get_database(
         database, codec_options=options, write_concern=MAJORITY, read_concern=ReadConcern("majority")
     )
-    return Mongo(client, opened, SingleRoundTripReads(opened, SOCKET_TIMEOUT_S) if driver == "pymongo" else None)
+    reads = SingleRoundTripReads(opened_database, SOCKET_TIMEOUT_S) if driver == "pymongo" else None
+    return Mongo(client, opened_database, reads)
 
 
 def _client(driver: Driver, uri: str) -> AsyncMongoClient[Document]:
-    make: Callable[..., Any] = AsyncMongoClient
+    client_class: Callable[..., Any] = AsyncMongoClient
     if driver == "motor":
         from motor.motor_asyncio import AsyncIOMotorClient
 
-        make = AsyncIOMotorClient
-    client: AsyncMongoClient[Document] = make(
+        client_class = AsyncIOMotorClient
+    client: AsyncMongoClient[Document] = client_class(
         uri,
         serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
         # Without a timeout, commands to a suspended server process would never end.

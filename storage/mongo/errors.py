@@ -1,4 +1,4 @@
-"""Classifies PyMongo's errors: duplicate keys, unknown outcomes and outages."""
+"""Classification of PyMongo's errors: duplicate keys, unknown outcomes and outages."""
 
 from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError
 
@@ -15,12 +15,12 @@ def is_duplicate(error: PyMongoError) -> bool:
 
 
 def is_outcome_unknown(error: PyMongoError) -> bool:
-    """Returns whether the transaction may have been committed: its deadline passed, or its commit was not answered."""
+    """Returns whether the transaction may have been committed: it timed out, or its commit was not answered."""
     return error.timeout or error.has_error_label("UnknownTransactionCommitResult")
 
 
 def unavailable(error: BaseException) -> Unavailable | None:
-    """Returns the client's error if MongoDB does not answer, and None for every other error."""
+    """Returns the error to raise to the client if MongoDB did not answer, and None for every other error."""
     if isinstance(error, ConnectionFailure) or (isinstance(error, PyMongoError) and error.timeout):
         return Unavailable("The database does not answer. Try again.")
     return None

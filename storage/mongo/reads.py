@@ -1,11 +1,11 @@
 """Finds by one command and one answer on a connection of PyMongo Async's pool, without a cursor or a session.
 
-The only module that uses private names of PyMongo (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
-tests/storage/mongo/test_reads.py fails when PyMongo changes one of them:
+Only this module uses private names of PyMongo (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
+tests/storage/mongo/test_reads.py fails when PyMongo changes one of these names:
 
 - `_get_topology`, `_select_server`: select the primary once per topology description, not for each find.
 - `_checkout`: takes a connection from the pool, without a session and a retry loop.
-- `conn.get_conn`, `_op_msg`, `_OpMsg`: send a command and read its answer. The driver starts three tasks for that.
+- `conn.get_conn`, `_op_msg`, `_OpMsg`: send a command and read its answer, for which the driver starts three tasks.
 - `_raise_connection_failure`: closes the connection and informs the pool.
 - `_check_command_response`: raises the driver's errors.
 - `_csot.clamp_remaining`: applies `pymongo.timeout`.
@@ -31,7 +31,7 @@ Document = dict[str, Any]
 Sort = Sequence[tuple[str, int]]
 
 MAX_BATCH = 100_000
-"""Documents per answer. An answer ends at 16 MB in any case."""
+"""Maximum number of documents per answer. MongoDB also ends an answer at 16 MB."""
 
 
 class SingleRoundTripReads:
@@ -46,36 +46,36 @@ class SingleRoundTripReads:
         self._primary: Server | None = None
 
     async def find(
-        self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
+        self, collection: str, query: Document, projection: Document | None, sort: Sort, limit: int, hint: str | None
     ) -> list[Document]:
         """Returns the documents. On failure, repeats the read through the driver, which raises the precise error.
 
         A cancelled read closes its connection, as in the driver. Raises: PyMongoError.
         """
-        # Outside of `try`: the driver would wait for a missing primary a second time.
+        # Outside of `try`: after a failed selection, the driver would wait for a primary a second time.
         server = await self._select_primary()
-        command = _find_command(collection, wanted, fields, sort, limit, hint)
+        command = _find_command(collection, query, projection, sort, limit, hint)
         command["readConcern"] = self._database.read_concern.document
         try:
-            return await self._all(server, command)
+            return await self._find_all(server, command)
         except PyMongoError as error:
             if error.timeout:
                 raise
-        cursor = self._database[collection].find(wanted, fields, sort=list(sort) or None, limit=limit, hint=hint)
+        cursor = self._database[collection].find(query, projection, sort=list(sort) or None, limit=limit, hint=hint)
         return await cursor.to_list(None)
 
-    async def _all(self, server: Server, command: Document) -> list[Document]:
-        cursor = (await self._ask(server, command))["cursor"]
-        found: list[Document] = cursor["firstBatch"]
+    async def _find_all(self, server: Server, command: Document) -> list[Document]:
+        cursor = (await self._run(server, command))["cursor"]
+        documents: list[Document] = cursor["firstBatch"]
         while cursor["id"]:
-            cursor = (await self._ask(server, {"getMore": cursor["id"], "collection": command["find"]}))["cursor"]
-            found += cursor["nextBatch"]
-        return found
+            cursor = (await self._run(server, {"getMore": cursor["id"], "collection": command["find"]}))["cursor"]
+            documents += cursor["nextBatch"]
+        return documents
 
     async def _select_primary(self) -> Server:
-        """Returns the primary, selected once per topology description. PyMongo makes a new one at every change.
+        """Returns the primary. Selects it once per topology description.
 
-        Raises: PyMongoError.
+        PyMongo creates a new description at every change of the topology. Raises: PyMongoError.
         """
         topology = await self._client._get_topology()
         description = topology.description
@@ -87,11 +87,11 @@ class SingleRoundTripReads:
             self._topology, self._primary = description, server
         return server
 
-    async def _ask(self, server: Server, command: Document) -> Document:
-        """Returns the server's answer to a command. Raises: PyMongoError."""
+    async def _run(self, server: Server, command: Document) -> Document:
+        """Runs a command on the server and returns the answer. Raises: PyMongoError."""
         async with self._client._checkout(server, None) as connection:
             answer = await self._exchange(connection, command)
-        # After the checkout: an error that the server returns must not clear the pool.
+        # Outside of the checkout, since PyMongo would clear the pool for an error that is raised inside.
         _check_command_response(answer, None)
         return answer
 
@@ -99,7 +99,7 @@ class SingleRoundTripReads:
         """Sends a command and reads the answer. Raises: PyMongoError."""
         request_id, message, _, _ = _op_msg(0, command, self._database.name, None, DEFAULT_CODEC_OPTIONS)
         protocol = connection.conn.get_conn
-        # A timer that closes the connection costs a quarter of `asyncio.timeout`.
+        # A timer that closes the connection takes a quarter of the processor time of `asyncio.timeout`.
         close = partial(protocol.close, TimeoutError("MongoDB did not answer in time."))
         timer = asyncio.get_running_loop().call_later(_csot.clamp_remaining(self._timeout_s), close)
         try:
@@ -115,12 +115,12 @@ class SingleRoundTripReads:
 
 
 def _find_command(
-    collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
+    collection: str, query: Document, projection: Document | None, sort: Sort, limit: int, hint: str | None
 ) -> Document:
     # MongoDB takes the first key as the command's name.
-    command: Document = {"find": collection, "filter": wanted, "batchSize": limit or MAX_BATCH}
-    if fields:
-        command["projection"] = fields
+    command: Document = {"find": collection, "filter": query, "batchSize": limit or MAX_BATCH}
+    if projection:
+        command["projection"] = projection
     if sort:
         command["sort"] = dict(sort)
     if limit:

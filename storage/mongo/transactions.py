@@ -1,6 +1,6 @@
 """Snapshot transactions, committed at majority and repeated after conflicts.
 
-Also ends orphaned transactions, whose process died or whose connection broke.
+A transaction is orphaned if its process died or its connection broke. This module also ends orphaned transactions.
 """
 
 import asyncio
@@ -32,8 +32,10 @@ ABORT_TIMEOUT_S = 1.0
 MIN_BACKOFF_S = 0.002
 MAX_BACKOFF_S = 0.05
 MAX_DUPLICATES = 3
+"""How many duplicate keys of one transaction count as conflicts."""
+
 ORPHAN_S = 1.5
-"""A transaction without a command for this long counts as orphaned."""
+"""Seconds without a command after which a transaction counts as orphaned."""
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +66,7 @@ async def transact(
 
 
 async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Result]]) -> Result:
-    """Runs a repeatable write outside of transactions. See `Mongo.write_past_orphans`."""
+    """Runs an idempotent write outside of transactions. See `Mongo.write_past_orphans`."""
     try:
         with pymongo.timeout(ORPHAN_S * 1.2):
             return await write()
@@ -76,9 +78,9 @@ async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Resul
 
 
 async def end_orphans(client: Client) -> None:
-    """Ends this product's orphaned transactions. MongoDB would keep them and their locks for a minute.
+    """Ends this product's orphaned transactions. Otherwise MongoDB would keep them and their locks for a minute.
 
-    If the process of such a transaction was only suspended, its `transact` repeats the transaction.
+    A process that was only suspended repeats its transaction, in `transact`.
     """
     idle = {"type": "idleSession", "transaction.timeInactiveMicros": {"$gt": int(ORPHAN_S * 1_000_000)}}
     ours = {"$match": {**idle, "clientMetadata.application.name": APP_NAME}}
@@ -91,7 +93,7 @@ async def end_orphans(client: Client) -> None:
 
 
 async def awaited(value: Any) -> Any:
-    """Awaits a value that is awaitable with one of the two drivers only."""
+    """Returns the value, after awaiting it if it is awaitable. Some calls are awaitable with one driver only."""
     return await value if inspect.isawaitable(value) else value
 
 
@@ -99,13 +101,13 @@ async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]],
     session: Session = await awaited(client.start_session())
     try:
         await awaited(session.start_transaction(ReadConcern("snapshot"), MAJORITY))
-        # With the driver's own limits, a hanging server could block for over half a minute.
+        # Without this timeout, a server that does not answer could block for over half a minute.
         left_s = max(end - asyncio.get_running_loop().time(), 0.01)
         with pymongo.timeout(left_s):
             result = await work(session)
             await _commit(session, end)
     except BaseException:
-        # Shielded, since even after a cancellation the abort must reach the server. Otherwise locks stay for a minute.
+        # The abort must reach the server even after a cancellation. Otherwise locks stay for a minute.
         await asyncio.shield(_abort(session))
         raise
     await session.end_session()
@@ -115,14 +117,14 @@ async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]],
 async def _commit(session: Session, end: float) -> None:
     """Commits, and repeats the commit while its outcome is unknown. MongoDB commits a transaction at most once.
 
-    Raises: Unavailable if the outcome stays unknown. The work is not repeated then, since it could be done twice.
+    Raises: Unavailable if the outcome is still unknown at `end`. Repeating the work then could carry it out twice.
     """
     while True:
         try:
             await session.commit_transaction()
             return
         except PyMongoError as error:
-            # The drivers do not label an interrupted wait for the majority, whose outcome is unknown as well.
+            # After an interrupted wait for the majority the outcome is unknown too, but the drivers do not label it.
             if not isinstance(error, WriteConcernError) and not is_outcome_unknown(error):
                 raise
             if asyncio.get_running_loop().time() > end:
@@ -131,10 +133,10 @@ async def _commit(session: Session, end: float) -> None:
 
 
 async def _abort(session: Session) -> None:
-    """Aborts the transaction and ends its session in one call.
+    """Aborts the transaction by ending its session.
 
-    With Motor, a cancelled command may still run in a thread. With an ended session it fails. With a session that is
-    only aborted, it would write outside of the transaction. A cancelled commit may have succeeded.
+    With Motor, a cancelled command may still run in a thread. It fails if the session has ended. If only the
+    transaction were aborted, the command would write outside of it. A cancelled commit may have succeeded.
     """
     with suppress(InvalidOperation, PyMongoError), pymongo.timeout(ABORT_TIMEOUT_S):
         await session.end_session()

@@ -8,7 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
-from storage.idempotency import DuplicateRequest, IdempotencyKey, claim
+from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 from storage.publishing.documents import AccountDocument
@@ -55,7 +55,7 @@ class AccountStore:
 
         async def work(session: Session) -> str:
             try:
-                await claim(self._mongo, key, id_, session)
+                await store_key(self._mongo, key, id_, session)
             except DuplicateRequest as duplicate:
                 return duplicate.result_id
             await self._accounts.insert_one(document, session=session)
@@ -81,8 +81,8 @@ class AccountStore:
 
     async def list_connected(self, organization_id: str) -> list[ConnectedAccount]:
         """Returns the organization's connected accounts, oldest first."""
-        wanted = {"org": organization_id, "disconnected_at": None}
-        return [account_record(each) async for each in self._accounts.find(wanted).sort("_id", 1)]
+        query = {"org": organization_id, "disconnected_at": None}
+        return [account_record(each) async for each in self._accounts.find(query).sort("_id", 1)]
 
     async def decrypt_credentials(self, account: ConnectedAccount) -> str:
         """Returns the account's credentials. Use them at once; never keep or log them. Raises: CredentialsLost."""
@@ -113,5 +113,5 @@ class AccountStore:
         return {each["_id"]: account_record(each) async for each in cursor}
 
     async def _load_encrypted(self, ids: Sequence[str]) -> dict[str, SealedSecret]:
-        wanted = {"_id": {"$in": list(ids)}, "credentials": {"$exists": True}}
-        return {each["_id"]: each["credentials"] async for each in self._accounts.find(wanted, {"credentials": 1})}
+        query = {"_id": {"$in": list(ids)}, "credentials": {"$exists": True}}
+        return {each["_id"]: each["credentials"] async for each in self._accounts.find(query, {"credentials": 1})}

@@ -47,8 +47,8 @@ class ClaimStore:
         token = secrets.token_hex(8)
         until = {"$add": [{"$max": ["$$NOW", "$due"]}, int(LEASE_S * _MS)]}
         taken = {"claim": token, "fence": {"$add": ["$fence", 1]}, "wake_at": until}
-        wanted = {"_id": {"$in": ids}, **moment_reached("wake_at")}
-        await self._write(self._publications.update_many, wanted, [{"$set": taken}])
+        query = {"_id": {"$in": ids}, **moment_reached("wake_at")}
+        await self._write(self._publications.update_many, query, [{"$set": taken}])
         return await self._claimed({"_id": {"$in": ids}, "claim": token})
 
     async def renew(self, publication: Publication, lease_s: float = LEASE_S) -> bool:
@@ -71,8 +71,8 @@ class ClaimStore:
         token = secrets.token_hex(8)
         until = {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}
         taken = {"upload_claim": token, "upload_at": until, "media_state": MediaState.UPLOADING.value}
-        wanted = {"_id": {"$in": ids}, **moment_reached("upload_at")}
-        await self._write(self._publications.update_many, wanted, [{"$set": taken}])
+        query = {"_id": {"$in": ids}, **moment_reached("upload_at")}
+        await self._write(self._publications.update_many, query, [{"$set": taken}])
         return [(each, token) for each in await self._claimed({"_id": {"$in": ids}, "upload_claim": token})]
 
     async def renew_upload(self, publication: Publication, token: str) -> bool:
@@ -97,13 +97,13 @@ class ClaimStore:
         """Stores that the mail was sent, or can never be sent."""
         await self._write(self._publications.update_one, {"_id": publication.id}, {"$unset": {"mail_at": ""}})
 
-    async def _write(self, write: Write, wanted: Document, change: Any) -> UpdateResult:
+    async def _write(self, write: Write, query: Document, change: Any) -> UpdateResult:
         """Executes the write. Ends a dead worker's transaction if it still locks one of the documents."""
-        return await self._mongo.write_past_orphans(lambda: write(wanted, change))
+        return await self._mongo.write_past_orphans(lambda: write(query, change))
 
     async def _ids(self, field: str, limit: int) -> list[str]:
         cursor = self._publications.find(moment_reached(field), {"_id": 1}).sort(field, 1).limit(limit)
         return [each["_id"] for each in await cursor.to_list(None)]
 
-    async def _claimed(self, wanted: Document) -> list[Publication]:
-        return [publication_record(each) async for each in self._publications.find(wanted).sort("due", 1)]
+    async def _claimed(self, query: Document) -> list[Publication]:
+        return [publication_record(each) async for each in self._publications.find(query).sort("due", 1)]

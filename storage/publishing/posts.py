@@ -100,9 +100,9 @@ class ScheduledPostStore:
 
     async def fail_waiting(self, account: ConnectedAccount) -> int:
         """Fails the SCHEDULED publications to a disconnected account. Returns how many."""
-        wanted = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
+        query = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
         failed = 0
-        while rows := await self._publications.find(wanted).limit(FAIL_BATCH_SIZE).to_list(None):
+        while rows := await self._publications.find(query).limit(FAIL_BATCH_SIZE).to_list(None):
             changes = [MarkFailed(publication_record(row), "FORBIDDEN", "The account is disconnected.") for row in rows]
             outcomes = await asyncio.gather(*map(self.apply, changes), return_exceptions=True)
             for outcome in outcomes:
@@ -143,10 +143,10 @@ class ScheduledPostStore:
         states: Collection[ScheduledPostState] | None = None,
     ) -> Page[ScheduledPost]:
         """Returns a page of posts by due time. None for `author_id` or `states` means all."""
-        wanted = {"org": organization_id} | ({} if author_id is None else {"author": author_id})
+        query = {"org": organization_id} | ({} if author_id is None else {"author": author_id})
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ScheduledPost]:
-            matched = {**wanted, "ts": {"$gte": low, "$lte": high}}
+            matched = {**query, "ts": {"$gte": low, "$lte": high}}
             if states is not None:
                 return await self._in_states(matched, set(states), ascending, limit)
             cursor = self._posts.find(matched).sort("ts", 1 if ascending else -1).limit(limit)
@@ -165,8 +165,8 @@ class ScheduledPostStore:
         found: list[ScheduledPost] = []
         while len(found) < limit:
             chunk = max(limit, MIN_READ)
-            wanted = with_needed_states(matched, states)
-            cursor = self._publications.find(wanted, {"_id": 0, "post": 1, "ts": 1}).sort("ts", 1 if ascending else -1)
+            query = with_needed_states(matched, states)
+            cursor = self._publications.find(query, {"_id": 0, "post": 1, "ts": 1}).sort("ts", 1 if ascending else -1)
             rows = await cursor.limit(chunk).to_list(None)
             found += await self._of_states({row["post"]: row["ts"] for row in rows}, states)
             if len(rows) < chunk:

@@ -1,7 +1,7 @@
 """Changes, and the batch in which they are planned. The changes of a batch are the members of a group commit.
 
-A change names the documents that it needs, and is planned in memory on the results of earlier members. The sequencer
-reads and writes for all members at once. A member that raises a DomainError fails alone.
+A change names the documents that it needs. It is planned in memory, on the documents as earlier members left them. The
+sequencer reads and writes the documents of all members at once. A member that raises a DomainError fails alone.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from bson import ObjectId
 from pymongo import DeleteOne, InsertOne, ReplaceOne
 
-from storage.idempotency import IdempotencyKey, KeyDocument
+from storage.idempotency import IdempotencyKey, IdempotencyKeyDocument
 from storage.mongo import Mongo, Session, Write
 from storage.streams.documents import OutboxDocument
 from storage.streams.log import Event, Stream
@@ -24,20 +24,23 @@ DocumentKey = tuple[str, Any]
 
 
 def require_outbox_target(stream: Stream) -> None:
-    """Raises: ValueError for a topic. Its relay would reserve timestamps, which count as posts in the topic's heat."""
+    """Raises ValueError for a topic, which cannot take outbox rows.
+
+    Relaying rows reserves timestamps, and in a topic each reserved timestamp would count as a post in its heat.
+    """
     if stream.kind == "topic":
         raise ValueError(f"{stream.name} takes no outbox rows; emit the event in a change of the topic instead.")
 
 
-def _key(collection: str, id_: Any) -> DocumentKey:
+def _document_key(collection: str, id_: Any) -> DocumentKey:
     return collection, tuple(id_.values()) if isinstance(id_, dict) else id_
 
 
 @dataclass(slots=True)
 class Batch:
-    """The changes of one transaction to one stream, as planned so far.
+    """The planned writes and events of one transaction on one stream.
 
-    `head` is the head after the allocation. Timestamps and event numbers are given out in the order of calls.
+    `head` is the head after the allocation. Members get timestamps and event numbers in the order of their calls.
     """
 
     stream: Stream
@@ -47,14 +50,16 @@ class Batch:
     first_timestamp: int
     next_n: int
     taken: int = 0
-    """How many timestamps were given out."""
+    """Number of timestamps that members took."""
 
     events: list[Event] = field(default_factory=list)
     outbox: list[OutboxDocument] = field(default_factory=list)
-    keys: list[KeyDocument] = field(default_factory=list)
+    idempotency_keys: list[IdempotencyKeyDocument] = field(default_factory=list)
     """Idempotency keys to store."""
 
     loaded: set[DocumentKey] = field(default_factory=set)
+    """The documents that were read in the transaction."""
+
     written: dict[DocumentKey, Any] = field(default_factory=dict)
     """The _id of each document that was put or removed."""
 
@@ -62,6 +67,7 @@ class Batch:
     """Results of the members' loads that are not documents, by a name of the area's choice."""
 
     _documents: dict[DocumentKey, Any] = field(default_factory=dict)
+    """The documents as planned so far; None for a removed document."""
     _outbox_keys: set[tuple[str, str, Any]] = field(default_factory=set)
 
     @property
@@ -72,12 +78,12 @@ class Batch:
 
     @property
     def last_n(self) -> int:
-        """The number of the last event."""
+        """The number of the last event that was emitted, or of the last event before this batch."""
         return self.next_n - 1
 
     @property
     def last_timestamp(self) -> int:
-        """The last timestamp that was given out, if any was."""
+        """The last timestamp that a member took. Meaningless while `taken` is 0."""
         return self.first_timestamp + self.taken - 1
 
     def take_timestamp(self) -> int:
@@ -91,12 +97,12 @@ class Batch:
         self.next_n += 1
 
     def add_outbox_row(self, stream: Stream, kind: str, ref: Any) -> None:
-        """Adds a row for another stream, which relays it in a commit of its own. Equal rows of a batch are added once.
+        """Adds a row for another stream. A later commit of that stream relays it. Equal rows are added once.
 
         Raises: ValueError for a topic.
         """
         require_outbox_target(stream)
-        key = (stream.name, *_key(kind, ref))
+        key = (stream.name, *_document_key(kind, ref))
         if key in self._outbox_keys:
             return
         self._outbox_keys.add(key)
@@ -104,34 +110,37 @@ class Batch:
 
     def add(self, collection: str, document: Mapping[str, Any]) -> None:
         """Registers a document that was read in the transaction."""
-        key = _key(collection, document["_id"])
+        key = _document_key(collection, document["_id"])
         self._documents[key] = document
         self.loaded.add(key)
 
     def get(self, collection: str, id_: Any) -> Any:
-        """Returns a needed document as earlier members of the batch left it; None if it does not exist."""
-        return self._documents.get(_key(collection, id_))
+        """Returns a loaded document as earlier members of the batch left it; None if it does not exist."""
+        return self._documents.get(_document_key(collection, id_))
 
     def put(self, collection: str, document: Mapping[str, Any]) -> None:
-        """Inserts the document, or replaces the one of the same _id, which must be a needed document."""
-        key = _key(collection, document["_id"])
+        """Inserts the document, or replaces the loaded document with the same _id.
+
+        Replacing a document that was not loaded fails with a duplicate key.
+        """
+        key = _document_key(collection, document["_id"])
         self._documents[key] = document
         self.written[key] = document["_id"]
 
     def remove(self, collection: str, id_: Any) -> None:
-        """Deletes a needed document."""
-        key = _key(collection, id_)
+        """Deletes a loaded document."""
+        key = _document_key(collection, id_)
         self._documents[key] = None
         self.written[key] = id_
 
-    def changed(self, collection: str) -> list[Any]:
+    def changed_documents(self, collection: str) -> list[Any]:
         """Returns the documents of a collection that the batch put and did not remove."""
         keys = [key for key in self.written if key[0] == collection]
         return [document for key in keys if (document := self._documents[key]) is not None]
 
     def writes(self, collection: str, id_: Any) -> list[Write]:
-        """Returns the write that turns the document that was read into the planned document."""
-        key = _key(collection, id_)
+        """Returns the write that turns the loaded document into the planned document. Empty if none is necessary."""
+        key = _document_key(collection, id_)
         document = self._documents[key]
         if document is None:
             return [DeleteOne({"_id": id_})] if key in self.loaded else []
@@ -141,7 +150,7 @@ class Batch:
 
 
 class Change(ABC, Generic[Result]):
-    """One member of a batch. After a conflict the batch starts over, so it may be planned more than once."""
+    """One member of a batch. After a conflict the batch starts over, so a change may be planned more than once."""
 
     timestamps: ClassVar[int] = 0
     """Maximum number of timestamps that the change takes."""
@@ -156,7 +165,7 @@ class Change(ABC, Generic[Result]):
         return ()
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads documents that are not found by _id, and adds them to the batch. Most changes need none."""
+        """Reads documents by other criteria than their _id, and adds them to the batch. Most changes need none."""
         return
 
     @abstractmethod

@@ -19,22 +19,22 @@ class PreviousHead(TypedDict):
 
 
 class HeadFields(TypedDict):
-    """The head of a stream, as every stream has one. The head of a topic's stream is the topic's own document."""
+    """The fields of a stream's head. The head of a topic's stream is the topic's own document, with further fields."""
 
     n: int
-    """Number of the last event; 0 before the first."""
+    """Number of the last event; 0 before the first event."""
 
     floor: NotRequired[int]
-    """Number of the last event that was pruned; absent until then."""
+    """Number of the last event that was pruned; absent until events were pruned."""
 
     epoch: str
     """Random identifier of this incarnation. It changes if the stream is created again, so that old cursors expire."""
 
     last: NotRequired[int]
-    """Last allocated timestamp, in microseconds since 1970; absent until the first."""
+    """Last allocated timestamp, in microseconds since the Unix epoch; absent until a timestamp was allocated."""
 
     committed_at: NotRequired[datetime]
-    """When the last batch was allocated; absent until the first."""
+    """When the last batch was allocated; absent until the first batch."""
 
     before: NotRequired[PreviousHead]
     """The values that are restored if no member of the batch takes a timestamp."""
@@ -65,7 +65,7 @@ class EventDocument(TypedDict):
     """Also the name of the event's GraphQL type."""
 
     ref: Any
-    """Refers to the changed object: an id or a timestamp, by the kind of the stream."""
+    """Refers to the changed object: an id or a timestamp, depending on the kind of the stream."""
 
     at: datetime
     """When the event was committed."""
@@ -124,7 +124,7 @@ class NotificationDocumentId(TypedDict):
 
 
 class NotificationDocument(NotificationRef):
-    """A notification, in `notifications`. Deleted only with the reaction that it is about."""
+    """A notification, in `notifications`. Never deleted, except together with a reaction that it is about."""
 
     _id: NotificationDocumentId
     about: str
@@ -132,7 +132,7 @@ class NotificationDocument(NotificationRef):
 
 
 class NotificationMarkDocument(TypedDict):
-    """A user's read mark, in `notification_marks`. Never deleted. Its `_id` has the `o` and `u` of a notification's."""
+    """A user's read mark, in `notification_marks`. Never deleted. Its `_id` has the keys `o` and `u`."""
 
     ts: int
     """Timestamp of the last notification that was read, in microseconds."""

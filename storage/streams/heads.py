@@ -10,29 +10,31 @@ from storage.streams.documents import HeadFields
 from storage.streams.log import Stream
 
 HEAT_TAU_S = 300.0
-"""Time constant of a topic's cooling: its rate decays by the factor e in five minutes."""
+"""Time constant of a topic's posting rate: the rate decays by the factor e in five minutes."""
 
 MIN_LOG_RATE = -50.0
-"""Below this, the old rate is negligible beside one post, and exp would underflow."""
+"""Lower bound for the logarithm of the rate before a post. Lower rates are negligible, and `exp` would underflow."""
 
 _NOW_MS: Document = {"$toLong": "$$NOW"}
 _NOW_TAU: Document = {"$divide": [_NOW_MS, HEAT_TAU_S * 1000]}
+"""The database's clock in multiples of the time constant."""
 
 
-def spread_us(stream: Stream) -> int:
-    """Returns a random offset within the clock's millisecond, at which the timestamps of a batch begin.
+def timestamp_offset_us(stream: Stream) -> int:
+    """Returns how many microseconds after the clock's millisecond the timestamps of a batch begin.
 
-    Timelines that merge many streams need it, so that posts of several authors, or last messages of several topics,
-    rarely have the same microsecond. Other streams are never merged, so their offset is 0.
+    The offset is random for authors and topics. Timelines that merge their streams then rarely contain two posts, or
+    two last messages, of the same microsecond. Other streams are never merged, so their offset is 0.
     """
     return secrets.randbelow(1000) if stream.kind in ("author", "topic") else 0
 
 
-def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread_us: int = 0) -> list[Document]:
-    """Returns the update pipeline that allocates: `last = max(last + k, now_us + spread_us + k - 1)`, `n += events`.
+def head_update(stream: Stream, timestamps: int, events: int, epoch: str, offset_us: int = 0) -> list[Document]:
+    """Returns the update pipeline that allocates k = `timestamps` timestamps and `events` event numbers.
 
-    `now` is the database's clock ($$NOW), so wrong clocks of hosts do no harm. Timestamps rise even if the clock of a
-    new primary is behind. `epoch` is used if the stream is new. `head_correction` can restore `before`.
+    It sets `last = max(last + k, now_us + offset_us + k - 1)` and `n += events`. `now_us` is the database's clock
+    ($$NOW), so wrong clocks of hosts do no harm. Timestamps rise even if the clock of a new primary is behind. Only a
+    new stream gets `epoch`. The field `before` keeps the old values for `head_correction`.
     """
     fields: dict[str, Any] = {
         "n": {"$add": [{"$ifNull": ["$n", 0]}, events]},
@@ -43,16 +45,17 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread
     if timestamps:
         now_us: Document = {"$multiply": [_NOW_MS, 1000]}
         free = {"$add": [{"$ifNull": ["$last", 0]}, timestamps]}
-        fields["last"] = {"$max": [free, {"$add": [now_us, spread_us + timestamps - 1]}]}
+        fields["last"] = {"$max": [free, {"$add": [now_us, offset_us + timestamps - 1]}]}
     if timestamps and stream.kind == "topic":
         fields["heat"] = _heat_expression(timestamps)
     return [{"$set": fields}]
 
 
 def head_correction(stream: Stream, head: HeadFields, n: int, last: int, taken: int) -> Document:
-    """Returns the update of an allocated head whose batch ended at event `n` and took `taken` timestamps up to `last`.
+    """Returns the update that sets an allocated head to what its batch used.
 
-    If it took none, the head is restored: a topic without new posts has no new activity.
+    The batch ended at event `n` and took `taken` timestamps, the greatest being `last`. If it took none, `last` and
+    `heat` are restored: a topic without new posts has no new activity.
     """
     before = head["before"]
     if not taken:
@@ -63,7 +66,7 @@ def head_correction(stream: Stream, head: HeadFields, n: int, last: int, taken: 
 
 
 def messages_per_minute(heat: float | None, now_s: float) -> float:
-    """Returns the decayed posting rate of a heat at an instant in Unix seconds."""
+    """Returns the decayed posting rate of a topic with this heat at an instant in Unix seconds."""
     return 0.0 if heat is None else math.exp(min(heat - now_s / HEAT_TAU_S, 50.0)) * 60 / HEAT_TAU_S
 
 
@@ -74,7 +77,7 @@ def _heat_expression(posts: int) -> Document:
 
 
 def _heat(before: float | None, posts: int, now: datetime) -> float:
-    """Computes the same as `_heat_expression`."""
+    """Computes the value of `_heat_expression` without the database."""
     now_tau = now.timestamp() / HEAT_TAU_S
     old = max(MIN_LOG_RATE, (before or 0.0) - now_tau)
     return math.log(math.exp(old) + posts) + now_tau

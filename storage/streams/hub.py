@@ -1,8 +1,8 @@
 """Delivers events to the subscribers of one process, over one pub/sub connection (docs/semantics.md, 3).
 
-For each stream: subscribe, await the confirmation, read the head, then go live. Duplicates are dropped and gaps are
-read from the log; the same happens after each reconnect. Every 10 s the heads of all local streams are compared, so
-lost messages only delay events. No guarantee depends on Redis.
+For each stream the hub subscribes, awaits the confirmation, reads the head, and then delivers events as they arrive.
+It drops duplicates and reads gaps from the log. After a reconnect it does all of this again. Every 10 s it compares
+the heads of all local streams, so lost messages only delay events. No guarantee depends on Redis.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class HydratedEvent:
 
 
 Hydrate = Callable[[Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]
-"""Reads the current subjects of events, by event number, without deleted ones."""
+"""Reads the current subjects of events, by event number. Deleted subjects are left out."""
 
 
 class PositionExpired(Exception):
@@ -54,7 +54,7 @@ def is_resumable(position: Position, head: Head) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Subscriber:
-    """A bounded queue of events. An overflow empties it, and its reader continues from the log."""
+    """A bounded queue of events. An overflow empties the queue, and its reader continues from the log."""
 
     queue: deque[HydratedEvent] = field(default_factory=deque)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -81,22 +81,28 @@ class _LocalStream:
     """State of a stream that has subscribers in this process."""
 
     stream: Stream
-    last: int = 0
+    last_n: int = 0
     """Number of the last event that was delivered to subscribers."""
 
     epoch: str = ""
-    wanted: int = 0
+    target_n: int = 0
     """Number up to which events are to be delivered."""
 
-    pull_requests: int = 0
+    pull_calls: int = 0
+    """How many times `Hub._pull` was called for the stream."""
+
     received: dict[int, Event] = field(default_factory=dict)
     """Published events that were not yet delivered to subscribers."""
 
     subscribers: set[Subscriber] = field(default_factory=set)
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
-    pulling: asyncio.Task[None] | None = None
+    """Set while Redis has confirmed the subscription of the channel."""
+
+    pull_task: asyncio.Task[None] | None = None
+    """Delivers events up to `target_n`; None if there is nothing to deliver."""
+
     is_primed: bool = False
-    """Whether `last` and `epoch` are set."""
+    """Whether `last_n` and `epoch` are set."""
 
 
 class Hub:
@@ -120,15 +126,15 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Starts listening."""
+        """Starts receiving events from Redis and comparing heads."""
         self._tasks = [
             asyncio.create_task(self._listen(), name="hub listen"),
-            asyncio.create_task(self._compare(), name="hub compare"),
+            asyncio.create_task(self._compare_repeatedly(), name="hub compare"),
         ]
 
     async def close(self) -> None:
         """Stops. Subscribers receive no further events."""
-        pulls = [local.pulling for local in self._locals.values() if local.pulling is not None]
+        pulls = [local.pull_task for local in self._locals.values() if local.pull_task is not None]
         for task in [*self._tasks, *pulls]:
             task.cancel()
         await asyncio.gather(*self._tasks, *pulls, return_exceptions=True)
@@ -186,7 +192,7 @@ class Hub:
         if not local.is_primed:
             head = await self._log.head(local.stream)
             if not local.is_primed:
-                local.last, local.epoch, local.is_primed = head.n, head.epoch, True
+                local.last_n, local.epoch, local.is_primed = head.n, head.epoch, True
 
     async def _send_subscribe(self, local: _LocalStream) -> None:
         if self._pubsub is not None:
@@ -219,7 +225,7 @@ class Hub:
             delay_s = min(delay_s * 2, RECONNECT_S[1])
 
     async def _attach(self, pubsub: PubSub) -> None:
-        """Subscribes to all local streams on a new connection. The confirmations make them catch up."""
+        """Subscribes to all local streams on a new connection. When Redis confirms a stream, the stream catches up."""
         # The hub's own channel keeps the connection subscribed while there is no local stream.
         await pubsub.subscribe(self._keys.channel("hub"))
         self._pubsub = pubsub
@@ -239,51 +245,51 @@ class Hub:
         if message["type"] == "subscribe":
             local.confirmed.set()
             if local.is_primed:
-                self._pull(local, local.last + 1)
+                self._pull(local, local.last_n + 1)
         elif message["type"] == "message" and local.is_primed:
             epoch, events = decode(message["data"])
             if epoch == local.epoch and len(local.received) < MAX_RECEIVED:
-                local.received.update((event.n, event) for event in events if event.n > local.last)
+                local.received.update((event.n, event) for event in events if event.n > local.last_n)
             self._pull(local, events[-1].n)
 
-    def _pull(self, local: _LocalStream, wanted: int) -> None:
-        """Delivers events up to number `wanted`, or up to the end of the log if that comes first."""
-        local.wanted = max(local.wanted, wanted)
-        local.pull_requests += 1
-        if local.pulling is None:
-            local.pulling = asyncio.create_task(self._run_pull(local), name=f"pull {local.stream.name}")
+    def _pull(self, local: _LocalStream, target_n: int) -> None:
+        """Delivers events up to number `target_n`, or up to the end of the log if that comes first."""
+        local.target_n = max(local.target_n, target_n)
+        local.pull_calls += 1
+        if local.pull_task is None:
+            local.pull_task = asyncio.create_task(self._run_pull(local), name=f"pull {local.stream.name}")
 
     async def _run_pull(self, local: _LocalStream) -> None:
         try:
-            while local.subscribers and local.wanted > local.last:
-                requests = local.pull_requests
-                events = await self._next(local)
+            while local.subscribers and local.target_n > local.last_n:
+                calls = local.pull_calls
+                events = await self._next_events(local)
                 for event in events:
-                    local.last = event.event.n
-                    local.received.pop(local.last, None)
+                    local.last_n = event.event.n
+                    local.received.pop(local.last_n, None)
                     for subscriber in local.subscribers:
                         subscriber.push(event)
-                if not events and local.pull_requests == requests:
-                    # The log ends before the wanted number, which can be too high, and no other request has arrived.
-                    local.wanted = local.last
+                if not events and local.pull_calls == calls:
+                    # The target can be beyond the end of the log. A call during the read could mean a new event.
+                    local.target_n = local.last_n
         except Exception as error:
-            # Nothing awaits this task. The next message or comparison starts another.
-            local.wanted = local.last
+            # Nothing awaits this task. The next message or comparison starts another task.
+            local.target_n = local.last_n
             log.warning("pull_failed", stream=local.stream.name, error=repr(error))
         finally:
-            local.pulling = None
+            local.pull_task = None
 
-    async def _next(self, local: _LocalStream) -> list[HydratedEvent]:
-        """Returns the events after `last`: published ones if the next event is among them, otherwise from the log."""
+    async def _next_events(self, local: _LocalStream) -> list[HydratedEvent]:
+        """Returns the events after `last_n`: from Redis if it published the next event, otherwise from the log."""
         published: list[Event] = []
-        while (event := local.received.get(local.last + 1 + len(published))) is not None:
+        while (event := local.received.get(local.last_n + 1 + len(published))) is not None:
             published.append(event)
         if published:
             EVENTS_RECEIVED.labels("redis").inc(len(published))
             return await self._hydrated(local.stream, published)
         local.received.clear()
         try:
-            events = await self.replay(local.stream, Position(local.epoch, local.last))
+            events = await self.replay(local.stream, Position(local.epoch, local.last_n))
             EVENTS_RECEIVED.labels("log").inc(len(events))
             return events
         except PositionExpired:
@@ -291,13 +297,13 @@ class Hub:
             return []
 
     async def _reset(self, local: _LocalStream) -> None:
-        """Adopts the head of a stream that was pruned past `last` or created again. Subscribers read from the log."""
+        """Adopts the head of a stream that was pruned past `last_n` or created again. Subscribers read from the log."""
         head = await self._log.head(local.stream)
-        local.last, local.epoch = head.n, head.epoch
+        local.last_n, local.epoch = head.n, head.epoch
         for subscriber in local.subscribers:
             subscriber.overflow()
 
-    async def _compare(self) -> None:
+    async def _compare_repeatedly(self) -> None:
         while True:
             await asyncio.sleep(self._compare_every_s)
             try:
@@ -311,5 +317,5 @@ class Hub:
         heads = await self._log.heads([local.stream for local in primed])
         for local in primed:
             head = heads.get(local.stream)
-            if head is not None and (head.n > local.last or head.epoch != local.epoch):
-                self._pull(local, max(head.n, local.last + 1))
+            if head is not None and (head.n > local.last_n or head.epoch != local.epoch):
+                self._pull(local, max(head.n, local.last_n + 1))

@@ -41,13 +41,13 @@ class Stream:
         return f"{self.kind}:{self.id}"
 
     @property
-    def heads(self) -> str:
-        """The collection of its head."""
+    def head_collection(self) -> str:
+        """The collection of the stream's head."""
         return "topics" if self.kind == "topic" else "streams"
 
     @property
     def head_id(self) -> str:
-        """The _id of its head in that collection. Streams of different kinds may have the same id."""
+        """The _id of the head in its collection: the name, since streams of different kinds may have the same id."""
         return self.id if self.kind == "topic" else self.name
 
 
@@ -79,7 +79,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change in a stream. `ref` refers to the changed object; `at` is by the database's clock."""
+    """A numbered entry of a stream. `ref` refers to the changed object; `at` is by the database's clock."""
 
     n: int
     kind: str
@@ -125,15 +125,16 @@ class EventLog:
         self._mongo = mongo
 
     async def head(self, stream: Stream) -> Head:
-        """Returns the stream's head, and creates that of a new stream. Raises: NotFound for a topic that is missing."""
-        found: list[HeadFields] = await self._mongo.find(stream.heads, {"_id": stream.head_id}, _HEAD_FIELDS)
-        if not found and stream.heads == "topics":
+        """Returns the stream's head. Creates the head of a new stream. Raises: NotFound for a topic that is missing."""
+        collection = stream.head_collection
+        documents: list[HeadFields] = await self._mongo.find(collection, {"_id": stream.head_id}, _HEAD_FIELDS)
+        if not documents and collection == "topics":
             raise NotFound(stream.kind, stream.id)
-        return _head(found[0] if found else await self._create_head(stream))
+        return _head(documents[0] if documents else await self._create_head(stream))
 
     async def _create_head(self, stream: Stream) -> HeadFields:
-        """Creates the head unless another process has."""
-        head: HeadFields | None = await self._mongo[stream.heads].find_one_and_update(
+        """Creates the head and returns it. Returns the existing head if another process has created it."""
+        head: HeadFields | None = await self._mongo[stream.head_collection].find_one_and_update(
             {"_id": stream.head_id},
             {"$setOnInsert": {"n": 0, "floor": 0, "epoch": secrets.token_hex(4)}},
             upsert=True,
@@ -145,23 +146,26 @@ class EventLog:
 
     async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
         """Returns the heads of many streams with one query for each collection. Missing streams are left out."""
-        found: dict[Stream, Head] = {}
-        for collection in {stream.heads for stream in streams}:
-            wanted = {stream.head_id: stream for stream in streams if stream.heads == collection}
-            for document in await self._mongo.find(collection, {"_id": {"$in": list(wanted)}}, _HEAD_FIELDS):
-                found[wanted[document["_id"]]] = _head(document)
-        return found
+        heads: dict[Stream, Head] = {}
+        for collection in {stream.head_collection for stream in streams}:
+            by_id = {stream.head_id: stream for stream in streams if stream.head_collection == collection}
+            for document in await self._mongo.find(collection, {"_id": {"$in": list(by_id)}}, _HEAD_FIELDS):
+                heads[by_id[document["_id"]]] = _head(document)
+        return heads
 
     async def read(self, stream: Stream, after: int, limit: int = REPLAY_LIMIT) -> list[Event]:
         """Returns events with numbers above `after`, ascending, at most `limit`."""
         low, high = {"s": stream.name, "n": after}, {"s": stream.name, "n": 2**62}
-        found: list[EventDocument] = await self._mongo.find(
+        documents: list[EventDocument] = await self._mongo.find(
             "events", {"_id": {"$gt": low, "$lt": high}}, None, [("_id", 1)], limit
         )
-        return [_event(document) for document in found]
+        return [_event(document) for document in documents]
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = PRUNE_BATCH) -> int:
-        """Deletes a batch of events older than 24 hours, after raising each stream's floor. Returns how many."""
+        """Deletes up to `batch` events older than `kept_s` seconds. Returns how many.
+
+        Raises the floors of their streams first.
+        """
         old = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
         events: list[EventDocument] = await old.limit(batch).to_list(None)
         floors: dict[str, int] = {}
@@ -174,12 +178,12 @@ class EventLog:
 
     async def _delete_up_to(self, floors: Mapping[Stream, int]) -> None:
         """Raises the floors of the streams, then deletes their events up to them."""
-        raised: dict[str, list[UpdateOne]] = {}
+        updates_by_collection: dict[str, list[UpdateOne]] = {}
         for stream, floor in floors.items():
             update = UpdateOne({"_id": stream.head_id}, {"$max": {"floor": floor}})
-            raised.setdefault(stream.heads, []).append(update)
-        for heads, updates in raised.items():
-            await self._mongo[heads].bulk_write(updates, ordered=False)
+            updates_by_collection.setdefault(stream.head_collection, []).append(update)
+        for collection, updates in updates_by_collection.items():
+            await self._mongo[collection].bulk_write(updates, ordered=False)
         ranges = [({"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}) for stream, floor in floors.items()]
         deletions = [DeleteMany({"_id": {"$gte": low, "$lte": high}}) for low, high in ranges]
         await self._mongo["events"].bulk_write(deletions, ordered=False)

@@ -18,10 +18,10 @@ from storage.streams.log import Cursor, Head, Position, Stream
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
 REFRESH_EVERY_S = 10.0
-"""How often the set of streams is read again."""
+"""How often the set of followed streams is read again."""
 
-RECENT = 20
-"""How many events of a new stream are replayed if its starting position has expired."""
+MAX_RECENT_EVENTS = 20
+"""How many events of an added stream are replayed if its starting position has expired."""
 
 MAX_WAITING = 64
 """Maximum number of items that wait for the reader. Beyond it, the streams pause."""
@@ -29,8 +29,8 @@ MAX_WAITING = 64
 Positions = dict[str, Position]
 """Positions by the digest of the stream; the main stream's digest is empty."""
 
-Others = Callable[[], Awaitable[Mapping[Stream, Position]]]
-"""Returns the streams to follow besides the main one, and the position where each starts if it is new."""
+OtherStreams = Callable[[], Awaitable[Mapping[Stream, Position]]]
+"""Returns the streams to follow besides the main stream, each with the position from which it is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class MergedEvent:
 
 
 def format_positions(main: Stream, positions: Positions) -> Cursor:
-    """Returns the opaque string of all positions."""
+    """Returns the cursor that holds all positions."""
     parts = [f"{name}.{each.epoch}.{each.n}" for name, each in sorted(positions.items())]
     text = ";".join([_digest(main), *parts])
     return Cursor(base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
@@ -78,7 +78,7 @@ def _digest(stream: Stream) -> str:
 
 @dataclass(slots=True)
 class _FollowedStreams:
-    """The streams that a subscription follows. Each has a task, which waits while the reader is slow."""
+    """The streams that a subscription follows. Each has a task that queues its events and waits for a slow reader."""
 
     hub: Hub
     main: Stream
@@ -88,8 +88,8 @@ class _FollowedStreams:
         default_factory=lambda: asyncio.Queue(MAX_WAITING)
     )
 
-    def name(self, stream: Stream) -> str:
-        """The stream's key in positions."""
+    def position_key(self, stream: Stream) -> str:
+        """Returns the stream's key in `positions`."""
         return "" if stream == self.main else _digest(stream)
 
     @property
@@ -99,17 +99,17 @@ class _FollowedStreams:
 
     def add(self, stream: Stream, start: Position) -> None:
         """Starts following the stream from the position."""
-        self.positions[self.name(stream)] = start
-        self.tasks[stream] = asyncio.create_task(self._pump(stream, start), name=f"follow {stream.name}")
+        self.positions[self.position_key(stream)] = start
+        self.tasks[stream] = asyncio.create_task(self._queue_items(stream, start), name=f"follow {stream.name}")
 
     async def drop(self, stream: Stream) -> None:
         """Stops following the stream."""
         task = self.tasks.pop(stream)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        self.positions.pop(self.name(stream), None)
+        self.positions.pop(self.position_key(stream), None)
 
-    async def _pump(self, stream: Stream, start: Position) -> None:
+    async def _queue_items(self, stream: Stream, start: Position) -> None:
         try:
             async with aclosing(follow_events(self.hub, stream, start)) as items:
                 async for item in items:
@@ -119,7 +119,7 @@ class _FollowedStreams:
             await self.items.put((stream, error))
 
     async def next(self) -> tuple[Stream, SubscriptionStart | StreamEvent] | None:
-        """Returns the next item of any stream, or None after ten seconds without one. Raises: a stream's error."""
+        """Returns the next item of any stream, or None after ten seconds without an item. Raises: a stream's error."""
         try:
             async with asyncio.timeout(REFRESH_EVERY_S):
                 stream, item = await self.items.get()
@@ -131,20 +131,20 @@ class _FollowedStreams:
 
 
 async def follow_merged(
-    hub: Hub, main: Stream, others: Others, since: Positions | None
+    hub: Hub, main: Stream, others: OtherStreams, since: Positions | None
 ) -> AsyncGenerator[MergedStart | MergedEvent, None]:
     """Yields a MergedStart, then each event once, in the order of its stream; another MergedStart after a gap.
 
-    Changes of the streams that `others` returns take effect within ten seconds.
+    `others` is called every ten seconds. Streams that it adds or omits are then followed or dropped.
     """
     following = _FollowedStreams(hub, main)
     try:
         yield await _start_all(following, others, since)
         refreshed_at = asyncio.get_running_loop().time()
         while True:
-            found = await following.next()
-            if found is not None and found[0] in following.tasks:
-                item = _advance(following, *found)
+            received = await following.next()
+            if received is not None and received[0] in following.tasks:
+                item = _advance(following, *received)
                 if item is not None:
                     yield item
             if asyncio.get_running_loop().time() - refreshed_at >= REFRESH_EVERY_S:
@@ -155,44 +155,43 @@ async def follow_merged(
             await following.drop(stream)
 
 
-async def _start_all(following: _FollowedStreams, others: Others, since: Positions | None) -> MergedStart:
-    """Resumes all streams of the cursor if each can be; otherwise all start at their heads."""
+async def _start_all(following: _FollowedStreams, others: OtherStreams, since: Positions | None) -> MergedStart:
+    """Resumes all streams of the cursor if each of them is resumable. Otherwise starts all streams at their heads."""
     hub, streams = following.hub, {following.main: Position("", 0), **await others()}
     heads = {stream: await hub.head(stream) for stream in streams}
     requested = since or {}
-    starts = {stream: requested.get(following.name(stream), start) for stream, start in streams.items()}
-    # A stream that is not in the cursor may start late without a gap, so it does not prevent resuming.
-    in_cursor = [stream for stream in streams if following.name(stream) in requested]
+    starts = {stream: requested.get(following.position_key(stream), start) for stream, start in streams.items()}
+    # The client has received no events of a stream that is not in the cursor, so its start cannot cause a gap.
+    in_cursor = [stream for stream in streams if following.position_key(stream) in requested]
     resumed = since is not None and all(is_resumable(starts[stream], heads[stream]) for stream in in_cursor)
     for stream, head in heads.items():
-        following.add(stream, _start(starts[stream], head) if resumed else Position(head.epoch, head.n))
+        following.add(stream, _valid_start(starts[stream], head) if resumed else Position(head.epoch, head.n))
     return MergedStart(following.cursor, resumed, datetime.now(UTC))
 
 
 def _advance(
     following: _FollowedStreams, stream: Stream, item: SubscriptionStart | StreamEvent
 ) -> MergedStart | MergedEvent | None:
-    name, at = following.name(stream), item.position
-    if (
-        isinstance(item, StreamEvent)
-        and at.epoch == following.positions[name].epoch
-        and at.n <= following.positions[name].n
-    ):
+    """Moves the stream's position to the item. Returns what the subscriber receives, or None for nothing."""
+    key, position = following.position_key(stream), item.position
+    before = following.positions[key]
+    if isinstance(item, StreamEvent) and position.epoch == before.epoch and position.n <= before.n:
         return None  # delivered before the stream was dropped and added again
-    following.positions[name] = at
+    following.positions[key] = position
     if isinstance(item, StreamEvent):
         return MergedEvent(following.cursor, stream, item.event)
     return None if item.resumed else MergedStart(following.cursor, False, item.at)
 
 
-def _start(start: Position, head: Head) -> Position:
-    """Returns where a new stream starts: at the given position, or a few events back if that has expired."""
-    return start if is_resumable(start, head) else Position(head.epoch, max(head.floor, head.n - RECENT))
+def _valid_start(start: Position, head: Head) -> Position:
+    """Returns the position `start`, or a position a few events before the head if `start` has expired."""
+    return start if is_resumable(start, head) else Position(head.epoch, max(head.floor, head.n - MAX_RECENT_EVENTS))
 
 
-async def _refresh(following: _FollowedStreams, wanted: Mapping[Stream, Position]) -> None:
-    for stream, start in wanted.items():
+async def _refresh(following: _FollowedStreams, others: Mapping[Stream, Position]) -> None:
+    """Follows exactly the main stream and `others`."""
+    for stream, start in others.items():
         if stream not in following.tasks:
-            following.add(stream, _start(start, await following.hub.head(stream)))
-    for stream in following.tasks.keys() - wanted.keys() - {following.main}:
+            following.add(stream, _valid_start(start, await following.hub.head(stream)))
+    for stream in following.tasks.keys() - others.keys() - {following.main}:
         await following.drop(stream)

@@ -24,7 +24,7 @@ RELAY_LIMIT = 200
 """Maximum number of rows that one commit relays."""
 
 MAX_CONCURRENT_RELAYS = 16
-"""Streams that a process relays to at the same time. A popular post reaches thousands at once."""
+"""Maximum number of streams that a process relays to at the same time. A popular post has rows for thousands."""
 
 STALE_S = 3.0
 """Age from which a sweep relays rows: their writer has probably died."""
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class OutboxRelay(ABC):
-    """Applies rows of one kind to the stream that they are for. One instance lives for one batch."""
+    """Applies rows of one kind to the stream that they are for. Each batch has its own instances."""
 
     @abstractmethod
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
@@ -41,7 +41,7 @@ class OutboxRelay(ABC):
 
     @abstractmethod
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Plans one row. Returns 0 if the row is done, or the seconds until the next attempt if it stays."""
+        """Plans one row. Returns 0 to delete the row, or the seconds until the next attempt to keep it."""
 
 
 OutboxRelays = Mapping[str, type[OutboxRelay]]
@@ -70,8 +70,8 @@ async def add_rows(
 ) -> None:
     """Adds a row for each ref, within the caller's transaction if there is one.
 
-    Nudge the outbox after the commit; without it a sweep relays the rows some seconds later. Raises: ValueError for a
-    topic.
+    Call `Outbox.nudge` after the commit; otherwise a sweep relays the rows some seconds later. Raises: ValueError for
+    a topic.
     """
     await add_rows_to_streams(mongo, [(stream, kind, ref) for ref in refs], session)
 
@@ -88,7 +88,7 @@ async def add_rows_to_streams(
 def _insertion(stream: Stream, kind: str, ref: Any) -> UpdateOne:
     require_outbox_target(stream)
     fields = {"stream": stream.name, "kind": kind, "ref": ref}
-    # Only an update pipeline can write the database's clock. Values are literals: texts may look like expressions.
+    # Only an update pipeline can write the database's clock. In a pipeline, a text such as "$x" would be an expression.
     literals = {name: {"$literal": value} for name, value in fields.items()}
     return UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **literals}}], upsert=True)
 
@@ -96,7 +96,7 @@ def _insertion(stream: Stream, kind: str, ref: Any) -> UpdateOne:
 class RelayRows(Change[float]):
     """Relays the rows of a stream. The result is the seconds until the next attempt, or -1 if none is needed."""
 
-    # Unused timestamps leave a gap, which is harmless: topics, whose heat would count them, take no rows.
+    # Unused timestamps leave a gap. It is harmless, because rows are never for topics, whose heat would count them.
     timestamps = RELAY_LIMIT
 
     def __init__(self, stream: Stream, relays: OutboxRelays) -> None:
@@ -107,12 +107,12 @@ class RelayRows(Change[float]):
         self._by_kind: dict[str, OutboxRelay] = {}
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the rows, oldest first, and what their relays need.
+        """Reads the rows, oldest first, and the documents that their relays need.
 
-        Rows of a kind that this version does not have are left for a version that does.
+        Rows of an unknown kind are not read. They stay until a process of a newer version relays them.
         """
-        wanted = {"stream": self._stream.name, "kind": {"$in": [*self._relays]}}
-        cursor = mongo["outbox"].find(wanted, session=session).sort("_id", 1)
+        query = {"stream": self._stream.name, "kind": {"$in": [*self._relays]}}
+        cursor = mongo["outbox"].find(query, session=session).sort("_id", 1)
         self._rows = await cursor.limit(RELAY_LIMIT).to_list(None)
         kinds: defaultdict[str, list[OutboxDocument]] = defaultdict(list)
         for row in self._rows:
@@ -123,7 +123,7 @@ class RelayRows(Change[float]):
             await relay.load(mongo, session, kinds[kind], batch)
 
     def plan(self, batch: Batch) -> float:
-        """Relays the rows. Rows that have to wait stay."""
+        """Relays the rows. Keeps rows that have to wait, and removes the others."""
         waits: list[float] = []
         for row in self._rows:
             wait_s = self._by_kind[row["kind"]].relay(row, batch)
@@ -131,7 +131,7 @@ class RelayRows(Change[float]):
                 waits.append(wait_s)
             else:
                 batch.remove("outbox", row["_id"])
-        # After a full load, more rows may exist. If all loaded rows have to wait, further rows wait as well.
+        # If the limit was reached, more rows may exist. If all loaded rows have to wait, further rows wait as well.
         if len(waits) < len(self._rows) == RELAY_LIMIT:
             return 0.0
         return min(waits, default=-1.0)
@@ -144,26 +144,26 @@ class Outbox:
         self._mongo = mongo
         self._relays = relays
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
+        self._nudged_while_relaying: set[str] = set()
         self._sequencer: Sequencer | None = None
         self._closed = False
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_RELAYS)
 
     def start(self, sequencer: Sequencer) -> None:
-        """Starts relaying through this sequencer."""
+        """Sets the sequencer that commits relayed rows. Must be called before `nudge` and `sweep`."""
         self._sequencer = sequencer
 
     def nudge(self, name: str) -> None:
         """Starts to relay the rows for the stream of this name."""
         if name in self._tasks:
-            self._again.add(name)
+            self._nudged_while_relaying.add(name)
             return
         if self._closed:
             return
         self._tasks[name] = asyncio.create_task(self._drain(name), name=f"outbox {name}")
 
     async def sweep(self) -> int:
-        """Relays rows whose writer died. Returns the number of their streams."""
+        """Relays rows that are older than `STALE_S`. Returns the number of their streams."""
         stale: Document = {**older_than("at", STALE_S), "kind": {"$in": [*self._relays]}}
         # `distinct` has no $$NOW.
         rows = await self._mongo.aggregate("outbox", [{"$match": stale}, {"$group": {"_id": "$stream"}}])
@@ -183,11 +183,11 @@ class Outbox:
     async def _drain(self, name: str) -> None:
         try:
             while True:
-                self._again.discard(name)
+                self._nudged_while_relaying.discard(name)
                 wait_s = await self._relay(name)
                 if wait_s > 0:
                     await asyncio.sleep(wait_s)
-                if wait_s < 0 and name not in self._again:
+                if wait_s < 0 and name not in self._nudged_while_relaying:
                     return
         except Exception as error:
             # Nothing awaits this task. The rows stay, and the next nudge or sweep tries again.

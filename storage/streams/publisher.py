@@ -13,20 +13,20 @@ from redis.exceptions import RedisError
 from storage.keys import Keys
 from storage.streams.log import Event, Stream
 
-MAX_WAITING = 10_000
+MAX_QUEUED = 10_000
 SEND_TIMEOUT_S = 2.0
-PIPELINE = 100
+MAX_PIPELINE = 100
 
 log = structlog.get_logger(__name__)
 
 
 class Publisher:
-    """Publishes in the order of commits, in the background, so that a slow Redis delays no mutation."""
+    """Publishes events in the order of commits, in the background, so that a slow Redis delays no mutation."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
         self._keys = keys
-        self._waiting: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(MAX_WAITING)
+        self._queue: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(MAX_QUEUED)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -36,7 +36,7 @@ class Publisher:
     def publish(self, stream: Stream, epoch: str, events: Sequence[Event]) -> None:
         """Queues the events for sending. If the queue is full, drops them; hubs then read them from the log."""
         with suppress(asyncio.QueueFull):
-            self._waiting.put_nowait((self._keys.channel(stream.name), encode(epoch, events)))
+            self._queue.put_nowait((self._keys.channel(stream.name), encode(epoch, events)))
 
     async def close(self) -> None:
         """Sends queued events for at most one second, then stops."""
@@ -44,22 +44,22 @@ class Publisher:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(1):
-                await self._waiting.join()
+                await self._queue.join()
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
         while True:
-            batch = [await self._waiting.get()]
-            while len(batch) < PIPELINE and not self._waiting.empty():
-                batch.append(self._waiting.get_nowait())
+            batch = [await self._queue.get()]
+            while len(batch) < MAX_PIPELINE and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
             try:
                 await self._send(batch)
             except (RedisError, OSError, TimeoutError) as error:
                 log.warning("publish_failed", lost=len(batch), error=repr(error))
             finally:
                 for _ in batch:
-                    self._waiting.task_done()
+                    self._queue.task_done()
 
     async def _send(self, batch: list[tuple[str, bytes]]) -> None:
         async with asyncio.timeout(SEND_TIMEOUT_S), self._redis.pipeline(transaction=False) as pipeline:
@@ -69,12 +69,12 @@ class Publisher:
 
 
 def encode(epoch: str, events: Sequence[Event]) -> bytes:
-    """Encodes events of one epoch for pub/sub."""
+    """Returns a pub/sub message with events of one epoch."""
     rows = [(e.n, e.kind, e.ref, e.at) for e in events]
     return orjson.dumps({"epoch": epoch, "events": rows})
 
 
 def decode(payload: bytes) -> tuple[str, list[Event]]:
-    """Returns the epoch and the events, of which there is at least one."""
+    """Returns the epoch and the events of a pub/sub message. A message has at least one event."""
     message = orjson.loads(payload)
     return message["epoch"], [Event(n, kind, ref, datetime.fromisoformat(at)) for n, kind, ref, at in message["events"]]

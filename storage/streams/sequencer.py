@@ -18,12 +18,12 @@ import structlog
 from pymongo import InsertOne
 
 from storage.errors import DomainError, NotFound, RateLimited, Unavailable
-from storage.idempotency import DuplicateRequest, KeyDocument, used_keys
+from storage.idempotency import DuplicateRequest, IdempotencyKeyDocument, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS, REFUSED_CHANGES
 from storage.mongo import Mongo, Session, Write, unavailable
 from storage.streams.changes import Batch, Change
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
-from storage.streams.heads import head_correction, head_update, spread_us
+from storage.streams.heads import head_correction, head_update, timestamp_offset_us
 from storage.streams.log import Event, Stream
 from storage.streams.write_leases import WriteLeases
 
@@ -33,18 +33,21 @@ MAX_WAITING = 2_000
 """Maximum number of changes that wait for one stream in a process. Further changes are refused."""
 
 MAX_WAIT_S = 5.0
-"""How long a change waits until its first attempt, which can take as long again. During an outage, every change is thus
-answered before the client's request is stopped."""
+"""How long a change waits for its first attempt, which takes at most another 5 s. During an outage, every change is
+therefore answered before the client's request times out."""
 
 RETRY_AFTER_MS = 1_000
 """How long a refused client should wait."""
 
-JOBS_AT_ONCE = 8
+MAX_JOBS_STREAMS = 8
 """Maximum number of streams of jobs that a process writes at once. Under load, commits then get larger instead of
 slower. Starts of calls depend on fast commits (ADR 20)."""
 
-ADMISSION_S = 20.0
-"""How long a stream of jobs waits to be written. Longer than clients wait, since their retries would add work."""
+MAX_ADMISSION_WAIT_S = 20.0
+"""How long changes to a stream of jobs wait before they fail with Unavailable.
+
+Longer than the timeouts of clients: after an earlier failure they would retry, which adds work.
+"""
 
 Result = TypeVar("Result")
 OnCommit = Callable[[Stream, str, Sequence[Event]], None]
@@ -54,6 +57,7 @@ OnOutboxRows = Callable[[str], None]
 """Called with the name of a stream that has new outbox rows."""
 
 BeforeAnswer = Callable[[Batch], Awaitable[None]]
+"""Called with a committed batch. The batch's callers are answered after it returns."""
 
 log = structlog.get_logger(__name__)
 
@@ -87,29 +91,29 @@ class _StreamQueue:
 
     task: asyncio.Task[None] | None = None
     waiting: deque[_Member] = field(default_factory=deque)
-    separate: int = 0
+    single_commits: int = 0
     """How many of the next members are committed one by one."""
 
     def next_batch(self) -> list[_Member]:
         """Removes and returns the members of the next batch, in the order of arrival."""
-        size = 1 if self.separate else min(MAX_BATCH, len(self.waiting))
-        self.separate -= min(1, self.separate)
+        size = 1 if self.single_commits else min(MAX_BATCH, len(self.waiting))
+        self.single_commits -= min(1, self.single_commits)
         return [self.waiting.popleft() for _ in range(size)]
 
     def put_back(self, members: list[_Member]) -> None:
-        """Puts the members of a refused batch first again, to be committed one by one."""
+        """Puts the members of a refused batch back to the front, to be committed one by one."""
         self.waiting.extendleft(reversed(members))
-        self.separate = len(members)
+        self.single_commits = len(members)
 
     def refuse_older(self, submitted_before: float) -> None:
-        """Refuses the members that were submitted before that time of the event loop."""
+        """Answers the members that were submitted before a time of the event loop's clock with Unavailable."""
         while self.waiting and self.waiting[0].submitted_at < submitted_before:
             self.waiting.popleft().answer_caller(Unavailable("The database does not answer. Try again."))
-            self.separate -= min(1, self.separate)
+            self.single_commits -= min(1, self.single_commits)
 
 
 class Sequencer:
-    """Commits changes to streams, in batches. One for each process; safe beside any number of others."""
+    """Commits changes to streams, in batches. Each process has one; any number of processes may run."""
 
     def __init__(
         self,
@@ -119,10 +123,9 @@ class Sequencer:
         on_outbox_rows: OnOutboxRows,
         before_answer: BeforeAnswer | None = None,
     ) -> None:
-        """`on_commit` and `on_outbox_rows` are called after the batch is durable.
+        """`on_commit` and `on_outbox_rows` are called after a batch is durable.
 
-        `before_answer` is started for each batch of a topic, in their order, and awaited before its callers are
-        answered.
+        `before_answer` is used for topics only. It starts in the order of commits.
         """
         self._before_answer = before_answer
         self._mongo = mongo
@@ -130,8 +133,8 @@ class Sequencer:
         self._on_commit = on_commit
         self._on_outbox_rows = on_outbox_rows
         self._queues: dict[Stream, _StreamQueue] = {}
-        self._answering: dict[Stream, asyncio.Task[None]] = {}
-        self._jobs = asyncio.Semaphore(JOBS_AT_ONCE)
+        self._last_answers: dict[Stream, asyncio.Task[None]] = {}
+        self._jobs_slots = asyncio.Semaphore(MAX_JOBS_STREAMS)
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         """Commits the change and returns its result when it is durable.
@@ -155,10 +158,10 @@ class Sequencer:
         """Waits until all submitted changes are answered."""
         tasks = [queue.task for queue in self._queues.values() if queue.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*self._answering.values(), return_exceptions=True)
+        await asyncio.gather(*self._last_answers.values(), return_exceptions=True)
 
     async def _drain(self, stream: Stream, queue: _StreamQueue) -> None:
-        max_wait_s = ADMISSION_S if stream.kind == "jobs" else MAX_WAIT_S
+        max_wait_s = MAX_ADMISSION_WAIT_S if stream.kind == "jobs" else MAX_WAIT_S
         while queue.waiting:
             async with self._admission(stream) as is_admitted:
                 queue.refuse_older(asyncio.get_running_loop().time() - max_wait_s)
@@ -168,26 +171,29 @@ class Sequencer:
 
     @asynccontextmanager
     async def _admission(self, stream: Stream) -> AsyncIterator[bool]:
-        """Limits how many streams of jobs are written at once. Yields whether this one may be written now."""
+        """Limits how many streams of jobs are written at once. Yields whether the stream may be written now."""
         if stream.kind != "jobs":
             yield True
             return
         try:
-            async with asyncio.timeout(ADMISSION_S):
-                await self._jobs.acquire()
+            async with asyncio.timeout(MAX_ADMISSION_WAIT_S):
+                await self._jobs_slots.acquire()
         except TimeoutError:
             yield False
             return
         try:
             yield True
         finally:
-            self._jobs.release()
+            self._jobs_slots.release()
 
     async def _commit_batch(self, stream: Stream, queue: _StreamQueue) -> None:
-        """Commits the next batch and answers its members. Puts them back to be tried alone if MongoDB refuses it."""
+        """Commits the next batch and answers its members. If MongoDB refuses the batch, puts its members back.
+
+        They are then committed one by one.
+        """
         members = queue.next_batch()
         try:
-            batch = await self._try(stream, members)
+            batch = await self._transact(stream, members)
         except Exception as error:
             domain_error = error if isinstance(error, DomainError) else unavailable(error)
             if domain_error is None and len(members) > 1:
@@ -197,86 +203,86 @@ class Sequencer:
             for member in members:
                 member.answer_caller(domain_error or error)
         else:
-            self._announce(batch)
+            self._notify(batch)
             self._answer_in_order(batch, members)
 
     def _answer_in_order(self, batch: Batch, members: list[_Member]) -> None:
-        """Answers the members, those of a topic in the background and after those of earlier batches."""
+        """Answers the members. In a topic, does so in the background, after the members of earlier batches."""
         stream = batch.stream
         if self._before_answer is None or stream.kind != "topic":
             _answer_all(members)
             return
         # The next batch can be committed before these answers. Answers keep the order of commits.
-        task = asyncio.create_task(
-            self._answer(self._answering.get(stream), batch, members), name=f"answer {stream.name}"
-        )
-        self._answering[stream] = task
+        previous = self._last_answers.get(stream)
+        task = asyncio.create_task(self._answer(previous, batch, members), name=f"answer {stream.name}")
+        self._last_answers[stream] = task
 
     async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
         assert self._before_answer is not None
         try:
-            # Concurrent with that of earlier batches: without Redis, each takes as long as a hot page's lease.
+            # Runs at the same time as `before_answer` of earlier batches. Without Redis, each takes as long as the
+            # lease of a hot page.
             await self._before_answer(batch)
             if previous is not None:
                 await asyncio.wait([previous])
         finally:
             _answer_all(members)
-            if self._answering.get(batch.stream) is asyncio.current_task():
-                del self._answering[batch.stream]
+            if self._last_answers.get(batch.stream) is asyncio.current_task():
+                del self._last_answers[batch.stream]
 
-    def _announce(self, batch: Batch) -> None:
+    def _notify(self, batch: Batch) -> None:
         if batch.events:
             self._on_commit(batch.stream, batch.head["epoch"], batch.events)
         for name in {row["stream"] for row in batch.outbox}:
             self._on_outbox_rows(name)
 
-    async def _try(self, stream: Stream, members: list[_Member]) -> Batch:
+    async def _transact(self, stream: Stream, members: list[_Member]) -> Batch:
         BATCH_MEMBERS.labels(stream.kind).observe(len(members))
         async with self._write_leases.acquire(stream) as lease:
 
             async def work(session: Session) -> Batch:
                 lease.tries += 1
-                return await self._write(stream, members, session)
+                return await self._write_batch(stream, members, session)
 
             with COMMIT_SECONDS.labels(stream.kind).time():
                 batch = await self._mongo.transact(work)
             COMMIT_RETRIES.labels(stream.kind).inc(lease.tries - 1)
             return batch
 
-    async def _write(self, stream: Stream, members: list[_Member], session: Session) -> Batch:
-        reserved = sum(member.change.timestamps for member in members)
-        expected = sum(member.change.events for member in members)
-        batch = await self._allocate(stream, reserved, expected, session)
+    async def _write_batch(self, stream: Stream, members: list[_Member], session: Session) -> Batch:
+        timestamps = sum(member.change.timestamps for member in members)
+        events = sum(member.change.events for member in members)
+        batch = await self._allocate(stream, timestamps, events, session)
         used = await used_keys(self._mongo, [m.change.idempotency for m in members if m.change.idempotency], session)
         await self._load(batch, members, session)
         for member in members:
             _plan(batch, member, used)
-        # Only a topic's heat depends on unused timestamps. Elsewhere they leave a gap, which is harmless.
-        if len(batch.events) != expected or (stream.kind == "topic" and batch.taken != reserved):
+        # In a topic, unused timestamps would count as posts in its heat. In other streams they leave a harmless gap.
+        if len(batch.events) != events or (stream.kind == "topic" and batch.taken != timestamps):
             correction = head_correction(stream, batch.head, batch.last_n, batch.last_timestamp, batch.taken)
-            await self._mongo[stream.heads].update_one({"_id": stream.head_id}, correction, session=session)
+            await self._mongo[stream.head_collection].update_one({"_id": stream.head_id}, correction, session=session)
         await self._store(batch, session)
         return batch
 
     async def _allocate(self, stream: Stream, timestamps: int, events: int, session: Session) -> Batch:
-        """Locks the head and allocates for all members. Another transaction on this head conflicts here."""
+        """Locks the head and allocates numbers for all members. Another transaction on this head conflicts here."""
         head: HeadFields | None = await self._mongo.find_one_and_update(
-            stream.heads,
+            stream.head_collection,
             {"_id": stream.head_id},
-            head_update(stream, timestamps, events, secrets.token_hex(4), spread_us(stream)),
+            head_update(stream, timestamps, events, secrets.token_hex(4), timestamp_offset_us(stream)),
             session,
-            upsert=stream.heads == "streams",
+            upsert=stream.head_collection == "streams",
         )
         if head is None:
             raise NotFound(stream.kind, stream.id)
         return Batch(stream, head, head.get("last", 0) - timestamps + 1, head["n"] - events + 1)
 
     async def _load(self, batch: Batch, members: list[_Member], session: Session) -> None:
-        needs: defaultdict[str, list[Any]] = defaultdict(list)
+        ids_by_collection: defaultdict[str, list[Any]] = defaultdict(list)
         for member in members:
             for collection, id_ in member.change.needs():
-                needs[collection].append(id_)
-        for collection, ids in needs.items():
+                ids_by_collection[collection].append(id_)
+        for collection, ids in ids_by_collection.items():
             for document in await self._mongo.find(collection, {"_id": {"$in": ids}}, session=session):
                 batch.add(collection, document)
         for member in members:
@@ -292,7 +298,7 @@ class Sequencer:
             row: EventDocument = {"_id": event_id, "kind": event.kind, "ref": event.ref, "at": event.at}
             writes["events"].append(InsertOne(row))
         writes["outbox"].extend(InsertOne(row) for row in batch.outbox)
-        writes["idempotency"].extend(InsertOne(row) for row in batch.keys)
+        writes["idempotency"].extend(InsertOne(document) for document in batch.idempotency_keys)
         for collection, operations in writes.items():
             if operations:
                 await self._mongo.write(collection, operations, session)
@@ -303,18 +309,18 @@ def _answer_all(members: Sequence[_Member]) -> None:
         member.answer_caller()
 
 
-def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], KeyDocument]) -> None:
+def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], IdempotencyKeyDocument]) -> None:
     """Plans one member. Its DomainError fails this member only, not the batch."""
     change, key = member.change, member.change.idempotency
     member.result = member.error = None
     try:
-        if key is not None and key.use in used:
-            key.raise_duplicate(used[key.use])
+        if key is not None and key.identity in used:
+            key.raise_duplicate(used[key.identity])
         member.result = change.plan(batch)
     except (DomainError, DuplicateRequest) as error:
         member.error = error
         return
     if key is not None:
-        row = key.row(change.result_id(member.result), batch.at)
-        used[key.use] = row
-        batch.keys.append(row)
+        document = key.document(change.result_id(member.result), batch.at)
+        used[key.identity] = document
+        batch.idempotency_keys.append(document)

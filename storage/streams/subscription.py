@@ -13,7 +13,7 @@ from storage.streams.hub import Hub, HydratedEvent, PositionExpired, Subscriber,
 from storage.streams.log import Position, Stream
 
 IDLE_S = 2.0
-"""How long a stream has no event before IdleTimeout is yielded."""
+"""Seconds without an event after which IdleTimeout is yielded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class SubscriptionStart:
     position: Position
     resumed: bool
     at: datetime
+    """When the subscription started, by the clock of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ SubscriptionItem = SubscriptionStart | IdleTimeout | StreamEvent
 async def follow_events(hub: Hub, stream: Stream, since: Position | None) -> AsyncGenerator[SubscriptionItem, None]:
     """Yields a SubscriptionStart, then each event once, in order; another SubscriptionStart if events were pruned.
 
-    Events whose subject was deleted are left out. Close the generator (contextlib.aclosing): until then the stream
-    stays subscribed.
+    Events whose subject was deleted are left out. The stream stays subscribed until the generator is closed, so use
+    contextlib.aclosing.
     """
     async with aclosing(follow_batches(hub, stream, since)) as items:
         async for item in items:
@@ -77,34 +78,37 @@ async def follow_batches(
             yield SubscriptionStart(start, resumed, datetime.now(UTC))
             since = None
             try:
-                async with aclosing(_run(hub, stream, subscriber, start)) as items:
+                async with aclosing(_follow_from(hub, stream, subscriber, start)) as items:
                     async for item in items:
                         yield item
             except PositionExpired:
                 continue
 
 
-async def _run(
+async def _follow_from(
     hub: Hub, stream: Stream, subscriber: Subscriber, position: Position
 ) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
-    """Alternates between the log and the queue. Raises: PositionExpired if events were pruned."""
+    """Yields events from the log, then from the queue. Returns to the log after each gap in the queue.
+
+    Raises: PositionExpired if events were pruned.
+    """
     while True:
-        # From now on, the queue collects the events that arrive during the read of the log.
+        # The queue accepts events again, so that it holds those that arrive while the log is read.
         subscriber.overflowed = False
         while events := await hub.replay(stream, position):
             position = Position(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
-        async with aclosing(_live(subscriber, position)) as items:
+        async with aclosing(_read_queue(subscriber, position)) as items:
             async for item in items:
                 if isinstance(item, EventBatch):
                     position = item.position
                 yield item
 
 
-async def _live(subscriber: Subscriber, position: Position) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
+async def _read_queue(subscriber: Subscriber, position: Position) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
     """Yields events from the queue until there is a gap."""
     while not subscriber.overflowed:
-        events, has_gap = _drain(subscriber, position.n)
+        events, has_gap = _take_contiguous(subscriber, position.n)
         if events:
             position = Position(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
@@ -120,8 +124,8 @@ async def _live(subscriber: Subscriber, position: Position) -> AsyncGenerator[Ev
             yield IdleTimeout()
 
 
-def _drain(subscriber: Subscriber, last: int) -> tuple[list[HydratedEvent], bool]:
-    """Removes and returns the queued events that follow `last` directly, and whether a gap follows them."""
+def _take_contiguous(subscriber: Subscriber, last: int) -> tuple[list[HydratedEvent], bool]:
+    """Removes and returns the queued events that follow number `last` directly, and whether a gap follows them."""
     events: list[HydratedEvent] = []
     while subscriber.queue:
         n = subscriber.queue[0].event.n

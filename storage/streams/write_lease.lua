@@ -1,14 +1,14 @@
--- Lease on committing to a stream. A waiting process reserves the next lease, so the last holder comes after it.
+-- Lease on committing to a stream. A waiting process reserves the next lease, so it precedes the last holder.
 --
 -- KEYS  1 lease (string: token of the holder)   2 next (string: token of the next holder)
 -- ARGV  1 command, 2 token of the caller, then
---   take lease_ms next_ms   -> 1 if the caller holds the lease now, 0 if it has to try again within next_ms
+--   take lease_ms next_ms   -> 1 if the caller holds the lease now, 0 if the caller has to try again within next_ms
 --   release                 -> 1, or 0 if the caller no longer held the lease
 local command, token = ARGV[1], ARGV[2]
 
 local function take(lease_ms, next_ms)
-  local following = redis.call('get', KEYS[2])
-  if not following or following == token then
+  local next_token = redis.call('get', KEYS[2])
+  if not next_token or next_token == token then
     if redis.call('set', KEYS[1], token, 'nx', 'px', lease_ms) then
       redis.call('del', KEYS[2])
       return 1

@@ -1,8 +1,8 @@
 """Write leases: short leases in Redis that order the commits of several processes to one stream.
 
-Two processes that write to one stream conflict in MongoDB, and one of them starts over. After a conflict they use
-leases for some seconds. A waiting process gets the lease before the last holder. Leases are a hint: without Redis,
-transactions conflict more often, but stay correct.
+Two processes that write to one stream conflict in MongoDB, and one of them starts over. For five seconds after a
+conflict they use leases. A released lease goes to a waiting process before its last holder. Leases are a hint: without
+Redis, transactions conflict more often, but stay correct.
 """
 
 import asyncio
@@ -20,24 +20,25 @@ from storage.keys import Keys
 from storage.streams.log import Stream
 
 CONTENDED_S = 5.0
-"""How long a stream counts as contended after a conflict."""
+"""How many seconds a stream counts as contended after a conflict."""
 
 LEASE_MS = 200
 NEXT_MS = 30
-"""How long the next lease is reserved for a waiting process that no longer polls."""
+"""How long the next lease is reserved for a waiting process after its last poll."""
 
 POLL_S = 0.002
 MAX_WAIT_S = 0.1
-"""How long a process waits for a lease before it commits without one."""
+"""How long a process waits for a lease before it commits without a lease."""
 
 _SCRIPT = Path(__file__).with_name("write_lease.lua").read_text()
 
 
 @dataclass(slots=True)
 class WriteLease:
-    """The lease of one commit. More than one try means a conflict with another process."""
+    """The lease of one commit."""
 
     tries: int = 0
+    """How many times the holder has started the transaction. More than once means a conflict with another process."""
 
 
 class WriteLeases:
@@ -52,7 +53,7 @@ class WriteLeases:
     async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:
         """Waits at most 100 ms for the lease, then continues without it."""
         lease = WriteLease()
-        token = await self._wait(stream) if self._is_contended(stream) else None
+        token = await self._poll(stream) if self._is_contended(stream) else None
         try:
             yield lease
         finally:
@@ -68,7 +69,8 @@ class WriteLeases:
         del self._contended_until[stream]
         return False
 
-    async def _wait(self, stream: Stream) -> str | None:
+    async def _poll(self, stream: Stream) -> str | None:
+        """Asks for the lease repeatedly. Returns the holder's token, or None if the wait was too long."""
         keys, token = self._keys.write_lease(stream.name), secrets.token_hex(8)
         end = time.monotonic() + MAX_WAIT_S
         with suppress(RedisError, OSError, TimeoutError):

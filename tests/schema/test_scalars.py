@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schema.root import schema
 from schema.scalars import SCALARS
 from storage.streams.log import Cursor
-from storage.timeline import END, NOW, Timestamp
+from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp
 
 TIMESTAMP, DATE_TIME, CURSOR = (schema._schema.type_map[name] for name in ("Timestamp", "DateTime", "Cursor"))
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -45,7 +45,7 @@ def test_custom_scalars_are_all_in_the_schema() -> None:
         ("0.000001", 1),
         ("1639720395.000002", 1_639_720_395_000_002),
         ("1639720395.999999", 1_639_720_395_999_999),
-        ("9999999999.999999", END),
+        ("9999999999.999999", MAX_TIMESTAMP),
         ("0001.000000", 1_000_000),
         ("now", NOW),
     ],
@@ -106,13 +106,13 @@ def test_malformed_timestamp_literal_error_has_location(literal: str) -> None:
 @given(INT64)
 def test_timestamp_round_trips_or_is_refused(microseconds: int) -> None:
     text = TIMESTAMP.serialize(microseconds)  # type: ignore[attr-defined]
-    if 0 <= microseconds <= END:
+    if 0 <= microseconds <= MAX_TIMESTAMP:
         assert read(TIMESTAMP, text) == microseconds
     else:
         refusal(TIMESTAMP, text)
 
 
-@given(st.integers(0, END), st.integers(0, END))
+@given(st.integers(0, MAX_TIMESTAMP), st.integers(0, MAX_TIMESTAMP))
 def test_timestamp_texts_sort_chronologically(one: int, other: int) -> None:
     texts = [TIMESTAMP.serialize(each).rjust(17, "0") for each in (one, other)]  # type: ignore[attr-defined]
     assert (texts[0] < texts[1], texts[0] == texts[1]) == (one < other, one == other)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.errors import BadUserInput, Conflict
-from storage.idempotency import KEPT_S, DuplicateRequest, IdempotencyKey, claim, idempotency_key
+from storage.idempotency import KEPT_S, DuplicateRequest, IdempotencyKey, idempotency_key, store_key
 from storage.ids import new_id
 from storage.mongo import Session
 from storage.stores import Stores
@@ -36,8 +36,8 @@ def test_empty_or_overlong_key_is_refused(key: str) -> None:
 
 def test_key_is_scoped_to_organization_user_and_mutation() -> None:
     keys = [new_key(), new_key(user="bob"), new_key(mutation="edit"), new_key(org="other"), new_key("l")]
-    assert len({key.use for key in keys}) == len(keys)
-    assert new_key(text="a").use == new_key(text="b").use
+    assert len({key.identity for key in keys}) == len(keys)
+    assert new_key(text="a").identity == new_key(text="b").identity
 
 
 def test_digest_ignores_argument_order_and_covers_values() -> None:
@@ -45,27 +45,27 @@ def test_digest_ignores_argument_order_and_covers_values() -> None:
     assert new_key(a=1).digest != new_key(a=2).digest
 
 
-async def commit_claim(stores: Stores, key: IdempotencyKey | None, result: str) -> None:
+async def commit_key(stores: Stores, key: IdempotencyKey | None, result: str) -> None:
     async def work(session: Session) -> None:
-        await claim(stores.mongo, key, result, session)
+        await store_key(stores.mongo, key, result, session)
 
     await stores.mongo.transact(work)
 
 
 async def test_repeated_key_returns_result_or_conflicts(shared_stores: Stores) -> None:
     org = new_id()
-    await commit_claim(shared_stores, new_key(org=org, text="a"), "first")
+    await commit_key(shared_stores, new_key(org=org, text="a"), "first")
     with pytest.raises(DuplicateRequest) as duplicate:
-        await commit_claim(shared_stores, new_key(org=org, text="a"), "second")
+        await commit_key(shared_stores, new_key(org=org, text="a"), "second")
     assert duplicate.value.result_id == "first"
     with pytest.raises(Conflict):
-        await commit_claim(shared_stores, new_key(org=org, text="b"), "third")
+        await commit_key(shared_stores, new_key(org=org, text="b"), "third")
 
 
-async def test_concurrent_claims_agree_on_one_result(shared_stores: Stores) -> None:
+async def test_concurrent_uses_agree_on_one_result(shared_stores: Stores) -> None:
     key = new_key(org=new_id())
-    claims = (commit_claim(shared_stores, key, str(number)) for number in range(10))
-    outcomes = await asyncio.gather(*claims, return_exceptions=True)
+    uses = (commit_key(shared_stores, key, str(number)) for number in range(10))
+    outcomes = await asyncio.gather(*uses, return_exceptions=True)
     duplicates = [outcome for outcome in outcomes if isinstance(outcome, DuplicateRequest)]
     assert outcomes.count(None) == 1
     assert [outcome.result_id for outcome in duplicates] == [str(outcomes.index(None))] * 9
@@ -73,14 +73,14 @@ async def test_concurrent_claims_agree_on_one_result(shared_stores: Stores) -> N
 
 async def test_missing_key_stores_nothing(shared_stores: Stores) -> None:
     before = await shared_stores.mongo["idempotency"].count_documents({})
-    await commit_claim(shared_stores, None, "x")
+    await commit_key(shared_stores, None, "x")
     assert await shared_stores.mongo["idempotency"].count_documents({}) == before
 
 
 async def test_keys_expire_after_a_day(shared_stores: Stores) -> None:
     indexes = await shared_stores.mongo["idempotency"].index_information()
     assert indexes["at_1"]["expireAfterSeconds"] == KEPT_S == 86_400
-    await commit_claim(shared_stores, new_key(org=(org := new_id())), "x")
+    await commit_key(shared_stores, new_key(org=(org := new_id())), "x")
     row = await shared_stores.mongo["idempotency"].find_one({"_id.org": org})
     assert row is not None
     assert row["at"] is not None
@@ -93,5 +93,5 @@ async def test_key_of_an_earlier_version_returns_its_result(shared_stores: Store
     row = {"_id": key.id, "digest": "5e" * 32, "result": "first", "at": datetime.now(UTC)}
     await shared_stores.mongo["idempotency"].insert_one(row)
     with pytest.raises(DuplicateRequest) as duplicate:
-        await commit_claim(shared_stores, key, "second")
+        await commit_key(shared_stores, key, "second")
     assert duplicate.value.result_id == "first"

@@ -17,7 +17,7 @@ from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.records import author_stream, home_stream
 from storage.heartbeats import MailTailDocument, WorkerDocument
-from storage.idempotency import KeyDocument, idempotency_key
+from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
 from storage.indexes import INDEXES, ensure_indexes
 from storage.mail.addresses import Address
@@ -31,7 +31,7 @@ from storage.secrets.shared_secrets import shared_secret
 from storage.stores import Stores
 from storage.streams import documents as streams
 from storage.streams.log import Stream
-from storage.timeline import END, NOW, timeline_range
+from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ok
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
@@ -81,8 +81,8 @@ async def use_topics(scenario: TopicScenario) -> None:
     await topics.trending(org, 10)
     await topics.mark_read(scenario.topic.id, "bob", 5, 5)
     await topics.read_up_to(scenario.topic.id, "bob")
-    await topics.unread_count(scenario.topic.id, END, "bob", NOBODY)
-    await topics.unread_count(scenario.topic.id, END, "bob", BLOCKED)
+    await topics.unread_count(scenario.topic.id, MAX_TIMESTAMP, "bob", NOBODY)
+    await topics.unread_count(scenario.topic.id, MAX_TIMESTAMP, "bob", BLOCKED)
 
 
 async def use_pages(page: Any) -> None:
@@ -296,7 +296,7 @@ async def test_page_of_long_topic_examines_only_its_messages(stores: Stores) -> 
 async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) -> None:
     documents = [{"_id": {"t": "b", "ts": ts}, "author": "ann", "text": "", "reactions": []} for ts in range(5000)]
     await stores.mongo["messages"].insert_many(documents)
-    assert await examined(stores, stores.topics.unread_count("b", END, "bob", NOBODY)) <= 102
+    assert await examined(stores, stores.topics.unread_count("b", MAX_TIMESTAMP, "bob", NOBODY)) <= 102
 
 
 async def test_indexes_created_again_are_unchanged(stores: Stores) -> None:
@@ -345,7 +345,7 @@ DOCUMENTS: dict[str, Any] = {
     "outbox": streams.OutboxDocument,
     "notifications": streams.NotificationDocument,
     "notification_marks": streams.NotificationMarkDocument,
-    "idempotency": KeyDocument,
+    "idempotency": IdempotencyKeyDocument,
     "workers": WorkerDocument,
     "mail_tails": MailTailDocument,
 }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from storage.errors import BadUserInput
 from storage.stores import Stores
 from storage.timeline import (
-    END,
+    MAX_TIMESTAMP,
     NOW,
     Page,
     format_timestamp,
@@ -143,12 +143,15 @@ def test_now_as_oldest_is_refused(latest: int | None) -> None:
 
 @pytest.mark.parametrize("inclusive", [True, False])
 def test_extreme_timestamps_are_valid_bounds(inclusive: bool) -> None:
-    for asked in (PageArguments(oldest=END, inclusive=inclusive), PageArguments(latest=0, inclusive=inclusive)):
-        assert seen(page_of([0, 7, END], asked)) == expected_page([0, 7, END], asked)
+    for asked in (
+        PageArguments(oldest=MAX_TIMESTAMP, inclusive=inclusive),
+        PageArguments(latest=0, inclusive=inclusive),
+    ):
+        assert seen(page_of([0, 7, MAX_TIMESTAMP], asked)) == expected_page([0, 7, MAX_TIMESTAMP], asked)
 
 
 def test_latest_now_includes_items_of_clocks_ahead() -> None:
-    assert page_of([END], PageArguments(latest=NOW)).items == [END]
+    assert page_of([MAX_TIMESTAMP], PageArguments(latest=NOW)).items == [MAX_TIMESTAMP]
 
 
 Timelines = st.lists(st.integers(0, 60), unique=True).map(sorted)
@@ -185,9 +188,9 @@ def test_page_of_any_timeline_follows_the_rule(timeline: list[int], asked: PageA
     assert seen(page_of(timeline, asked)) == expected_page(timeline, asked)
 
 
-@given(st.integers(0, END))
+@given(st.integers(0, MAX_TIMESTAMP))
 @example(0)
-@example(END)
+@example(MAX_TIMESTAMP)
 @example(999_999)
 @example(2**53 + 1)
 @example(1639720395_000002)
@@ -198,7 +201,7 @@ def test_parse_returns_the_formatted_timestamp(timestamp: int) -> None:
     assert text.partition(".")[2] == f"{timestamp % 1_000_000:06d}"
 
 
-@given(st.integers(0, END), st.integers(0, END))
+@given(st.integers(0, MAX_TIMESTAMP), st.integers(0, MAX_TIMESTAMP))
 def test_different_timestamps_have_different_texts(one: int, other: int) -> None:
     assert (format_timestamp(one) == format_timestamp(other)) == (one == other)
 

@@ -55,7 +55,7 @@ async def test_launched_job_is_called_and_its_lock_released(stores: Stores) -> N
 
 
 async def is_free(centre: CallCentre) -> bool:
-    return not await centre.stores.locks.leases_s([lock_name(centre.org)])
+    return not await centre.stores.locks.remaining_leases_s([lock_name(centre.org)])
 
 
 async def test_many_pools_start_one_broker(stores: Stores, mongodb_uri: str, redis_url: str, database: str) -> None:
@@ -174,8 +174,8 @@ class _ObservedLocks(Locks):
         super().__init__(mongo)
         self.has_read_leases = asyncio.Event()
 
-    async def leases_s(self, names: Sequence[str]) -> dict[str, float]:
-        found = await super().leases_s(names)
+    async def remaining_leases_s(self, names: Sequence[str]) -> dict[str, float]:
+        found = await super().remaining_leases_s(names)
         self.has_read_leases.set()
         return found
 

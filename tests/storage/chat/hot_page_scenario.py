@@ -17,7 +17,7 @@ from storage.chat.records import Message
 from storage.streams.heads import HEAT_TAU_S
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
-from storage.timeline import END, NOW, Timestamp, timeline_range
+from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp, timeline_range
 from tests.storage.topic_scenario import TopicScenario, poll_until_true
 
 HOT_PER_MINUTE = 1000.0
@@ -132,7 +132,9 @@ class HotPage:
     def renew(self, n: int, t0: int) -> bool:
         return bool(self.run("renew", n, t0))
 
-    def read(self, low: int = 0, high: int = END, ascending: bool = True, limit: int = 1000) -> HotPageAnswer | None:
+    def read(
+        self, low: int = 0, high: int = MAX_TIMESTAMP, ascending: bool = True, limit: int = 1000
+    ) -> HotPageAnswer | None:
         """Returns the messages of a range, or None if the page cannot answer."""
         answer = self.run("read", low, high, int(ascending), limit)
         return HotPageAnswer(int(answer[0]), [decode(TOPIC, item) for item in answer[1:]]) if answer else None

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from storage.chat.records import Message
 from storage.keys import Keys
-from storage.timeline import END
+from storage.timeline import MAX_TIMESTAMP
 from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, message
 
 SIZE = 5
@@ -164,7 +164,7 @@ class HotPageMachine(RuleBasedStateMachine):
 
     @rule(
         low=st.integers(0, 30),
-        high=st.one_of(st.just(END), st.integers(0, 30)),
+        high=st.one_of(st.just(MAX_TIMESTAMP), st.integers(0, 30)),
         ascending=st.booleans(),
         limit=st.integers(1, 7),
     )
@@ -173,7 +173,7 @@ class HotPageMachine(RuleBasedStateMachine):
 
     @invariant()
     def answers_are_never_stale(self) -> None:
-        self._check(0, END, True, 1000)
+        self._check(0, MAX_TIMESTAMP, True, 1000)
 
     @invariant()
     def page_is_bounded_and_expires(self) -> None:

@@ -11,7 +11,7 @@ from storage.chat.messages import MessageStore
 from storage.chat.records import Message
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
-from storage.timeline import END, NOW
+from storage.timeline import MAX_TIMESTAMP, NOW
 from tests.storage.chat.hot_page_scenario import another_process, hits, make_hot, newest_page, wait_for_hot_page
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
 from tests.storage.topic_scenario import TopicScenario, poll_until_true
@@ -60,7 +60,7 @@ async def cached_topic(scenario: TopicScenario, request: pytest.FixtureRequest) 
     messages = list((await store.page(scenario.topic.id, PageArguments(oldest=0).range)).items)
 
     async def is_built() -> bool:
-        return await hot_pages.read(scenario.topic.id, 0, END, False, 1) is not None
+        return await hot_pages.read(scenario.topic.id, 0, MAX_TIMESTAMP, False, 1) is not None
 
     assert await poll_until_true(is_built)
     floor = messages[-size].timestamp if size <= COUNT else 0

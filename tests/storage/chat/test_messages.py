@@ -9,7 +9,7 @@ from storage.errors import NotFound
 from storage.ids import MessageKey, new_id
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
-from storage.timeline import END, NOW, timeline_range
+from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.storage.timeline_rule import actual_page, expected_around
 from tests.storage.topic_scenario import TopicScenario
 
@@ -33,7 +33,7 @@ async def insert_messages(stores: Stores, authors: dict[int, str]) -> str:
 
 async def test_around_has_at_most_half_the_limit_older(shared_stores: Stores) -> None:
     topic_id = await insert_messages(shared_stores, dict.fromkeys(TIMELINE, "ann"))
-    for timestamp, limit in itertools.product([0, *range(18, 30), END], [1, 2, 3, 4, 5, 6, 999]):
+    for timestamp, limit in itertools.product([0, *range(18, 30), MAX_TIMESTAMP], [1, 2, 3, 4, 5, 6, 999]):
         page = await shared_stores.messages.around(topic_id, timestamp, limit)
         actual = actual_page(page, [message.timestamp for message in page.items])
         assert actual == expected_around(TIMELINE, timestamp, limit), (timestamp, limit)

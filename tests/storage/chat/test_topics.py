@@ -8,7 +8,7 @@ from storage.chat.topics import UNREAD_CAP
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.streams.log import Stream
-from storage.timeline import END, NOW, timeline_range
+from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
@@ -102,8 +102,8 @@ async def test_read_mark_never_decreases(scenario: TopicScenario) -> None:
 
 async def test_read_mark_in_the_future_moves_back_to_the_head(scenario: TopicScenario) -> None:
     topics = scenario.stores.topics
-    await topics.mark_read(scenario.topic.id, "bob", END, END)
-    await topics.mark_read(scenario.topic.id, "bob", END, 8)
+    await topics.mark_read(scenario.topic.id, "bob", MAX_TIMESTAMP, MAX_TIMESTAMP)
+    await topics.mark_read(scenario.topic.id, "bob", MAX_TIMESTAMP, 8)
     assert await topics.read_up_to(scenario.topic.id, "bob") == 8
 
 

@@ -101,7 +101,7 @@ def test_changed_documents_exclude_removed_ones() -> None:
     batch.put("things", {"_id": "new"})
     batch.put("others", {"_id": "elsewhere"})
     batch.remove("things", "gone")
-    assert batch.changed("things") == [{"_id": "new"}]
+    assert batch.changed_documents("things") == [{"_id": "new"}]
 
 
 def test_change_with_key_requires_result_id() -> None:

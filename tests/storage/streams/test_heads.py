@@ -9,7 +9,7 @@ from pymongo import ReturnDocument
 from storage.ids import new_id
 from storage.mongo import Document
 from storage.stores import Stores
-from storage.streams.heads import HEAT_TAU_S, head_update, messages_per_minute, spread_us
+from storage.streams.heads import HEAT_TAU_S, head_update, messages_per_minute, timestamp_offset_us
 from storage.streams.log import Stream
 
 pytestmark = pytest.mark.anyio
@@ -109,7 +109,7 @@ async def test_heat_is_set_for_topics_only(shared_stores: Stores) -> None:
 
 def test_merged_streams_start_at_random_microsecond() -> None:
     for kind in ("author", "topic"):
-        starts = {spread_us(Stream(kind, "one")) for _ in range(100)}
+        starts = {timestamp_offset_us(Stream(kind, "one")) for _ in range(100)}
         assert len(starts) > 10
         assert 0 <= min(starts) <= max(starts) < 1000
-    assert {spread_us(Stream("community", "one")) for _ in range(100)} == {0}
+    assert {timestamp_offset_us(Stream("community", "one")) for _ in range(100)} == {0}

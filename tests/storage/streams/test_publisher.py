@@ -14,7 +14,7 @@ from redis.asyncio.client import PubSub
 from server.embedded import Valkey
 from storage.keys import Keys
 from storage.streams.log import Event, Stream
-from storage.streams.publisher import MAX_WAITING, Publisher, decode, encode
+from storage.streams.publisher import MAX_QUEUED, Publisher, decode, encode
 from tests.storage.faults import sigstopped
 
 pytestmark = pytest.mark.anyio
@@ -95,7 +95,7 @@ async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -
     async with running_publisher(own_valkey.url) as publisher:
         with sigstopped(own_valkey.pid):
             began = loop.time()
-            for n in range(2 * MAX_WAITING):
+            for n in range(2 * MAX_QUEUED):
                 publisher.publish(STREAM, "e", [event(n)])
             assert loop.time() - began < 15, "events over the limit must be dropped without waiting"
             await asyncio.sleep(0)

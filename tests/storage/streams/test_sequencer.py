@@ -22,7 +22,7 @@ from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
-from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, MAX_WAITING, Sequencer
+from storage.streams.sequencer import MAX_JOBS_STREAMS, MAX_BATCH, MAX_WAITING, Sequencer
 from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failpoint, sigstopped
 from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
@@ -435,14 +435,14 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
         lambda *_: None,
         lambda _: None,
     )
-    organizations = [f"org-{n}" for n in range(3 * JOBS_AT_ONCE)]
+    organizations = [f"org-{n}" for n in range(3 * MAX_JOBS_STREAMS)]
     changes = [(org, SetLimits(org, n, 1.0)) for n in range(5) for org in organizations]
     commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), change)) for org, change in changes]
-    while CountingMongo.active < JOBS_AT_ONCE:
+    while CountingMongo.active < MAX_JOBS_STREAMS:
         await asyncio.sleep(0)
     CountingMongo.release.set()
     await asyncio.gather(*commits)
-    assert CountingMongo.max_active == JOBS_AT_ONCE
+    assert CountingMongo.max_active == MAX_JOBS_STREAMS
     last = commits[-1].result()
     assert (last.id, last.concurrent_calls) == (organizations[-1], 4)
     events = await stores.mongo["events"].find({"_id.s": f"jobs:{organizations[-1]}"}).to_list(None)
@@ -450,7 +450,7 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
 
 
 async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.streams.sequencer.ADMISSION_S", 0.05)
+    monkeypatch.setattr("storage.streams.sequencer.MAX_ADMISSION_WAIT_S", 0.05)
     CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
@@ -459,9 +459,9 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
         lambda *_: None,
         lambda _: None,
     )
-    commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(JOBS_AT_ONCE)]
+    commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(MAX_JOBS_STREAMS)]
     holding = [asyncio.create_task(commit) for commit in commits]
-    while CountingMongo.active < JOBS_AT_ONCE:
+    while CountingMongo.active < MAX_JOBS_STREAMS:
         await asyncio.sleep(0)
     with pytest.raises(Unavailable):
         await sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0))
