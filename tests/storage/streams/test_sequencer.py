@@ -22,7 +22,7 @@ from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
-from storage.streams.sequencer import MAX_JOBS_STREAMS, MAX_BATCH, MAX_WAITING, Sequencer
+from storage.streams.sequencer import MAX_BATCH, MAX_JOBS_STREAMS, MAX_WAITING, Sequencer
 from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failpoint, sigstopped
 from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
@@ -459,7 +459,9 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
         lambda *_: None,
         lambda _: None,
     )
-    commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(MAX_JOBS_STREAMS)]
+    commits = [
+        sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(MAX_JOBS_STREAMS)
+    ]
     holding = [asyncio.create_task(commit) for commit in commits]
     while CountingMongo.active < MAX_JOBS_STREAMS:
         await asyncio.sleep(0)
