@@ -517,7 +517,7 @@ async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenar
     await assert_consistent(scenario, MAX_WAITING + 2)
 
 
-async def test_members_of_a_split_batch_are_refused_together_in_an_outage(
+async def test_members_of_split_batch_are_refused_together_in_outage(
     own_scenario: TopicScenario, own_mongod: Mongod
 ) -> None:
     stores, changes = own_scenario.stores, [own_scenario.change(f"text {n}") for n in range(50)]
