@@ -30,7 +30,7 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 import server.app
 import server.graphql.broadcasts
 import server.web
-from resolvers.access import joined_topic, require_member
+from resolvers.access import require_joined_topic, require_member
 from resolvers.chat.events import EventRecord, MessageEvent
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
@@ -66,7 +66,7 @@ async def answer_readiness(_request: Request) -> Response:
 async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRecord, None]:
     """Yields the events of a topic for one viewer."""
     viewer, stores = require_member(info), info.context.stores
-    topic = await joined_topic(info, topic_id)
+    topic = await require_joined_topic(info, topic_id)
     stream = Stream("topic", topic.id)
     async with stores.redis.pubsub() as pubsub:
         await pubsub.subscribe(stores.keys.channel(stream.name))

@@ -102,7 +102,7 @@ async def sweep_until_published(publisher: PostPublisher, due_at: datetime, stor
     while await stores.mongo["publications"].count_documents(unpublished):
         await publisher.sweep()
         await asyncio.sleep(1)
-    await publisher.idle()
+    await publisher.wait_until_idle()
 
 
 async def measure_internal_lateness(

@@ -11,7 +11,7 @@ from storage.identity.roles import Role, with_included
 
 
 def granted_roles(context: Context) -> frozenset[Role]:
-    """Returns the viewer's roles and the roles that those include."""
+    """Returns the viewer's roles, with the roles that they include."""
     return with_included(context.roles)
 
 
@@ -36,10 +36,10 @@ def require_role(info: Info, *roles: Role) -> User:
     return viewer
 
 
-async def joined_topic(info: Info, topic_id: str) -> Topic:
-    """Returns a topic that the audience may read; excludes viewers who are not members.
+async def require_joined_topic(info: Info, topic_id: str) -> Topic:
+    """Returns a topic, and excludes viewers who are not members of its community.
 
-    Raises: NotFound, Forbidden when no viewer of the audience is a member.
+    Raises: NotFound; Forbidden when no viewer of the audience is a member.
     """
     topic = await info.context.stores.topics.get(info.context.audience.organization_id, topic_id)
     await restrict_to_members(info, topic.community_id)
@@ -59,15 +59,21 @@ def _require_any(members: AbstractSet[str]) -> None:
         raise Forbidden("Join the community first.")
 
 
-async def exclude_reacting(info: Info, messages: Sequence[Message]) -> None:
-    """Excludes viewers who reacted to any of the messages; a single viewer sees their own reactions instead."""
+async def exclude_reacting_viewers(info: Info, messages: Sequence[Message]) -> None:
+    """Excludes viewers who reacted to any of the messages, because `Reaction.reacted` differs for them.
+
+    Does nothing for a single viewer.
+    """
     audience = info.context.audience
     if not audience.is_single:
         audience.exclude(await info.context.stores.reactions.reacting_among(messages, audience.viewer_ids))
 
 
-async def joined_community(info: Info, community_id: str) -> Community:
-    """Returns a community that the audience belongs to. Raises: NotFound, Forbidden."""
+async def require_joined_community(info: Info, community_id: str) -> Community:
+    """Returns a community, and excludes viewers who are not members.
+
+    Raises: NotFound; Forbidden when no viewer of the audience is a member.
+    """
     community = await info.context.stores.communities.get(info.context.audience.organization_id, community_id)
     await restrict_to_members(info, community.id)
     return community

@@ -1,4 +1,4 @@
-"""Arguments that many fields share, and the validation of argument values."""
+"""Types of arguments that many fields share, and the validation of argument values."""
 
 import re
 from functools import cache
@@ -44,10 +44,10 @@ Since = Annotated[
 
 def page_range(oldest: object, latest: object, limit: int, inclusive: bool) -> Range:
     """Returns the range that the four timeline arguments describe. Raises: BadUserInput."""
-    return timeline_range(_given(oldest), _given(latest), limit, inclusive)
+    return timeline_range(_bound_or_none(oldest), _bound_or_none(latest), limit, inclusive)
 
 
-def _given(bound: object) -> int | None:
+def _bound_or_none(bound: object) -> int | None:
     return bound if isinstance(bound, int) else None
 
 
@@ -58,8 +58,8 @@ def checked_timestamp(field: str, timestamp: int) -> Timestamp:
     return Timestamp(timestamp)
 
 
-def given(value: str | None) -> str | None:
-    """Returns an optional text argument, or None if it was omitted or null."""
+def text_or_none(value: str | None) -> str | None:
+    """Returns the value of an optional argument, or None if the argument was omitted or null."""
     return value if isinstance(value, str) else None
 
 
@@ -70,31 +70,31 @@ def checked_limit(limit: int, field: str = "limit") -> int:
     return limit
 
 
-def checked_text(field: str, value: str, least: int, most: int) -> str:
-    """Returns a text of `least` to `most` characters that is storable and not blank. Raises: BadUserInput."""
+def checked_text(field: str, value: str, min_chars: int, max_chars: int) -> str:
+    """Returns the text if its length is allowed, and it can be stored and is not blank. Raises: BadUserInput."""
     try:
         value.encode()
     except UnicodeEncodeError:
         raise BadUserInput(field, "text without lone surrogates") from None
-    if len(value) > most or (value and not value.strip()) or len(value) < least:
-        raise BadUserInput(field, f"{least} to {most} characters, not only white space (it has {len(value)})")
+    if len(value) > max_chars or (value and not value.strip()) or len(value) < min_chars:
+        raise BadUserInput(field, f"{min_chars} to {max_chars} characters, not only white space (it has {len(value)})")
     return value
 
 
 @cache
-def _zones() -> frozenset[str]:
+def _zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
 def checked_time_zone(name: str) -> str:
-    """Returns the name if it is an IANA time zone's. Raises: BadUserInput."""
+    """Returns the name if it is the name of an IANA time zone. Raises: BadUserInput."""
     # ZoneInfo also accepts "posix/..." and "right/...", which are folders of some installations, not zone names.
-    if name not in _zones():
+    if name not in _zone_names():
         raise BadUserInput("timeZone", "the name of an IANA time zone, such as Asia/Tokyo")
     return name
 
 
-# An emoji of Unicode is a flag, a keycap, or a pictograph with modifiers, possibly joined to others by ZWJ.
+# A Unicode emoji is a flag, a keycap, or pictographs with modifiers that are joined by ZWJ.
 _PICTOGRAPH = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935"
     "\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff]"

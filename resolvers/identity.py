@@ -6,7 +6,7 @@ import strawberry
 from strawberry import ID, Parent
 
 from resolvers.access import require_member, require_signed_in
-from resolvers.arguments import ListLimit, checked_limit, given
+from resolvers.arguments import ListLimit, checked_limit, text_or_none
 from resolvers.context import Info
 from storage.errors import BadUserInput
 from storage.identity.records import User
@@ -44,7 +44,7 @@ async def users(
     wanted = query.strip().removeprefix("@")
     if not 1 <= len(wanted) <= MAX_QUERY:
         raise BadUserInput("query", f"1 to {MAX_QUERY} characters")
-    community = given(community_id)
+    community = text_or_none(community_id)
     if community is not None:
         await stores.communities.get(viewer.organization_id, community)
     return await stores.users.search(viewer.organization_id, wanted, checked_limit(limit), community)

@@ -11,7 +11,7 @@ import resolvers.calls.events
 import resolvers.feed.fan_outs
 import resolvers.publishing.publications
 from resolvers.access import granted_roles, require_member
-from resolvers.arguments import Since, given
+from resolvers.arguments import Since, text_or_none
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
 from resolvers.events import JobEventView, StreamReady, ViewerEventSource, viewer_events
@@ -70,7 +70,7 @@ class JobEventSource(ViewerEventSource):
 
 async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) -> JobEventSource:
     """Subscribes to changes of the jobs that the viewer may see."""
-    viewer, wanted, text = require_member(info), given(job_id), given(since)
+    viewer, wanted, text = require_member(info), text_or_none(job_id), text_or_none(since)
     if wanted is not None:
         await _check(info.context, viewer, wanted)
     position = None if text is None else parse_cursor(jobs_stream(viewer.organization_id), text)

@@ -19,8 +19,8 @@ _VALUE = re.compile(r"(?:Variable|Argument) '\$?(\w+)' has invalid value(?: at (
 log = structlog.get_logger(__name__)
 
 
-def presented(error: GraphQLError) -> GraphQLError:
-    """Returns the error as clients see it."""
+def to_client_error(error: GraphQLError) -> GraphQLError:
+    """Returns the error as clients receive it: with a code, and without internal details."""
     original = error.original_error
     if original is None or isinstance(original, GraphQLError):
         return _with_code(error)
@@ -106,4 +106,4 @@ class ErrorPresenter(SchemaExtension):
     @staticmethod
     def _present(result: Any) -> None:
         if getattr(result, "errors", None):
-            result.errors = [presented(error) for error in result.errors]
+            result.errors = [to_client_error(error) for error in result.errors]

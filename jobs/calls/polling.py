@@ -9,7 +9,7 @@ import asyncio
 import structlog
 
 from jobs.context import JobContext
-from jobs.providers.telephony import CallActive, CallEnded, CallNotFound, CallState, CallUntraceable, ServiceSilent
+from jobs.providers.telephony import CallActive, CallEnded, CallNotFound, CallState, CallUntraceable, QueryFailed
 from storage.calls.call_changes import NOT_FOUND_TRUSTED_AFTER
 from storage.calls.calls import OverdueCall
 from storage.calls.limiter import JITTER_S
@@ -83,5 +83,5 @@ async def _settle(jobs: JobContext, overdue: OverdueCall, state: CallState) -> N
             await calls.requeue(call)
         case CallNotFound():
             await calls.poll_early(call)
-        case ServiceSilent(reason=reason) if overdue.age_s > UNKNOWN_AFTER_S:
+        case QueryFailed(reason=reason) if overdue.age_s > UNKNOWN_AFTER_S:
             await calls.mark_unknown(call, f"The telephony service does not answer: {reason}", keeps_slot=True)

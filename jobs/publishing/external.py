@@ -1,7 +1,8 @@
 """Publishes to external targets (connected accounts): stores the intent, calls the network, stores the result.
 
-A call that is cut off between intent and result is UNKNOWN and never repeated blindly (docs/semantics.md, 5). Every
-change is committed under the fence of this claim, so a worker that lost its claim changes nothing.
+A publication whose call is cut off between intent and result becomes UNKNOWN. The call is repeated only if that cannot
+publish twice (docs/semantics.md, 5). Every change is committed under the claim's fence, so a worker that lost its claim
+changes nothing.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from jobs.providers.social.registry import Networks
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.roles import Role, with_included
-from storage.publishing.networks import BEHAVIOURS, Certainty, NetworkBehaviour
+from storage.publishing.networks import BEHAVIOURS, NetworkBehaviour, ReconciliationMethod
 from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
 from storage.publishing.transitions import (
     CALL_LEASE_S,
@@ -50,7 +51,7 @@ from storage.secrets.credentials import CredentialsLost
 from storage.stores import Stores
 
 RETRY_S = (1.0, 2.0, 4.0, 8.0)
-"""Pauses before the second to fifth attempt, each varied by 20 %, unless the network names another."""
+"""Pauses before the second to fifth attempt, each varied by 20 %, unless the network asks for another pause."""
 
 RECONCILE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 """Pauses before each reconciliation of an unknown outcome; the last one repeats."""
@@ -59,17 +60,17 @@ UPLOAD_MARGIN_S = 5.0
 """An upload that expires less than this after the due moment is repeated."""
 
 MAX_CALLS = 800
-"""Concurrent calls of a process. More would make each of them slower and none earlier."""
+"""Concurrent calls of a process. More concurrent calls would each take longer, and none would end earlier."""
 
-MAX_CALLS_OF_ACCOUNT = 400
-"""Concurrent calls for one account, so that an account that hangs leaves room for the others."""
+MAX_CALLS_PER_ACCOUNT = 400
+"""Concurrent calls to one account. The limit leaves room for other accounts when one does not respond."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkCall:
-    """A publication with everything that its call to the network needs."""
+    """A publication, and what its call to the network needs."""
 
     publication: Publication
     post: OutgoingPost
@@ -77,22 +78,27 @@ class NetworkCall:
     network: SocialNetwork
     behaviour: NetworkBehaviour
     key: str
-    since_s: float = 0.0
-    """When the last change was requested, by the loop's clock. The lease began then or later."""
+    lease_requested_at_s: float = 0.0
+    """When the change that began the lease was requested, by the loop's clock. The lease began then or later."""
+
+    @property
+    def reconciliation_method(self) -> ReconciliationMethod:
+        """How the outcome of this call is found if its response is lost."""
+        return self.network.reconciliation_method(self.account)
 
     @property
     def lease_s(self) -> float:
         """How long the claim lasts without a renewal during the call."""
-        return MANUAL_LEASE_S if self.network.certainty(self.account) is Certainty.OPAQUE else CALL_LEASE_S
+        return MANUAL_LEASE_S if self.reconciliation_method is ReconciliationMethod.MANUAL else CALL_LEASE_S
 
     @property
     def reconciliation(self) -> ReconciliationPolicy:
-        """When to reconcile this call if its outcome is unknown."""
-        if self.network.certainty(self.account) is Certainty.OPAQUE:
+        """When to reconcile the publication if the outcome of this call is unknown."""
+        if self.reconciliation_method is ReconciliationMethod.MANUAL:
             return MANUAL
-        unknowns = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
-        in_s = max(RECONCILE_S[min(unknowns, len(RECONCILE_S) - 1)], self.behaviour.settle_s)
-        return ReconciliationPolicy(in_s, self.behaviour.retention_s)
+        unknown_attempts = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
+        pause_s = RECONCILE_S[min(unknown_attempts, len(RECONCILE_S) - 1)]
+        return ReconciliationPolicy(max(pause_s, self.behaviour.query_delay_s), self.behaviour.retention_s)
 
 
 class PublishingForbidden(Exception):
@@ -109,25 +115,25 @@ class ExternalPublisher:
     def __init__(self, stores: Stores, networks: Networks) -> None:
         self._stores = stores
         self._networks = networks
-        self._calls = asyncio.Semaphore(MAX_CALLS)
-        self._calls_of_account: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._call_slots = asyncio.Semaphore(MAX_CALLS)
+        self._account_call_slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def publish(self, publication: Publication, post: ScheduledPost) -> None:
-        """Publishes from SCHEDULED or from a phase that cannot have had an effect. Raises: Unavailable."""
+        """Publishes a claimed publication that no earlier attempt can have published. Raises: Unavailable."""
         target = publication.target
         assert isinstance(target, AccountTarget)
-        of_account = self._calls_of_account.setdefault(target.account_id, asyncio.Semaphore(MAX_CALLS_OF_ACCOUNT))
+        account_slots = self._account_call_slots.setdefault(target.account_id, asyncio.Semaphore(MAX_CALLS_PER_ACCOUNT))
         try:
-            async with of_account, self._calls:
+            async with account_slots, self._call_slots:
                 outcome = await self._publish(publication, post)
-            # Stored outside the semaphores, so that the next call starts meanwhile.
+            # Stored outside the semaphores, so that the next call need not wait for the database.
             if outcome is not None:
                 await self._apply(outcome)
         except ClaimLost:
             return
 
     async def mark_unknown(self, publication: Publication, post: ScheduledPost) -> None:
-        """Marks a publication UNKNOWN whose worker died during the call."""
+        """Marks a publication UNKNOWN, because its worker died during the call."""
         try:
             policy = (await self._prepare(publication, post)).reconciliation
         except PublishingForbidden:
@@ -138,7 +144,7 @@ class ExternalPublisher:
             return
 
     async def reconcile(self, publication: Publication, post: ScheduledPost) -> None:
-        """Finds the outcome of an UNKNOWN publication by the means its network offers."""
+        """Finds the outcome of an UNKNOWN publication by its network's reconciliation method."""
         try:
             await self._reconcile(publication, post)
         except ClaimLost:
@@ -160,21 +166,21 @@ class ExternalPublisher:
             raise NoEffect(f"Unexpected error: {type(error).__name__}") from error
 
     async def _publish(self, publication: Publication, post: ScheduledPost) -> PublicationChange | None:
-        """Returns the outcome to store; None when BeginAttempt has stored it already."""
+        """Returns the outcome to store, or None if BeginAttempt has already stored that the publication failed."""
         try:
             call = await self._prepare(publication, post)
         except PublishingForbidden as error:
             return MarkFailed(publication, error.code, str(error))
-        has_media = self._has_media(call)
-        call = await self._begin(call, CallPhase.CALLING if has_media else CallPhase.PREPARING)
+        has_upload = self._has_upload(call)
+        call = await self._begin(call, CallPhase.CALLING if has_upload else CallPhase.PREPARING)
         try:
-            if not has_media and call.publication.state is not PublicationState.FAILED:
-                call = await self._upload(call)
-            return None if call.publication.state is PublicationState.FAILED else await self._call(call)
+            if not has_upload and call.publication.state is not PublicationState.FAILED:
+                call = await self._upload_and_begin(call)
+            return None if call.publication.state is PublicationState.FAILED else await self._call_network(call)
         except NetworkRefused as error:
             return MarkFailed(call.publication, error.code, str(error))
         except (NoEffect, UploadExpired) as error:
-            return _retry(call, error)
+            return _retry_change(call, error)
         except OutcomeUncertain as error:
             return MarkUnknown(call.publication, str(error), call.reconciliation)
 
@@ -200,26 +206,27 @@ class ExternalPublisher:
         account_with_secret = Account(account.id, account.base_url, secret)
         return NetworkCall(publication, outgoing, account_with_secret, network, BEHAVIOURS[target.network], key)
 
-    def _has_media(self, call: NetworkCall) -> bool:
-        """Whether all media that the network needs are uploaded and will not expire too early."""
+    def _has_upload(self, call: NetworkCall) -> bool:
+        """Returns whether the network needs no upload, or has one that does not expire too early."""
         if not call.post.media or call.behaviour.upload_lead_s is None:
             return True
         upload = call.publication.upload
         if upload is None:
             return False
-        left_s = None if upload.expires_at is None else (upload.expires_at - call.publication.due_at).total_seconds()
-        return left_s is None or left_s > UPLOAD_MARGIN_S
+        if upload.expires_at is None:
+            return True
+        return (upload.expires_at - call.publication.due_at).total_seconds() > UPLOAD_MARGIN_S
 
     async def _begin(self, call: NetworkCall, phase: CallPhase) -> NetworkCall:
         publication = call.publication
         while True:
             try:
                 return await self._apply_to(call, BeginAttempt(publication, phase, call.key, call.lease_s))
-            except NotYetDue as early:
-                await asyncio.sleep(early.wait_s)
+            except NotYetDue as error:
+                await asyncio.sleep(error.wait_s)
 
-    async def _upload(self, call: NetworkCall) -> NetworkCall:
-        """Uploads missing media at the due moment; stores them with the intent. Raises: as SocialNetwork.upload."""
+    async def _upload_and_begin(self, call: NetworkCall) -> NetworkCall:
+        """Uploads media at the due moment, and stores them with the intent. Raises: as SocialNetwork.upload."""
         publication = call.publication
         async with keep_renewing(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
             uploaded = await self._upload_media(call)
@@ -228,15 +235,15 @@ class ExternalPublisher:
 
     async def _apply_to(self, call: NetworkCall, change: PublicationChange) -> NetworkCall:
         """Commits a change that begins a lease, and returns the call with the changed publication."""
-        since_s = loop_time_s()
-        return replace(call, publication=await self._apply(change), since_s=since_s)
+        requested_at_s = loop_time_s()
+        return replace(call, publication=await self._apply(change), lease_requested_at_s=requested_at_s)
 
     def _lease(self, call: NetworkCall) -> ClaimLease:
         publication, lease_s = call.publication, call.lease_s
-        return ClaimLease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.since_s)
+        return ClaimLease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.lease_requested_at_s)
 
-    async def _call(self, call: NetworkCall) -> MarkPublished:
-        """Calls the network; an unexpected error is OutcomeUncertain. Raises: as SocialNetwork.publish, ClaimLost."""
+    async def _call_network(self, call: NetworkCall) -> MarkPublished:
+        """Calls the network. Raises: ClaimLost; as SocialNetwork.publish, OutcomeUncertain for an unexpected error."""
         upload = call.publication.upload
         references = () if upload is None else upload.references
         try:
@@ -255,7 +262,7 @@ class ExternalPublisher:
         except PublishingForbidden as error:
             await self._apply(MarkUnknown(publication, str(error), MANUAL))
             return
-        is_queryable = call.network.certainty(call.account) is Certainty.QUERYABLE
+        is_queryable = call.reconciliation_method is ReconciliationMethod.QUERY
         change = BeginReconciliation(publication, call.reconciliation, repeats_call=not is_queryable)
         call = await self._apply_to(call, change)
         outcome = await self._find_outcome(call, is_queryable)
@@ -264,52 +271,52 @@ class ExternalPublisher:
 
     async def _find_outcome(self, call: NetworkCall, is_queryable: bool) -> PublicationChange | None:
         """Queries the network or repeats the call with its key. Returns None when only a person can reconcile."""
-        held = call.publication
-        if held.progress is None:
+        publication = call.publication
+        if publication.progress is None:
             return None
         try:
-            return await (self._look_up(call) if is_queryable else self._call(call))
+            return await (self._look_up(call) if is_queryable else self._call_network(call))
         except (NoEffect, OutcomeUncertain) as error:
-            return MarkUnknown(held, str(error), call.reconciliation)
+            return MarkUnknown(publication, str(error), call.reconciliation)
         except UploadExpired as error:
-            # The first call may have used up the media.
-            return MarkUnknown(held, str(error), MANUAL)
+            # The first call may have published, and thereby used up the media.
+            return MarkUnknown(publication, str(error), MANUAL)
         except NetworkRefused as error:
             return _outcome_of_refusal(call, error, is_queryable)
 
     async def _look_up(self, call: NetworkCall) -> PublicationChange | None:
-        """Looks the outcome up; publishes in the same container if there is none. Raises: as publish, ClaimLost."""
-        upload, held = call.publication.upload, call.publication
+        """Queries the outcome; if nothing was published, repeats the call. Raises: ClaimLost; as SocialNetwork."""
+        publication, upload = call.publication, call.publication.upload
         try:
             async with self._lease(call).hold():
-                found = await call.network.look_up(call.account, () if upload is None else upload.references)
+                post = await call.network.look_up(call.account, () if upload is None else upload.references)
         except NotPublished:
-            repeated = await self._apply_to(call, BeginReconciliation(held, call.reconciliation))
-            return None if repeated.publication.progress is None else await self._call(repeated)
-        if found is None:
-            return MarkFailed(held, "NOT_PUBLISHED", "The network reports that the post was not published.")
-        return MarkPublished(held, found.external_id, found.url, "looked up")
+            repeated = await self._apply_to(call, BeginReconciliation(publication, call.reconciliation))
+            return None if repeated.publication.progress is None else await self._call_network(repeated)
+        if post is None:
+            return MarkFailed(publication, "NOT_PUBLISHED", "The network reports that the post was not published.")
+        return MarkPublished(publication, post.external_id, post.url, "looked up")
 
     async def _apply(self, change: PublicationChange) -> Publication:
         return await self._stores.scheduled_posts.apply(change)
 
 
-def _retry(call: NetworkCall, error: NoEffect | UploadExpired) -> ScheduleRetry:
-    held = call.publication
-    tries = held.progress.tries if held.progress is not None else 0
+def _retry_change(call: NetworkCall, error: NoEffect | UploadExpired) -> ScheduleRetry:
+    publication = call.publication
+    tries = publication.progress.tries if publication.progress is not None else 0
     after_s = error.after_s if isinstance(error, NoEffect) else 0.0
     if after_s is None:
         after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
-    return ScheduleRetry(held, after_s, str(error), upload_gone=isinstance(error, UploadExpired))
+    return ScheduleRetry(publication, after_s, str(error), upload_gone=isinstance(error, UploadExpired))
 
 
 def _outcome_of_refusal(call: NetworkCall, error: NetworkRefused, is_queryable: bool) -> PublicationChange:
-    """The outcome of the first call, given that the network refused the call that reconciles it."""
+    """Returns the outcome of the first call, after the network refused the call that reconciles it."""
     if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
-        # Authentication failed, or the address must not be reached. Neither says anything about the first call.
+        # Authentication failed, or the address is forbidden. The outcome of the first call remains unknown.
         return MarkUnknown(call.publication, str(error), MANUAL)
     if is_queryable:
-        # The first call may have taken effect meanwhile, which the next lookup will show.
+        # The first call may have taken effect meanwhile. The next query shows whether it did.
         return MarkUnknown(call.publication, str(error), call.reconciliation)
     # An idempotent network repeats its answer to a known key, so a refusal means that the first call had no effect.
     return MarkFailed(call.publication, error.code, str(error))

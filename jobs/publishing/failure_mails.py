@@ -1,4 +1,4 @@
-"""Mails the author of a failed publication. The publication stores when to send, so a dead worker loses no mail."""
+"""Mails the author of a failed publication. The publication stores when to send the mail, so a crash loses none."""
 
 import structlog
 
@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 
 async def send_failure_mails(jobs: JobContext) -> int:
-    """Sends the mails that are due and returns how many were tried. A delayed mail is tried again after 2 minutes."""
+    """Sends due mails, and returns how many were due. A mail that is delayed is tried again after 2 minutes."""
     publications = await jobs.stores.claims.claim_mails(BATCH_SIZE)
     for publication in publications:
         try:

@@ -18,9 +18,9 @@ FORBIDDEN = "FORBIDDEN"
 
 
 async def publish_internal(stores: Stores, publication: Publication, post: ScheduledPost) -> Publication | None:
-    """Publishes, or fails the publication, and returns its new state.
+    """Publishes the post, or fails the publication. Returns the changed publication, or None if the claim was lost.
 
-    Returns None when the claim was lost meanwhile. Raises: Unavailable.
+    Raises: Unavailable.
     """
     try:
         author, refusal = await _check_rights(stores, publication)
@@ -29,12 +29,12 @@ async def publish_internal(stores: Stores, publication: Publication, post: Sched
         mentions = await find_mentioned(stores.users, publication.organization_id, post.text)
         while True:
             try:
-                done = await _publish(stores, publication, post, author, mentions)
-                await _enqueue_follow_ups(stores, done, post.text)
-                return done
-            except NotYetDue as early:
-                # The clocks of two hosts differ by a millisecond or two.
-                await asyncio.sleep(early.wait_s)
+                published = await _publish(stores, publication, post, author, mentions)
+                await _enqueue_follow_ups(stores, published, post.text)
+                return published
+            except NotYetDue as error:
+                # The database's clock may be a millisecond or two behind the clock of this host.
+                await asyncio.sleep(error.wait_s)
             except DeadlinePassed:
                 message = "Publishing could not start within maxLatenessS after dueAt, because the service was down."
                 return await _fail(stores, publication, TOO_LATE, message)
@@ -43,7 +43,7 @@ async def publish_internal(stores: Stores, publication: Publication, post: Sched
 
 
 async def _check_rights(stores: Stores, publication: Publication) -> tuple[User, str | None]:
-    """Returns the author, and the reason why the author may not publish there now, if any."""
+    """Returns the author, and a reason if the author may not publish to the target now."""
     target = publication.target
     author = await stores.users.get(publication.organization_id, publication.author_id)
     if Role.MEMBER not in with_included(author.roles):
@@ -61,20 +61,20 @@ async def _publish(
         message = NewMessage(target.topic_id, target.community_id, author.id, post.text, None, mentions)
         return await stores.scheduled_posts.publish_message(publication, message)
     media = [each.url for each in post.media]
-    new = NewPost(publication.organization_id, author.id, post.text, media, mentions, find_hashtags(post.text))
-    return await stores.scheduled_posts.publish_post(publication, new)
+    new_post = NewPost(publication.organization_id, author.id, post.text, media, mentions, find_hashtags(post.text))
+    return await stores.scheduled_posts.publish_post(publication, new_post)
 
 
-async def _enqueue_follow_ups(stores: Stores, done: Publication, text: str) -> None:
-    """Enqueues the fan-out and the link preview. Sweepers find what a lost queue entry leaves undone."""
+async def _enqueue_follow_ups(stores: Stores, published: Publication, text: str) -> None:
+    """Enqueues the fan-out and the link preview. If a queue entry is lost, a sweeper does the work later."""
     queue, has_link = stores.queue, first_url(text) is not None
-    assert done.external_id is not None
-    if isinstance(done.target, TopicTarget):
+    assert published.external_id is not None
+    if isinstance(published.target, TopicTarget):
         if has_link:
-            key = message_key(done.external_id)
+            key = message_key(published.external_id)
             await queue.enqueue(PREVIEWS, "chat.preview_link", key.topic_id, key.timestamp)
         return
-    post = post_key(done.organization_id, done.external_id)
+    post = post_key(published.organization_id, published.external_id)
     await queue.enqueue(FAN_OUT, "feed.fan_out", post.organization_id, post.timestamp)
     if has_link:
         await queue.enqueue(PREVIEWS, "feed.preview_link", post.organization_id, post.timestamp)

@@ -1,4 +1,4 @@
-"""Renews the lease of a claim while work takes long, and cancels the work once the lease may be lost."""
+"""Renews the lease of a claim during long work, and cancels the work once the lease may be lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,7 +11,7 @@ from storage.errors import DomainError
 from storage.publishing.transitions import ClaimLost
 
 Renew = Callable[[], Awaitable[bool]]
-"""Renews a lease; False when another worker holds it."""
+"""Renews a lease. Returns False when another worker holds it."""
 
 log = structlog.get_logger(__name__)
 
@@ -33,22 +33,22 @@ async def keep_renewing(renew: Renew, every_s: float) -> AsyncIterator[None]:
 
 
 def loop_time_s() -> float:
-    """Returns the event loop's time, by which leases are measured. It advances while a process is stopped."""
+    """Returns the event loop's time, which measures leases. This clock also advances while the process is stopped."""
     return asyncio.get_running_loop().time()
 
 
 @dataclass(slots=True)
 class ClaimLease:
-    """A stored lease that began at `since_s` or later, by the loop's clock. `hold` runs work under it."""
+    """A stored lease that began at `began_at_s` or later, by the loop's clock. `hold` runs work under the lease."""
 
     renew: Renew
     lease_s: float
-    since_s: float
+    began_at_s: float
     _scope: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
     _renewing: asyncio.Task[None] | None = None
 
     @property
-    def _every_s(self) -> float:
+    def _renew_every_s(self) -> float:
         return self.lease_s / 3
 
     @asynccontextmanager
@@ -57,45 +57,45 @@ class ClaimLease:
 
         A short block costs one timer and no write.
         """
-        if loop_time_s() > self.since_s + self._every_s:
-            # The process may have been stopped since then, so the lease is verified before the block acts.
+        if loop_time_s() > self.began_at_s + self._renew_every_s:
+            # The process may have been stopped since the lease began, so the lease is verified before the block runs.
             await self._renew()
         loop, owner = asyncio.get_running_loop(), asyncio.current_task()
         assert owner is not None
-        later = loop.call_later(self._every_s, self._start, owner)
+        first_renewal = loop.call_later(self._renew_every_s, self._start_renewing, owner)
         try:
             async with self._scope:
-                self._scope.reschedule(self.since_s + self.lease_s)
+                self._scope.reschedule(self.began_at_s + self.lease_s)
                 yield
         except TimeoutError:
             if not self._scope.expired():
                 raise
             raise ClaimLost("The lease on the publication has expired.") from None
         finally:
-            later.cancel()
+            first_renewal.cancel()
             if self._renewing is not None:
                 self._renewing.cancel()
                 await asyncio.gather(self._renewing, return_exceptions=True)
 
-    def _start(self, owner: asyncio.Task[None]) -> None:
-        self._renewing = asyncio.create_task(self._run(owner), name="lease")
+    def _start_renewing(self, owner: asyncio.Task[None]) -> None:
+        self._renewing = asyncio.create_task(self._renew_until_done(owner), name="lease")
 
-    async def _run(self, owner: asyncio.Task[None]) -> None:
-        # When the owner ends without clean-up, its lease must not be renewed any more.
+    async def _renew_until_done(self, owner: asyncio.Task[None]) -> None:
+        # An owner that ended without clean-up has no use for the lease, so the renewals must stop.
         while not owner.done() and not self._scope.expired():
             try:
                 await self._renew()
-                self._scope.reschedule(self.since_s + self.lease_s)
+                self._scope.reschedule(self.began_at_s + self.lease_s)
             except ClaimLost:
                 self._scope.reschedule(loop_time_s())
                 return
             except DomainError as error:
-                # A later renewal may still succeed. Otherwise the scope cancels the block when the lease ends.
+                # A later renewal may still succeed. If none does, the scope cancels the block when the lease ends.
                 log.warning("lease_renewal_failed", error=repr(error))
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(self._renew_every_s)
 
     async def _renew(self) -> None:
-        requested_s = loop_time_s()
+        requested_at_s = loop_time_s()
         if not await self.renew():
             raise ClaimLost("Another worker has claimed the publication.")
-        self.since_s = requested_s
+        self.began_at_s = requested_at_s

@@ -1,6 +1,6 @@
 """Claims due publications for one worker process, holds them until their due moment and publishes them.
 
-A claim takes publications that are due within five seconds. Every worker claims; each publication goes to one of them.
+A worker claims publications that are due within five seconds. Each publication is claimed by one worker only.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class PostPublisher:
         self._clock = DatabaseClock(stores.mongo)
         self._waiting: dict[asyncio.Task[None], Publication] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._claiming = asyncio.Lock()
+        self._claim_lock = asyncio.Lock()
         self._next_claim: asyncio.Task[int] | None = None
         self._closed = False
         self.external = ExternalPublisher(stores, networks)
@@ -39,18 +39,18 @@ class PostPublisher:
     async def sweep(self) -> int:
         """Claims publications that are due within five seconds, starts to publish them, and returns their number.
 
-        Callers that arrive while a claim is running share the next one, because triggers may arrive by the thousand.
+        Calls during a claim share one next claim, because thousands of wake-ups may arrive together.
         """
         if self._next_claim is None:
             self._next_claim = asyncio.create_task(self._claim(), name="claim_publications")
         return await asyncio.shield(self._next_claim)
 
     async def upload_media(self) -> int:
-        """Starts uploads of media that will be needed soon, and returns how many."""
-        return await self.uploads.run()
+        """Starts due uploads of media, and returns how many."""
+        return await self.uploads.start_due_uploads()
 
     async def _claim(self) -> int:
-        async with self._claiming:
+        async with self._claim_lock:
             self._next_claim = None
             return await self._claim_all()
 
@@ -78,7 +78,7 @@ class PostPublisher:
 
     async def _publish_when_due(self, publication: Publication) -> None:
         try:
-            # Reading ahead is safe: an edit raises the fence, so an outdated post is never published.
+            # The post may be read early: an edit raises the fence, so an outdated post is never published.
             post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
             await self._clock.wait_until(publication.due_at)
             task = asyncio.current_task()
@@ -86,11 +86,11 @@ class PostPublisher:
             self._waiting.pop(task, None)
             await self.publish(publication, post)
         except Exception as error:
-            # The lease expires; then any worker continues from the stored state.
+            # After the lease has expired, any worker continues from the stored state.
             log.warning("publication_delayed", publication=publication.id, error=repr(error))
 
     async def publish(self, publication: Publication, post: ScheduledPost) -> None:
-        """Continues a claimed publication from its stored state. The post was read after the claim."""
+        """Continues a claimed publication from its stored state. `post` must have been read after the claim."""
         if not isinstance(publication.target, AccountTarget):
             await publish_internal(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
@@ -100,16 +100,16 @@ class PostPublisher:
         else:
             await self.external.publish(publication, post)
 
-    async def idle(self) -> None:
-        """Returns when this process has no claimed publication left."""
+    async def wait_until_idle(self) -> None:
+        """Waits until this process has no claimed publication left."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """Releases the publications that are not started; waits at most 10 s for the others."""
+        """Releases publications that have not started, and waits at most 10 s for those that have."""
         self._closed = True
         await self.uploads.close()
-        async with self._claiming:  # includes the publications of a claim that is still running
+        async with self._claim_lock:  # waits for a running claim, whose publications are released too
             waiting = dict(self._waiting)
         for task in waiting:
             task.cancel()

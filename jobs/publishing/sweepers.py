@@ -1,4 +1,4 @@
-"""The publishing area's job and sweepers. The job only starts a sweep early: a sweeper starts one each second."""
+"""The publishing area's job and sweepers. The job starts a sweep early; a sweeper starts one every second anyway."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ ACCOUNT_BATCH_SIZE = 20
 
 
 async def wake(ctx: dict[str, Any], post_id: str, revision: int) -> None:
-    """Claims publications that are due soon. The arguments only make the job's id unique."""
+    """Claims publications that are due soon. The arguments are unused: they make the job's id unique."""
     jobs: JobContext = ctx["jobs"]
     await jobs.publisher.sweep()
 
@@ -24,7 +24,7 @@ async def upload_media(jobs: JobContext) -> int:
 
 
 async def fail_disconnected(jobs: JobContext) -> int:
-    """Fails scheduled publications to disconnected accounts, after a cut-off `disconnectAccount`. Returns how many."""
+    """Fails publications to accounts whose `disconnectAccount` was interrupted. Returns how many it failed."""
     count = 0
     for account in await jobs.stores.accounts.list_disconnected(ACCOUNT_BATCH_SIZE):
         count += await jobs.stores.scheduled_posts.fail_waiting(account)

@@ -1,4 +1,4 @@
-"""Uploads media ahead of the due moment. A failed upload is tried again, at the latest at the due moment."""
+"""Uploads media before the due moment. A failed upload is tried again, at the latest at the due moment."""
 
 import asyncio
 
@@ -27,18 +27,18 @@ class MediaUploader:
         self._running: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def run(self) -> int:
-        """Starts an upload for each free slot that has one to do, and returns how many. Does not wait for them."""
-        free = MAX_UPLOADS - len(self._running)
-        claimed = await self._stores.claims.claim_uploads(free) if free > 0 and not self._closed else []
+    async def start_due_uploads(self) -> int:
+        """Claims and starts due uploads, at most 8 at a time, without waiting for them. Returns how many it started."""
+        free_slots = MAX_UPLOADS - len(self._running)
+        claimed = await self._stores.claims.claim_uploads(free_slots) if free_slots > 0 and not self._closed else []
         for publication, token in claimed:
             task = asyncio.create_task(self._upload(publication, token), name=f"upload {publication.id}")
             self._running.add(task)
             task.add_done_callback(self._running.discard)
         return len(claimed)
 
-    async def idle(self) -> None:
-        """Returns when no upload is running."""
+    async def wait_until_idle(self) -> None:
+        """Waits until no upload is running."""
         while self._running:
             await asyncio.wait(self._running)
 
@@ -55,7 +55,7 @@ class MediaUploader:
                 uploaded = await self._external.upload_ahead(publication)
             change = StoreUpload(publication, token, uploaded.references, uploaded.expires_in_s)
         except (NetworkRefused, PublishingForbidden) as error:
-            # Rights or media may be restored by the due moment. The attempt at that moment decides.
+            # Rights or media may be restored by the due moment, so only the attempt at that moment fails for good.
             change = StoreUpload(publication, token, None, message=str(error))
         except (NoEffect, OutcomeUncertain) as error:
             change = StoreUpload(publication, token, None, message=str(error), again_in_s=RETRY_AFTER_S)

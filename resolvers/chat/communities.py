@@ -5,7 +5,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import joined_community, require_member
+from resolvers.access import require_joined_community, require_member
 from resolvers.arguments import (
     After,
     Inclusive,
@@ -15,8 +15,8 @@ from resolvers.arguments import (
     PageLimit,
     checked_limit,
     checked_text,
-    given,
     page_range,
+    text_or_none,
 )
 from resolvers.context import Info
 from resolvers.idempotency import input_key
@@ -49,7 +49,7 @@ async def communities(
     viewer = require_member(info)
     wanted = joined if isinstance(joined, bool) else None
     return await info.context.stores.communities.list_by_name(
-        viewer.organization_id, viewer.id, wanted, given(after), checked_limit(limit)
+        viewer.organization_id, viewer.id, wanted, text_or_none(after), checked_limit(limit)
     )
 
 
@@ -66,7 +66,7 @@ async def joined(root: Parent[Community], info: Info) -> bool:
 async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
     """Lists members by handle."""
     users = info.context.stores.users
-    last = given(after)
+    last = text_or_none(after)
     handle = None if last is None else (await users.get(root.organization_id, last)).handle
     ids = await info.context.stores.communities.members(root.id, handle, checked_limit(limit))
     return await users.find_many(root.organization_id, ids)
@@ -113,7 +113,7 @@ async def create_topic(
     """Creates a topic."""
     viewer = require_member(info)
     title = checked_text("title", input.title, 1, MAX_TITLE)
-    found = await joined_community(info, input.community_id)
+    found = await require_joined_community(info, input.community_id)
     key = input_key(viewer, "createTopic", input)
     return await info.context.stores.topics.create(found, viewer.id, title, key)
 

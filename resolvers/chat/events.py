@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from strawberry import UNSET
 
-from resolvers.access import joined_topic, require_member
-from resolvers.arguments import Since, given
+from resolvers.access import require_joined_topic, require_member
+from resolvers.arguments import Since, text_or_none
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
@@ -126,15 +126,15 @@ class ChatEventSource(SharedEventSource):
 async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> ChatEventSource:
     """Subscribes to a topic's messages, without those of users whom the viewer blocked."""
     viewer = require_member(info)
-    topic = await joined_topic(info, topic_id)
-    return _source(info, viewer, Stream("topic", topic.id), given(since), topic.community_id)
+    topic = await require_joined_topic(info, topic_id)
+    return _source(info, viewer, Stream("topic", topic.id), text_or_none(since), topic.community_id)
 
 
 async def community_events(info: Info, community_id: CommunityId, since: Since = UNSET) -> ChatEventSource:
     """Subscribes to a community's new topics and to the activity of its topics."""
     viewer = require_member(info)
     community = await info.context.stores.communities.get(viewer.organization_id, community_id)
-    return _source(info, viewer, Stream("community", community.id), given(since), None)
+    return _source(info, viewer, Stream("community", community.id), text_or_none(since), None)
 
 
 def _source(info: Info, viewer: User, stream: Stream, since: str | None, community_id: str | None) -> ChatEventSource:

@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import exclude_reacting, granted_roles, joined_topic, require_member
+from resolvers.access import exclude_reacting_viewers, granted_roles, require_joined_topic, require_member
 from resolvers.arguments import (
     Inclusive,
     Latest,
@@ -17,8 +17,8 @@ from resolvers.arguments import (
     checked_emoji,
     checked_limit,
     checked_text,
-    given,
     page_range,
+    text_or_none,
 )
 from resolvers.context import Info
 from resolvers.idempotency import input_key
@@ -56,9 +56,9 @@ async def post_message(
 ) -> Message:
     """Posts a message to a topic."""
     viewer = require_member(info)
-    stamp_id = _checked_stamp(given(input.stamp_id))
+    stamp_id = _checked_stamp(text_or_none(input.stamp_id))
     body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
-    topic = await joined_topic(info, input.topic_id)
+    topic = await require_joined_topic(info, input.topic_id)
     key = input_key(viewer, "postMessage", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
@@ -166,7 +166,7 @@ async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[lis
     require_member(info)
     if not any(message.reaction_counts for message in messages):
         return [[] for _ in messages]
-    await exclude_reacting(info, messages)
+    await exclude_reacting_viewers(info, messages)
     return await info.context.stores.reactions.of_messages(messages, await info.context.visibility())
 
 
@@ -217,7 +217,7 @@ async def _locate(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic
 async def _require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message in a community that the viewer has joined. Raises: NotFound, Forbidden."""
     key, topic = await _locate(info, viewer, id_)
-    await joined_topic(info, topic.id)
+    await require_joined_topic(info, topic.id)
     return key
 
 

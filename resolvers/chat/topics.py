@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import joined_topic, require_member, restrict_to_members
+from resolvers.access import require_joined_topic, require_member, restrict_to_members
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.hot_pages import is_hot
@@ -116,7 +116,7 @@ async def messages_around(
     require_member(info)
     centre = checked_timestamp("timestamp", timestamp)
     checked = page_range(centre, UNSET, limit, True).limit
-    found = await joined_topic(info, topic_id)
+    found = await require_joined_topic(info, topic_id)
     visibility = await info.context.visibility()
     return await info.context.stores.messages.around(found.id, centre, checked, visibility.blocked)
 
@@ -131,7 +131,7 @@ async def mark_read(
     """Moves the viewer's read mark forward, up to the newest message."""
     viewer = require_member(info)
     read = checked_timestamp("timestamp", timestamp)
-    found = await joined_topic(info, topic_id)
+    found = await require_joined_topic(info, topic_id)
     await info.context.stores.topics.mark_read(found.id, viewer.id, read, found.last_activity)
     return found
 

@@ -11,7 +11,7 @@ import structlog
 from strawberry import UNSET
 
 from resolvers.access import require_member
-from resolvers.arguments import Since, given
+from resolvers.arguments import Since, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, StreamReady, ViewerEventSource, viewer_events
 from storage.errors import DomainError
@@ -157,13 +157,13 @@ def _notification_record(cursor: Cursor, event: HydratedEvent) -> NotificationAr
 
 async def home_feed_events(info: Info, since: Since = UNSET) -> HomeSource:
     """Subscribes to posts that arrive in the viewer's home feed and leave it."""
-    viewer, text = require_member(info), given(since)
+    viewer, text = require_member(info), text_or_none(since)
     main = home_stream(viewer.organization_id, viewer.id)
     return HomeSource(info.context, viewer, None if text is None else parse_positions(main, text))
 
 
 async def notification_events(info: Info, since: Since = UNSET) -> NotificationSource:
     """Subscribes to the viewer's new notifications."""
-    viewer, text = require_member(info), given(since)
+    viewer, text = require_member(info), text_or_none(since)
     stream = user_stream(viewer.organization_id, viewer.id)
     return NotificationSource(info.context, viewer, None if text is None else parse_cursor(stream, text))

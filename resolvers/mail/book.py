@@ -8,7 +8,7 @@ from typing import Annotated
 import strawberry
 
 from resolvers.access import require_role
-from resolvers.arguments import checked_text, given
+from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Context, Info
 from resolvers.mail.lookup import look_up
 from storage.errors import BadUserInput
@@ -66,7 +66,7 @@ async def bounce_rates(
     first, last = day_of(from_), day_of(to)
     if not 0 <= last - first < MAX_DAYS:
         raise BadUserInput("to", f"a day at or after `from`, at most {MAX_DAYS} days in all")
-    wanted = given(domain)
+    wanted = text_or_none(domain)
     name = None if wanted is None else _domain(wanted)
     return await info.context.stores.bounce_rates.between(viewer.organization_id, name, first, last)
 

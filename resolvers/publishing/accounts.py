@@ -7,7 +7,7 @@ import strawberry
 from strawberry import ID
 
 from resolvers.access import require_role
-from resolvers.arguments import checked_text, given
+from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Info
 from resolvers.idempotency import input_key
 from resolvers.publishing.addresses import web_address
@@ -36,7 +36,7 @@ async def connect_account(
     """Connects an account."""
     viewer, accounts = require_role(info, Role.OPERATOR), info.context.stores.accounts
     name = checked_text("name", input.name, 1, MAX_NAME)
-    base_url = _base_url(input.network, given(input.base_url))
+    base_url = _base_url(input.network, text_or_none(input.base_url))
     credentials = _credentials(input.network, input.credentials)
     key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
     return await accounts.connect(NewAccount(viewer.organization_id, input.network, name, base_url), credentials, key)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from resolvers.access import joined_topic, require_role
+from resolvers.access import require_joined_topic, require_role
 from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.context import Info
 from resolvers.publishing.addresses import web_address
@@ -90,7 +90,7 @@ def _home_feed(viewer: User, is_wanted: bool) -> list[Target]:
 
 async def _topics(info: Info, ids: Iterable[str]) -> list[Target]:
     """Returns topics of communities that the viewer has joined. Raises: NotFound, Forbidden."""
-    topics = [await joined_topic(info, id_) for id_ in _distinct("toTopicIds", ids)]
+    topics = [await require_joined_topic(info, id_) for id_ in _distinct("toTopicIds", ids)]
     return [TopicTarget(topic.id, topic.community_id) for topic in topics]
 
 

@@ -7,7 +7,7 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted_roles, require_member
-from resolvers.arguments import checked_text, given
+from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventView
 from resolvers.publishing.posts import may_see
@@ -58,7 +58,7 @@ async def resolve_publication(
     found = await store.publication(viewer.organization_id, id)
     if not may_see(viewer, granted_roles(info.context), found.author_id):
         raise Forbidden("A publication is visible only to its author and to an OPERATOR.")
-    named = given(external_id)
+    named = text_or_none(external_id)
     checked = None if named is None else checked_text("externalId", named, 1, MAX_EXTERNAL_ID)
     return await store.resolve(found, published, checked)
 

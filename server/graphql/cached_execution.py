@@ -12,7 +12,7 @@ from graphql import OperationDefinitionNode, OperationType, execute
 from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.types import ExecutionResult
 
-from schema.errors import ErrorPresenter, presented
+from schema.errors import ErrorPresenter, to_client_error
 from server.graphql.documents import Documents, PreparedDocument
 from server.graphql.limits import find_operation
 from server.graphql.limits_extension import is_limits_extension
@@ -47,7 +47,7 @@ class CachedExecution:
             operation_extensions=None,
         )
         done = await result if isinstance(result, Awaitable) else result
-        return ExecutionResult(data=done.data, errors=done.errors and [presented(error) for error in done.errors])
+        return ExecutionResult(data=done.data, errors=done.errors and [to_client_error(error) for error in done.errors])
 
 
 def _may_execute(prepared: PreparedDocument, variables: Mapping[str, Any] | None, name: str | None) -> bool:

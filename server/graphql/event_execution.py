@@ -15,7 +15,7 @@ from graphql.execution import Executor
 from graphql.execution.collect_fields import collect_fields
 
 from resolvers.events import ViewerEventSource
-from schema.errors import presented
+from schema.errors import to_client_error
 from server.graphql.frames import Frames, Listener, Payload
 
 
@@ -42,7 +42,7 @@ class EventExecution:
             executor.collected_errors.add(error, None)
         payload: dict[str, Any] = {"data": data}
         if errors := executor.collected_errors.errors:
-            payload["errors"] = [presented(error).formatted for error in errors]
+            payload["errors"] = [to_client_error(error).formatted for error in errors]
         return orjson.dumps(payload)
 
 

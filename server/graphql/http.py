@@ -30,7 +30,7 @@ from strawberry.types.graphql import OperationType
 from resolvers.audience import Audience
 from resolvers.context import Context
 from schema.binding import GATE, LARGE_BODY
-from schema.errors import presented
+from schema.errors import to_client_error
 from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.cached_execution import CachedExecution
@@ -330,7 +330,7 @@ def limit_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
 
 def _refusal(error: Exception) -> Response:
     """Returns the response to a request that was not executed, with an error like that of a result."""
-    shown = presented(GraphQLError(str(error), original_error=error))
+    shown = to_client_error(GraphQLError(str(error), original_error=error))
     status, headers = _status(error, shown.extensions or {})
     return Response(orjson.dumps({"errors": [shown.formatted]}), status, HEADERS | headers, REQUEST_TYPE)
 

@@ -21,7 +21,7 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import Bas
 from strawberry.subscriptions.protocols.graphql_transport_ws.types import SubscribeMessage
 
 from resolvers.context import Context
-from schema.errors import presented
+from schema.errors import to_client_error
 from server.auth.tokens import TokenExpired, TokenInvalid
 from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
@@ -106,7 +106,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         except TokenInvalid as error:
             await self.websocket.close(UNAUTHORIZED, error.message)
         except Exception as error:
-            await self.websocket.close(TRY_AGAIN_LATER, _presented(error).message)
+            await self.websocket.close(TRY_AGAIN_LATER, _client_error(error).message)
         else:
             self._expire_at(expires_at)
             await super().handle_connection_init(message)
@@ -125,7 +125,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         """Starts an operation; one above the limit is refused, and the others continue."""
         most = self.max_subscriptions_per_connection or 0
         if self.connection_acknowledged and message["id"] not in self.operations and len(self.operations) >= most:
-            refusal = _presented(RateLimited(f"A socket runs at most {most} operations at a time.", 1000))
+            refusal = _client_error(RateLimited(f"A socket runs at most {most} operations at a time.", 1000))
             await self.send_message({"id": message["id"], "type": "error", "payload": [refusal.formatted]})
         else:
             await super().handle_subscribe(message)
@@ -139,7 +139,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             async with self.services.admitted(operation.query, self.context):
                 await super().run_operation(operation)
         except (RateLimited, Unavailable) as refused:
-            await operation.send_initial_errors([_presented(refused)])
+            await operation.send_initial_errors([_client_error(refused)])
 
     @property
     def _adapter(self) -> SocketAdapter:
@@ -170,7 +170,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             errors = [*refused.errors]
         except Exception as error:
             errors = [error]
-        await operation.send_initial_errors([_presented(error) for error in errors])
+        await operation.send_initial_errors([_client_error(error) for error in errors])
         return True
 
     def _expire_at(self, expires_at: float) -> None:
@@ -202,9 +202,9 @@ def socket_handler(services: SocketServices) -> type[SocketHandler]:
     return type("SocketHandler", (SocketHandler,), {"services": services})
 
 
-def _presented(error: Exception) -> GraphQLError:
+def _client_error(error: Exception) -> GraphQLError:
     known = error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)
-    return presented(known)
+    return to_client_error(known)
 
 
 def _fault(message: Any) -> str | None:

@@ -32,12 +32,12 @@ class MediaKind(Enum):
     REEL = "REEL"
 
 
-class Certainty(Enum):
-    """How to find the outcome of a call whose answer was lost."""
+class ReconciliationMethod(Enum):
+    """How the outcome of a call is found after a lost response."""
 
-    IDEMPOTENT = "repeat the call with the same key"
-    QUERYABLE = "query the network"
-    OPAQUE = "a person looks at the account"
+    REPEAT = "repeat the call with the same key"
+    QUERY = "query the network"
+    MANUAL = "a person looks at the account"
 
 
 IMAGE, VIDEO, REEL = MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.REEL
@@ -109,7 +109,7 @@ class PostLimits:
 class NetworkBehaviour:
     """Behaviour of a network: retention of keys, uploads, address."""
 
-    certainty: Certainty
+    reconciliation_method: ReconciliationMethod
     retention_s: float | None = None
     """How long it remembers a key, or answers queries about a call, in seconds; None: for ever."""
 
@@ -122,27 +122,27 @@ class NetworkBehaviour:
     own_address: str | None = None
     """The network's address; None: each account has its own."""
 
-    settle_s: float = 0.0
-    """How long after a lost answer the outcome can first be queried."""
+    query_delay_s: float = 0.0
+    """How many seconds after a lost response the outcome can first be queried."""
 
 
 BEHAVIOURS = {
-    Network.MASTODON: NetworkBehaviour(Certainty.IDEMPOTENT, retention_s=3600, upload_lead_s=600),
+    Network.MASTODON: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=3600, upload_lead_s=600),
     Network.INSTAGRAM: NetworkBehaviour(
-        Certainty.QUERYABLE,
+        ReconciliationMethod.QUERY,
         # Containers expire after a day; until then their status can be queried.
         retention_s=26 * 3600,
         upload_lead_s=600,
         own_address="https://graph.instagram.com",
-        settle_s=5,
+        query_delay_s=5,
     ),
     # Unreferenced blobs are kept for minutes only.
     Network.BLUESKY: NetworkBehaviour(
-        Certainty.IDEMPOTENT, upload_lead_s=60, video_lead_s=240, own_address="https://bsky.social"
+        ReconciliationMethod.REPEAT, upload_lead_s=60, video_lead_s=240, own_address="https://bsky.social"
     ),
-    Network.X: NetworkBehaviour(Certainty.OPAQUE, upload_lead_s=600, own_address="https://api.x.com"),
-    Network.WEBHOOK: NetworkBehaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
-    Network.SANDBOX: NetworkBehaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
+    Network.X: NetworkBehaviour(ReconciliationMethod.MANUAL, upload_lead_s=600, own_address="https://api.x.com"),
+    Network.WEBHOOK: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=DAY_S),
+    Network.SANDBOX: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=DAY_S),
 }
 
 POST_LIMITS = {

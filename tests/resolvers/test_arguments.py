@@ -12,8 +12,8 @@ from resolvers.arguments import (
     checked_text,
     checked_time_zone,
     checked_timestamp,
-    given,
     page_range,
+    text_or_none,
 )
 from storage.errors import BadUserInput
 from storage.timeline import NOW
@@ -75,10 +75,10 @@ def test_limit_outside_bounds_is_refused(check: Callable[[int], Any], limit: int
     assert refused.value.details["field"] == "limit"
 
 
-def test_given_treats_omitted_and_null_alike() -> None:
-    assert given(UNSET) is None
-    assert given(None) is None
-    assert given("") == ""
+def test_text_or_none_treats_omitted_and_null_alike() -> None:
+    assert text_or_none(UNSET) is None
+    assert text_or_none(None) is None
+    assert text_or_none("") == ""
     assert page_range(None, 5, 1, True) == page_range(UNSET, 5, 1, True)
 
 

@@ -28,7 +28,7 @@ from jobs.providers.social.network import (
     PublishedPost,
     UploadExpired,
 )
-from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 from storage.timeline import instant
 
@@ -136,9 +136,9 @@ class Bluesky:
         """Raises OutcomeUncertain. A lost response is resolved by putting the same record again."""
         raise OutcomeUncertain("Bluesky is not queried: the same record is put again.")
 
-    def certainty(self, account: Account) -> Certainty:
+    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
         """Returns IDEMPOTENT, because a repository holds one record per key."""
-        return Certainty.IDEMPOTENT
+        return ReconciliationMethod.REPEAT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
         """Returns a record key: a timestamp identifier (TID) of the due moment with random microseconds."""

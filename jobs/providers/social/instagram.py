@@ -22,7 +22,7 @@ from jobs.providers.social.network import (
     PublishedPost,
     UploadExpired,
 )
-from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 
 CONTAINER_KEPT_S = 24 * 3600
@@ -129,9 +129,9 @@ class Instagram:
             raise NotPublished(detail)
         raise OutcomeUncertain(f"{status}: {detail}")
 
-    def certainty(self, account: Account) -> Certainty:
+    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
         """Returns QUERYABLE: the container's status is requested."""
-        return Certainty.QUERYABLE
+        return ReconciliationMethod.QUERY
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
         """Returns the publication's id; it is the container that is published once."""

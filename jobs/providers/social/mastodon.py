@@ -27,7 +27,7 @@ from jobs.providers.social.network import (
     PublishedPost,
     UploadExpired,
 )
-from storage.publishing.networks import Certainty, MediaKind
+from storage.publishing.networks import MediaKind, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 
 UNATTACHED_KEPT_S = 24 * 3600
@@ -92,9 +92,9 @@ class Mastodon:
         """Not supported: the same key is sent again instead."""
         raise OutcomeUncertain("Mastodon is not queried: the same key is sent again.")
 
-    def certainty(self, account: Account) -> Certainty:
+    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
         """Returns IDEMPOTENT: the server remembers keys."""
-        return Certainty.IDEMPOTENT
+        return ReconciliationMethod.REPEAT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
         """Returns the publication's id."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from storage.publishing.networks import Certainty
+from storage.publishing.networks import ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 
 
@@ -97,7 +97,7 @@ class SocialNetwork(Protocol):
         """Returns an earlier call's outcome; None when nothing was or will be published. Also raises NotPublished."""
         ...
 
-    def certainty(self, account: Account) -> Certainty:
+    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
         """Returns how a lost response is resolved for this account."""
         ...
 

@@ -13,7 +13,7 @@ from jobs.providers.social.network import (
     OutgoingPost,
     PublishedPost,
 )
-from storage.publishing.networks import Certainty
+from storage.publishing.networks import ReconciliationMethod
 from storage.publishing.sandbox import SandboxStore
 
 SLOW_DELAY_S = 3.0
@@ -48,9 +48,9 @@ class Sandbox:
         """Raises OutcomeUncertain, because the sandbox offers no query."""
         raise OutcomeUncertain("The sandbox offers no query.")
 
-    def certainty(self, account: Account) -> Certainty:
+    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
         """Returns OPAQUE for an account that loses its responses, IDEMPOTENT otherwise."""
-        return Certainty.OPAQUE if account.secret == "lose" else Certainty.IDEMPOTENT  # noqa: S105
+        return ReconciliationMethod.MANUAL if account.secret == "lose" else ReconciliationMethod.REPEAT  # noqa: S105
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
         """Returns the publication's id, which is the same on every attempt."""

@@ -17,7 +17,7 @@ from jobs.providers.social.network import (
     OutgoingPost,
     PublishedPost,
 )
-from storage.publishing.networks import Certainty
+from storage.publishing.networks import ReconciliationMethod
 
 
 class Webhook:
@@ -46,9 +46,9 @@ class Webhook:
         """Not supported: the same key is sent again instead."""
         raise OutcomeUncertain("Webhooks offer no query.")
 
-    def certainty(self, account: Account) -> Certainty:
+    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
         """Returns IDEMPOTENT: the receiver remembers keys."""
-        return Certainty.IDEMPOTENT
+        return ReconciliationMethod.REPEAT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
         """Returns the publication's id."""

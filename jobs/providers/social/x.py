@@ -29,7 +29,7 @@ from jobs.providers.social.network import (
     PublishedPost,
     UploadExpired,
 )
-from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 
 CHUNK_BYTES = 4 * 1024 * 1024
@@ -114,9 +114,9 @@ class X:
         """Not supported: X reports nothing that links a post to a call."""
         raise OutcomeUncertain("X offers no query for posts.")
 
-    def certainty(self, account: Account) -> Certainty:
+    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
         """Returns OPAQUE: a person decides."""
-        return Certainty.OPAQUE
+        return ReconciliationMethod.MANUAL
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
         """Returns the publication's id; X ignores it."""

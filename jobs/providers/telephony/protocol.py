@@ -61,13 +61,13 @@ class CallUntraceable:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceSilent:
+class QueryFailed:
     """The service did not respond."""
 
     reason: str
 
 
-CallState = CallActive | CallEnded | CallNotFound | CallUntraceable | ServiceSilent
+CallState = CallActive | CallEnded | CallNotFound | CallUntraceable | QueryFailed
 
 
 class Telephony(Protocol):

@@ -24,7 +24,7 @@ from jobs.providers.telephony.protocol import (
     CallStarted,
     CallState,
     CallUntraceable,
-    ServiceSilent,
+    QueryFailed,
     StartOutcome,
     StartUncertain,
 )
@@ -84,7 +84,7 @@ class TwilioTelephony:
             query = {"To": call.phone_number, "From": self._caller, "PageSize": str(PAGE_SIZE)}
             return _state_from_list(await self._http.get(f"{self._calls}.json", params=query), call)
         except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
-            return ServiceSilent(type(error).__name__)
+            return QueryFailed(type(error).__name__)
 
     async def aclose(self) -> None:
         """Closes connections."""
@@ -146,14 +146,14 @@ def _state_from_response(response: httpx2.Response) -> CallState:
         # A deleted call: only ended ones can be deleted.
         return CallEnded(None)
     if response.status_code != 200:
-        return ServiceSilent(f"{response.status_code} to a query")
+        return QueryFailed(f"{response.status_code} to a query")
     return _state_from_row(response.json())
 
 
 def _state_from_list(response: httpx2.Response, call: Call) -> CallState:
     """Returns the state from the listed calls that may be this one. It is active while any of them is."""
     if response.status_code != 200:
-        return ServiceSilent(f"{response.status_code} to a query")
+        return QueryFailed(f"{response.status_code} to a query")
     found = [_state_from_row(row) for row in response.json()["calls"] if _is_of(row, call)]
     if CallActive() in found:
         return CallActive()

@@ -15,7 +15,7 @@ from jobs.providers.telephony.protocol import (
     CallRefused,
     CallStarted,
     CallState,
-    ServiceSilent,
+    QueryFailed,
     StartOutcome,
     StartUncertain,
 )
@@ -59,11 +59,11 @@ class WebhookTelephony:
         try:
             response = await self._http.get(url, headers=headers)
         except httpx2.HTTPError as error:
-            return ServiceSilent(_reason(error))
+            return QueryFailed(_reason(error))
         if response.status_code == 404:
             return CallNotFound()
         if response.status_code != 200:
-            return ServiceSilent(f"{response.status_code} to a query")
+            return QueryFailed(f"{response.status_code} to a query")
         return _state_from_body(response.content)
 
     async def aclose(self) -> None:
@@ -114,7 +114,7 @@ def _state_from_body(content: bytes) -> CallState:
             return CallEnded(None if outcome is None else CallOutcome(outcome))
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    return ServiceSilent("The response has no known state.")
+    return QueryFailed("The response has no known state.")
 
 
 def _reason(error: Exception) -> str:

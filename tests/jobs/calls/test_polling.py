@@ -13,7 +13,7 @@ from jobs.providers.telephony import (
     CallNotFound,
     CallState,
     CallUntraceable,
-    ServiceSilent,
+    QueryFailed,
     StartOutcome,
     StartUncertain,
 )
@@ -84,9 +84,9 @@ async def after_polling(centre: CallCentre, found: CallState) -> tuple[str, bool
         # A call that is still on its way is not known to the service yet.
         (CallNotFound(), AHEAD, ("DIALLING", True, 1)),
         (CallNotFound(), LATER, ("QUEUED", False, 0)),
-        (ServiceSilent("no answer"), LATER, ("DIALLING", True, 1)),
+        (QueryFailed("no answer"), LATER, ("DIALLING", True, 1)),
         # A slot does not end by time alone.
-        (ServiceSilent("no answer"), TOO_LONG, ("UNKNOWN", True, 1)),
+        (QueryFailed("no answer"), TOO_LONG, ("UNKNOWN", True, 1)),
     ],
 )
 async def test_unreported_call_is_settled_by_the_answer(
@@ -194,7 +194,7 @@ async def is_sid_stored(centre: CallCentre, twin: TwilioTwin, index: int) -> boo
 async def test_late_report_settles_an_unknown_call(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, TOO_LONG)
-        assert await after_polling(centre, ServiceSilent("no answer")) == ("UNKNOWN", True, 1)
+        assert await after_polling(centre, QueryFailed("no answer")) == ("UNKNOWN", True, 1)
         task = await centre.stores.calls.report(call_id, 7, CallReportEvent.ENDED, CallOutcome.VOICEMAIL)
         assert task.state.value == "COMPLETED"
         assert await centre.slots() == []

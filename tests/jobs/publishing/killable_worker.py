@@ -64,7 +64,7 @@ async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
 
         asyncio.get_running_loop().set_task_factory(make)  # type: ignore[arg-type]
         await asyncio.create_task(publisher.sweep())
-        await publisher.idle()
+        await publisher.wait_until_idle()
         count = steps.count
         await publisher.close()
         await egress.aclose()

@@ -68,14 +68,14 @@ async def connected_twin(
 async def run_once(publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost) -> Publication:
     """Sweeps once, waits for the work, and returns the post's only publication."""
     await publisher.sweep()
-    await publisher.idle()
+    await publisher.wait_until_idle()
     return await scenario.only(post)
 
 
 async def run_uploads(publisher: PostPublisher) -> int:
     """Runs the uploads that are due and returns how many there were."""
-    started = await publisher.uploads.run()
-    await publisher.uploads.idle()
+    started = await publisher.uploads.start_due_uploads()
+    await publisher.uploads.wait_until_idle()
     return started
 
 

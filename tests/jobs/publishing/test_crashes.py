@@ -113,7 +113,7 @@ class CrashScenario:
         """Returns the post's publications once no worker has to look at them any more."""
         for _ in range(20):
             await self.publisher.sweep()
-            await self.publisher.idle()
+            await self.publisher.wait_until_idle()
             found = await self.scenario.publications(post)
             if not any(["wake_at" in await self.scenario.stored(each) for each in found]):
                 break

@@ -73,7 +73,7 @@ async def test_job_and_sweeper_publish_due_posts(
     assert await publish_due(context) == 1
     await scenario.pass_time(31)
     await wake({"jobs": context}, second.id, second.revision)
-    await publisher.idle()
+    await publisher.wait_until_idle()
     for post in (first, second):
         assert (await scenario.only(post)).state is PublicationState.PUBLISHED
     assert await upload_media(context) == 0

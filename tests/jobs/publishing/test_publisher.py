@@ -30,7 +30,7 @@ async def test_internal_target_is_published_at_due_moment(
     due_at = await scenario.now() + timedelta(seconds=0.6)
     topic, home = [await scenario.schedule(each, due_at=due_at) for each in (scenario.topic, scenario.home)]
     assert await publisher.sweep() == 2
-    await publisher.idle()
+    await publisher.wait_until_idle()
     for post in (topic, home):
         publication = await scenario.only(post)
         assert publication.state is S.PUBLISHED
@@ -73,7 +73,7 @@ async def test_hundred_sweeps_publish_once(scenario: PublishingScenario, publish
     async with connected_twin(scenario, Network.X) as (twin, account):
         post = await scenario.schedule(scenario.topic, account_target(account), in_s=0.2)
         await asyncio.gather(*(publisher.sweep() for _ in range(100)))
-        await publisher.idle()
+        await publisher.wait_until_idle()
         assert len(twin.ledger) == 1
         assert len(await scenario.messages()) == 1
         assert {each.state for each in await scenario.publications(post)} == {S.PUBLISHED}
@@ -88,7 +88,7 @@ async def test_concurrent_sweeps_share_one_claim(scenario: PublishingScenario, p
 
     before = await count_reads()
     assert sum(await asyncio.gather(*(publisher.sweep() for _ in range(100)))) == 100
-    await publisher.idle()
+    await publisher.wait_until_idle()
     assert await count_reads() - before < 20
     await asyncio.gather(*(publisher.sweep() for _ in range(3)), publisher.close())
 
@@ -101,7 +101,7 @@ async def test_edit_of_claimed_post_is_published(scenario: PublishingScenario, p
             scenario.organization_id, post.id, ScheduledPostEdit(text="edited")
         )
         await publisher.sweep()
-        await publisher.idle()
+        await publisher.wait_until_idle()
         assert [effect.text for effect in twin.ledger] == ["edited"]
         assert [message["text"] for message in await scenario.messages()] == ["edited"]
 
@@ -111,7 +111,7 @@ async def test_cancelled_claimed_post_is_not_published(scenario: PublishingScena
         post = await scenario.schedule(scenario.topic, account_target(account), in_s=3)
         await publisher.sweep()
         await scenario.stores.scheduled_posts.cancel(scenario.organization_id, post.id)
-        await publisher.idle()
+        await publisher.wait_until_idle()
         assert (twin.ledger, await scenario.messages()) == ([], [])
         assert {each.state for each in await scenario.publications(post)} == {S.CANCELLED}
 
@@ -155,7 +155,7 @@ async def test_outage_fails_only_publications_past_deadline(
     in_time = [await scenario.schedule(each, max_lateness_s=3600) for each in (scenario.topic, account)]
     await scenario.pass_time(180)
     await publisher.sweep()
-    await publisher.idle()
+    await publisher.wait_until_idle()
     for post in late:
         failed = await scenario.only(post)
         assert failed.error is not None
@@ -206,7 +206,7 @@ async def test_hanging_network_does_not_block_others(scenario: PublishingScenari
 
         assert await poll_until_true(published)
         assert {(await scenario.only(each)).state for each in stuck} == {S.PUBLISHING}
-    await publisher.idle()
+    await publisher.wait_until_idle()
 
 
 async def test_cut_off_call_is_reconciled(scenario: PublishingScenario, publisher: PostPublisher) -> None:

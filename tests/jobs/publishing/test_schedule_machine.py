@@ -196,7 +196,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         for seconds in [61] * 12 + [1801] * 3:
             await self.scenario.pass_time(seconds)
             await self.publisher.sweep()
-            await self.publisher.idle()
+            await self.publisher.wait_until_idle()
         for twin in self.twins.values():
             await twin.act_late()
         await self._check()

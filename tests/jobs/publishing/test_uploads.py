@@ -138,12 +138,12 @@ async def test_slow_uploads_do_not_block_others(
         media.answers["/a.png"] = slow
         for _ in range(MAX_UPLOADS - 1):
             await scenario.schedule(account_target(account), in_s=300, media=[image(media)])
-        assert await publisher.uploads.run() == MAX_UPLOADS - 1
-        assert await publisher.uploads.run() == 0
+        assert await publisher.uploads.start_due_uploads() == MAX_UPLOADS - 1
+        assert await publisher.uploads.start_due_uploads() == 0
         posts = [await scenario.schedule(account_target(other), in_s=300, media=[IMAGE]) for _ in range(2)]
 
         async def ready() -> bool:
-            await publisher.uploads.run()
+            await publisher.uploads.start_due_uploads()
             found = [await scenario.only(post) for post in posts]
             return all(each.media_state is MediaState.READY for each in found)
 

@@ -46,7 +46,7 @@ def publisher(chat: ChatScenario) -> PostPublisher:
 
 async def publish(publisher: PostPublisher) -> None:
     await publisher.sweep()
-    await publisher.idle()
+    await publisher.wait_until_idle()
 
 
 def now() -> str:

@@ -6,7 +6,7 @@ import pytest
 from graphql import GraphQLError
 from strawberry import Schema
 
-from schema.errors import presented
+from schema.errors import to_client_error
 from schema.root import build_schema
 from server.graphql.documents import Documents
 from server.graphql.limits_extension import limits_extension
@@ -42,7 +42,7 @@ def errors_on_socket(schema: Schema, query: str, operation_name: str | None = No
         errors = DOCUMENTS.prepare(schema._schema, query).errors(None, operation_name)
     except GraphQLError as error:
         errors = [error]
-    return [code_and_message(presented(error)) for error in errors]
+    return [code_and_message(to_client_error(error)) for error in errors]
 
 
 def code_and_message(error: GraphQLError) -> dict[str, Any]:

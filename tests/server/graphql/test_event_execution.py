@@ -11,7 +11,7 @@ import pytest
 from graphql import GraphQLError, build_schema, parse
 from graphql.execution import Executor, execute_subscription_event
 
-from schema.errors import presented
+from schema.errors import to_client_error
 from server.graphql.event_execution import EventExecution
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ def executor(query: str, **variables: Any) -> Executor[Any]:
 async def execute_with_graphql_core(query: str, record: object, **variables: Any) -> dict[str, Any]:
     result = execute_subscription_event(executor(query, **variables).build_per_event_executor(record))
     execution = await result if isinstance(result, Awaitable) else result
-    errors = [presented(error).formatted for error in execution.errors or ()]
+    errors = [to_client_error(error).formatted for error in execution.errors or ()]
     return {"data": execution.data} | ({"errors": errors} if errors else {})
 
 

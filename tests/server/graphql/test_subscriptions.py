@@ -12,7 +12,7 @@ from resolvers.access import require_member
 from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context, Info
 from schema.binding import subscription
-from schema.errors import presented
+from schema.errors import to_client_error
 from schema.events import CommunityEvent
 from schema.root import Query, build_schema
 from schema.scalars import SCALARS
@@ -206,10 +206,10 @@ async def test_subscription_that_cannot_start_raises_its_errors(
 ) -> None:
     with pytest.raises(OperationRefused) as refused:
         await start_shared(scenario, variables, query, await viewer_context(scenario, user_id))
-    assert {(presented(error).extensions or {})["code"] for error in refused.value.errors} == {code}
+    assert {(to_client_error(error).extensions or {})["code"] for error in refused.value.errors} == {code}
 
 
 async def test_service_may_not_subscribe(scenario: TopicScenario) -> None:
     with pytest.raises(OperationRefused) as refused:
         await start_shared(scenario, context=await viewer_context(scenario, roles=frozenset({Role.SERVICE})))
-    assert (presented(refused.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"
+    assert (to_client_error(refused.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"

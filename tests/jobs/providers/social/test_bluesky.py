@@ -9,7 +9,7 @@ from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
-from storage.publishing.networks import Certainty, MediaKind
+from storage.publishing.networks import MediaKind, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
@@ -57,7 +57,7 @@ async def test_bluesky_record_holds_images_links_and_text(
 
 
 async def test_bluesky_repeated_key_publishes_once(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    assert bluesky.certainty(account(twin, SECRET)) is Certainty.IDEMPOTENT
+    assert bluesky.reconciliation_method(account(twin, SECRET)) is ReconciliationMethod.REPEAT
     key = bluesky.new_key("pub1", DUE_AT)
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.CUT_BEFORE])
     for _ in range(3):

@@ -14,7 +14,7 @@ from jobs.providers.social.network import (
     PublishedPost,
     UploadExpired,
 )
-from storage.publishing.networks import Certainty, MediaKind
+from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.twins.instagram import InstagramTwin, graph_error
 from tests.twins.twin import Fault, running
@@ -73,7 +73,7 @@ async def test_video_is_published_as_reel(instagram: Instagram, twin: InstagramT
 @pytest.mark.parametrize("fault", [Fault.FAIL_AFTER, Fault.CUT_AFTER])
 async def test_lost_response_is_found_by_container(instagram: Instagram, twin: InstagramTwin, fault: Fault) -> None:
     container = await ready(instagram, twin)
-    assert instagram.certainty(account(twin, SECRET)) is Certainty.QUERYABLE
+    assert instagram.reconciliation_method(account(twin, SECRET)) is ReconciliationMethod.QUERY
     twin.faults.append(fault)
     with pytest.raises(OutcomeUncertain):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)

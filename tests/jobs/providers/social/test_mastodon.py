@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.mastodon import UNATTACHED_KEPT_S, Mastodon
 from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
-from storage.publishing.networks import Certainty, MediaKind
+from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
 from tests.twins.mastodon import MastodonTwin
@@ -43,7 +43,7 @@ async def test_mastodon_media_are_uploaded_and_attached(
 
 
 async def test_repeated_key_returns_first_status(mastodon: Mastodon, twin: MastodonTwin) -> None:
-    assert mastodon.certainty(account(twin)) is Certainty.IDEMPOTENT
+    assert mastodon.reconciliation_method(account(twin)) is ReconciliationMethod.REPEAT
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER])
     for _ in range(2):
         with pytest.raises(OutcomeUncertain):

@@ -4,7 +4,7 @@ import pytest
 
 from jobs.providers.social.network import Account, NetworkRefused, OutcomeUncertain
 from jobs.providers.social.sandbox import Sandbox
-from storage.publishing.networks import Certainty
+from storage.publishing.networks import ReconciliationMethod
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores
 from tests.jobs.providers.social.outgoing import DUE_AT, outgoing
@@ -27,7 +27,7 @@ async def test_repeated_key_publishes_once(store: SandboxStore, secret: str) -> 
     published = [await sandbox.publish(account(secret), outgoing(), "key", ()) for _ in range(2)]
     assert published[0] == published[1]
     assert [post.id for post in await store.posts(f"acc-{secret}")] == [published[0].external_id]
-    assert sandbox.certainty(account(secret)) is Certainty.IDEMPOTENT
+    assert sandbox.reconciliation_method(account(secret)) is ReconciliationMethod.REPEAT
 
 
 async def test_sandbox_fails_on_request(store: SandboxStore) -> None:
@@ -41,7 +41,7 @@ async def test_sandbox_publishes_without_response_on_request(store: SandboxStore
     with pytest.raises(OutcomeUncertain):
         await sandbox.publish(account("lose"), outgoing("lost"), "key", ())
     assert [post.text for post in await store.posts("acc-lose")] == ["lost"]
-    assert sandbox.certainty(account("lose")) is Certainty.OPAQUE
+    assert sandbox.reconciliation_method(account("lose")) is ReconciliationMethod.MANUAL
     with pytest.raises(OutcomeUncertain):
         await sandbox.look_up(account("lose"), ())
     assert (await sandbox.upload(account("ok"), outgoing())).references == ()

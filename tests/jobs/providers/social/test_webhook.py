@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import Account, NetworkRefused, NoEffect, OutcomeUncertain, PublishedPost
 from jobs.providers.social.webhook import Webhook
-from storage.publishing.networks import Certainty
+from storage.publishing.networks import ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
 from tests.twins.twin import Fault, running
 from tests.twins.webhook import WebhookTwin
@@ -48,7 +48,7 @@ async def test_webhook_body_is_documented_and_signed(hook: Webhook, twin: Webhoo
 
 
 async def test_repeated_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> None:
-    assert hook.certainty(account(twin)) is Certainty.IDEMPOTENT
+    assert hook.reconciliation_method(account(twin)) is ReconciliationMethod.REPEAT
     assert hook.new_key("pub1", DUE_AT) == "pub1"
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE])
     for _ in range(3):

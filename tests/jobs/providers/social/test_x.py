@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import Account, NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
 from jobs.providers.social.x import CHUNK_BYTES, X
-from storage.publishing.networks import Certainty, MediaKind
+from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer, respond
 from tests.twins.twin import Fault, running
@@ -40,7 +40,7 @@ async def test_video_is_uploaded_in_chunks_and_expires_as_stated(x: X, twin: XTw
 
 
 async def test_lost_response_needs_a_person(x: X, twin: XTwin) -> None:
-    assert x.certainty(account(twin)) is Certainty.OPAQUE
+    assert x.reconciliation_method(account(twin)) is ReconciliationMethod.MANUAL
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE, Fault.CUT_BEFORE])
     for number in range(4):
         with pytest.raises(OutcomeUncertain):

@@ -15,7 +15,7 @@ from jobs.providers.telephony import (
     CallRefused,
     CallStarted,
     CallUntraceable,
-    ServiceSilent,
+    QueryFailed,
     StartUncertain,
 )
 from jobs.providers.telephony.twilio import TwilioTelephony, outcome_of, report_of, twilio_signature
@@ -80,7 +80,7 @@ async def test_lost_response_is_looked_up_and_never_resent() -> None:
         assert await telephony.look_up(call()) == CallUntraceable()
         twin.mute = True
         assert isinstance(await telephony.start(call()), StartUncertain)
-        assert isinstance(await telephony.look_up(call()), ServiceSilent)
+        assert isinstance(await telephony.look_up(call()), QueryFailed)
         twin.mute = False
         assert await telephony.look_up(call()) == CallActive()
         (placed,) = twin.calls.values()

@@ -12,7 +12,7 @@ from jobs.providers.telephony import (
     CallNotFound,
     CallRefused,
     CallStarted,
-    ServiceSilent,
+    QueryFailed,
     StartUncertain,
 )
 from jobs.providers.telephony.webhook import WebhookTelephony, hold_off_s
@@ -94,7 +94,7 @@ async def test_too_many_requests_are_retried_after_delay() -> None:
 async def test_refused_connection_has_no_effect_broken_one_may() -> None:
     telephony = to("http://127.0.0.1:1")
     assert await telephony.start(call()) == CallDeferred(1.0)
-    assert isinstance(await telephony.look_up(call()), ServiceSilent)
+    assert isinstance(await telephony.look_up(call()), QueryFailed)
     await telephony.aclose()
     async with telephony_twin(1, lose_answers=1.0, report=nothing) as service:
         telephony = to(service.url)
@@ -110,7 +110,7 @@ async def test_malformed_response_keeps_the_slot(body: bytes) -> None:
     async with stub_server() as service:
         service.answers["/calls/job-2-1"] = respond(body, content_type="application/json")
         telephony = to(service.url("").rstrip("/"))
-        assert isinstance(await telephony.look_up(call()), ServiceSilent)
+        assert isinstance(await telephony.look_up(call()), QueryFailed)
         service.answers["/calls/job-2-1"] = respond(b'{"state": "ended"}', content_type="application/json")
         assert await telephony.look_up(call()) == CallEnded(None)
         await telephony.aclose()
