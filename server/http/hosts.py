@@ -13,7 +13,7 @@ from graphql import GraphQLError
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from schema.errors import presented
+from schema.errors import to_client_error
 from storage.errors import BadUserInput
 
 ANY = "*"
@@ -76,5 +76,5 @@ def _refusal(host: bytes) -> Response:
     found = host.decode("ascii", "backslashreplace")[:100]
     message = f"Host {found!r} is not served here; NOROSHI_PUBLIC_URL and NOROSHI_ALLOWED_HOSTS name the served hosts."
     error = BadUserInput("Host", "a name of this server, or an IP address", message)
-    shown = presented(GraphQLError(message, original_error=error)).formatted
+    shown = to_client_error(GraphQLError(message, original_error=error)).formatted
     return Response(orjson.dumps({"errors": [shown]}), 400, {"Cache-Control": "no-store"}, "application/json")
