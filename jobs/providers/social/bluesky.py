@@ -1,6 +1,6 @@
-"""Bluesky (AT Protocol): app-password sessions, blobs and videos, and posts as records under keys chosen here.
+"""Bluesky (AT Protocol): sessions by app password, uploads of blobs and videos, and posts.
 
-Putting the same record under the same key again has no effect, at any time.
+A post is a record under a key that this module chooses. Putting the same record under its key again has no effect.
 Sources: lexicons com.atproto.server.createSession and getServiceAuth, com.atproto.repo.uploadBlob and putRecord,
 app.bsky.feed.post, app.bsky.embed.images and video.
 """
@@ -35,7 +35,7 @@ from storage.timeline import instant
 COLLECTION = "app.bsky.feed.post"
 MAX_BLOB_BYTES = 1_000_000
 BLOB_LIFETIME_S = 300.0
-"""How long an uploaded blob is used. Blobs without a record are removed after an undocumented number of minutes."""
+"""How long an uploaded blob is used. Bluesky removes a blob without a record after some minutes (not documented)."""
 
 SESSION_REUSE_S = 1800.0
 VIDEO_TOKEN_LIFETIME_S = 1800
@@ -71,11 +71,11 @@ class Bluesky:
 
     async def _upload_medium(self, account: Account, post: OutgoingPost, medium: ScheduledMedia) -> Any:
         if medium.kind is MediaKind.VIDEO:
-            async with self._http.medium(medium, MAX_VIDEO_BYTES) as video:
+            async with self._http.load_medium(medium, MAX_VIDEO_BYTES) as video:
                 job = await self._begin_video(account, post, video)
-            return await self._videos.blob(job)
-        async with self._http.medium(medium, MAX_BLOB_BYTES) as fetched:
-            answer = await self._send_retryable(
+            return await self._videos.wait_for_blob(job)
+        async with self._http.load_medium(medium, MAX_BLOB_BYTES) as fetched:
+            response = await self._send_retryable(
                 "POST",
                 account,
                 "com.atproto.repo.uploadBlob",
@@ -83,7 +83,7 @@ class Bluesky:
                 content=fetched.body,
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
-        return answer["blob"]
+        return response["blob"]
 
     async def _begin_video(self, account: Account, post: OutgoingPost, video: FetchedResponse) -> dict[str, Any]:
         if video.content_type.partition(";")[0].strip() != "video/mp4":
@@ -94,29 +94,29 @@ class Bluesky:
         # The video service passes the processed video to the account's server, so the token is issued for that server.
         query = {"aud": session.server_did, "lxm": "com.atproto.repo.uploadBlob"}
         query["exp"] = str(int(time.time()) + VIDEO_TOKEN_LIFETIME_S)
-        answer = await self._send_retryable("GET", account, "com.atproto.server.getServiceAuth", params=query)
-        return await self._videos.begin(answer.text("token"), session.did, f"{post.publication_id}.mp4", video)
+        response = await self._send_retryable("GET", account, "com.atproto.server.getServiceAuth", params=query)
+        return await self._videos.begin(response.text("token"), session.did, f"{post.publication_id}.mp4", video)
 
     async def _send_retryable(
         self, method: str, account: Account, nsid: str, headers: dict[str, str] | None = None, **request: Any
     ) -> NetworkResponse:
-        """Sends a request that publishes nothing, in the account's session. `nsid` names the XRPC method.
+        """Sends a request that publishes nothing, in the account's session. `nsid` is the name of the XRPC method.
 
-        Raises: NoEffect also when the response was lost; NetworkRefused.
+        Raises: NetworkRefused; NoEffect, also for a lost response.
         """
         session = await self._session(account)
         try:
-            answer = await self._http.send(
+            response = await self._http.send(
                 method, _xrpc_url(account, nsid), headers=bearer(session.token) | (headers or {}), **request
             )
-            self._check_session(account, answer)
-            return require_success(answer)
+            self._check_session(account, response)
+            return require_success(response)
         except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
 
-    def _check_session(self, account: Account, answer: NetworkResponse) -> None:
+    def _check_session(self, account: Account, response: NetworkResponse) -> None:
         """Raises: NoEffect when the session has expired; the next request creates a new one."""
-        if answer["error"] in ("ExpiredToken", "InvalidToken"):
+        if response["error"] in ("ExpiredToken", "InvalidToken"):
             self._sessions.pop(_session_key(account), None)
             raise NoEffect("The session has expired.", after_s=0.0)
 
@@ -124,20 +124,22 @@ class Bluesky:
         """Puts the post's record under the key. Raises UploadExpired when the server no longer has a blob."""
         session = await self._session(account)
         body = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": _record(post, key, references)}
-        answer = await self._http.send(
+        response = await self._http.send(
             "POST", _xrpc_url(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
         )
-        self._check_session(account, answer)
-        if answer.status == 400 and "blob" in str(answer["message"]).lower():
-            raise UploadExpired(str(answer["message"]))
-        return PublishedPost(require_success(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
+        self._check_session(account, response)
+        if response.status == 400 and "blob" in str(response["message"]).lower():
+            raise UploadExpired(str(response["message"]))
+        return PublishedPost(
+            require_success(response).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}"
+        )
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Raises OutcomeUncertain. A lost response is resolved by putting the same record again."""
+        """Raises OutcomeUncertain: after a lost response, the same record is put again instead."""
         raise OutcomeUncertain("Bluesky is not queried: the same record is put again.")
 
     def reconciliation_method(self, account: Account) -> ReconciliationMethod:
-        """Returns IDEMPOTENT, because a repository holds one record per key."""
+        """Returns REPEAT, because a repository holds one record per key."""
         return ReconciliationMethod.REPEAT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
@@ -150,13 +152,13 @@ class Bluesky:
         if session is not None and session.reusable_until > now:
             return session
         identifier, _, password = account.secret.partition(":")
-        answer: NetworkResponse = await self._http.send_retryable(
+        response: NetworkResponse = await self._http.send_retryable(
             "POST",
             _xrpc_url(account, "com.atproto.server.createSession"),
             json={"identifier": identifier, "password": password},
         )
-        server_did = _server_did(answer, account)
-        session = _Session(answer.text("accessJwt"), answer.text("did"), server_did, now + SESSION_REUSE_S)
+        server_did = _server_did(response, account)
+        session = _Session(response.text("accessJwt"), response.text("did"), server_did, now + SESSION_REUSE_S)
         self._sessions[_session_key(account)] = session
         return session
 
@@ -175,9 +177,9 @@ def _xrpc_url(account: Account, nsid: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{nsid}"
 
 
-def _server_did(answer: NetworkResponse, account: Account) -> str:
-    """Returns the DID of the server that hosts the account's data, which may not be the server of the session."""
-    document = answer["didDoc"]
+def _server_did(response: NetworkResponse, account: Account) -> str:
+    """Returns the DID of the server that hosts the account's data. The session may be at another server."""
+    document = response["didDoc"]
     services = document.get("service", ()) if isinstance(document, dict) else ()
     endpoints = [str(each.get("serviceEndpoint")) for each in services if str(each.get("id")).endswith("#atproto_pds")]
     url = endpoints[0] if endpoints else _xrpc_url(account, "")
@@ -185,7 +187,7 @@ def _server_did(answer: NetworkResponse, account: Account) -> str:
 
 
 def tid_time(key: str) -> datetime:
-    """Returns the time that the identifier encodes."""
+    """Returns the time that a timestamp identifier encodes."""
     value = 0
     for character in key:
         value = value << 5 | _TID_ALPHABET.index(character)

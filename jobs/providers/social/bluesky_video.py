@@ -20,7 +20,7 @@ FINAL_FAILURES = frozenset({"validation_failure", "encoding_failure", "pds_uploa
 
 
 class VideoService:
-    """Client of the video service. Its responses hold the job's status at the top or in `jobStatus`."""
+    """Client of the video service. The service's responses hold the job's status at the top or in `jobStatus`."""
 
     def __init__(self, http: HttpClient, address: str = OWN_ADDRESS, poll_s: float = POLL_S) -> None:
         """`poll_s` is the pause in seconds between two status requests."""
@@ -29,9 +29,12 @@ class VideoService:
         self._poll_s = poll_s
 
     async def begin(self, token: str, did: str, name: str, video: FetchedResponse) -> dict[str, Any]:
-        """Starts to process a video. `token` authorizes it for the account `did`. Raises: NetworkRefused, NoEffect."""
+        """Uploads a video and returns the job. `token` authorizes the upload for the account `did`.
+
+        Raises: NetworkRefused, NoEffect.
+        """
         try:
-            answer = await self._http.send(
+            response = await self._http.send(
                 "POST",
                 f"{self._address}/xrpc/app.bsky.video.uploadVideo",
                 params={"did": did, "name": name},
@@ -39,42 +42,42 @@ class VideoService:
                 content=video.body,
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
-            job = _job(answer)
+            job = _job(response)
         except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
         if not job.get("jobId"):
-            raise NetworkRefused("MEDIA_REFUSED", str(job.get("error") or answer.summary))
+            raise NetworkRefused("MEDIA_REFUSED", str(job.get("error") or response.summary))
         return job
 
-    async def blob(self, job: dict[str, Any]) -> Any:
-        """Waits for the job, and returns its blob. Raises: NetworkRefused, NoEffect."""
+    async def wait_for_blob(self, job: dict[str, Any]) -> Any:
+        """Waits until the job has ended, and returns its blob. Raises: NetworkRefused, NoEffect."""
         try:
-            return await self._wait_for_blob(job)
+            return await self._poll_for_blob(job)
         except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
 
-    async def _wait_for_blob(self, job: dict[str, Any]) -> Any:
+    async def _poll_for_blob(self, job: dict[str, Any]) -> Any:
         for _ in range(POLLS):
-            # The job of a video that was uploaded before has failed, and has a blob.
+            # A video that was uploaded before gives a failed job with the blob of the first upload.
             if job.get("blob"):
                 return job["blob"]
             if job.get("state") == "JOB_STATE_FAILED":
                 raise _failure(job)
-            answer = await self._http.send_retryable(
+            response = await self._http.send_retryable(
                 "GET", f"{self._address}/xrpc/app.bsky.video.getJobStatus", params={"jobId": str(job["jobId"])}
             )
-            job = {**job, **_job(answer)}
+            job = {**job, **_job(response)}
             if not job.get("blob"):
                 await asyncio.sleep(self._poll_s)
         raise NoEffect("Bluesky is still processing the video.")
 
 
-def _job(answer: NetworkResponse) -> dict[str, Any]:
-    """Returns the job's status from either place. Raises for a response without one, as `require_success` does."""
-    status = answer["jobStatus"] or answer.json
+def _job(response: NetworkResponse) -> dict[str, Any]:
+    """Returns the job's status. Raises: OutcomeUncertain for a response without a job; as `require_success`."""
+    status = response["jobStatus"] or response.json
     is_job = isinstance(status, dict) and "state" in status
     if not is_job:
-        raise OutcomeUncertain(f"no job in {require_success(answer).summary}")
+        raise OutcomeUncertain(f"no job in {require_success(response).summary}")
     return dict(status)
 
 

@@ -1,4 +1,4 @@
-"""HTTP to social networks through the address guard; failures are classified by their effect."""
+"""HTTP client for social networks. Requests pass the address guard; failures are classified by their effect."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -20,9 +20,9 @@ UPLOAD_TIMEOUT_S = 60.0
 MAX_IMAGE_BYTES = 16 * 1024 * 1024
 MAX_VIDEO_BYTES = 512 * 1024 * 1024
 MAX_RESPONSE_BYTES = 1024 * 1024
-IMAGES_AT_ONCE = 16
-VIDEOS_AT_ONCE = 2
-"""Media are held in memory during an upload, so these limits bound a worker: 256 MB of images, 1 GB of videos."""
+MAX_CONCURRENT_IMAGES = 16
+MAX_CONCURRENT_VIDEOS = 2
+"""Media are held in memory during an upload, so a worker needs at most 256 MB for images and 1 GB for videos."""
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SUMMARY_BYTES = 300
@@ -46,15 +46,15 @@ class NetworkResponse:
 
     def __getitem__(self, name: str) -> Any:
         """Returns a field of the JSON object, or None."""
-        found = self.json
-        return found.get(name) if isinstance(found, dict) else None
+        body = self.json
+        return body.get(name) if isinstance(body, dict) else None
 
     def text(self, name: str) -> str:
         """Returns a required field. Raises: ValueError when it is missing."""
-        found = self[name]
-        if not isinstance(found, str | int):
+        value = self[name]
+        if not isinstance(value, str | int):
             raise ValueError(f"no {name} in the answer")
-        return str(found)
+        return str(value)
 
     @property
     def is_success(self) -> bool:
@@ -68,14 +68,14 @@ class NetworkResponse:
 
 
 class HttpClient:
-    """Sends requests to user-given addresses. Follows no redirects, keeps no cookies, reads no proxy settings."""
+    """Sends requests to addresses from users. Follows no redirects, keeps no cookies, reads no proxy settings."""
 
     def __init__(self, guard: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
         """`call_timeout_s` applies to all requests except uploads. It must be shorter than MANUAL_LEASE_S."""
         self._guard = guard
         self._call_timeout_s = call_timeout_s
-        self._images = asyncio.Semaphore(IMAGES_AT_ONCE)
-        self._videos = asyncio.Semaphore(VIDEOS_AT_ONCE)
+        self._images = asyncio.Semaphore(MAX_CONCURRENT_IMAGES)
+        self._videos = asyncio.Semaphore(MAX_CONCURRENT_VIDEOS)
 
     async def send(
         self,
@@ -90,7 +90,7 @@ class HttpClient:
         params: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> NetworkResponse:
-        """Sends a request, and returns the response with any status.
+        """Sends a request and returns the response, whatever its status is.
 
         Raises: NoEffect when no connection was made, NetworkRefused for a forbidden address, OutcomeUncertain for any
         later failure.
@@ -98,7 +98,7 @@ class HttpClient:
         limit_s = self._call_timeout_s if timeout_s is None else timeout_s
         request = httpx2.Request(
             method,
-            _parsed(url),
+            _parse_url(url),
             headers=HEADERS | dict(headers or {}),
             json=json,
             content=content,
@@ -109,7 +109,7 @@ class HttpClient:
         )
         try:
             async with asyncio.timeout(limit_s):
-                return await self._answer(request)
+                return await self._exchange(request)
         except EgressRefused as error:
             raise NetworkRefused("BAD_ADDRESS", str(error)) from None
         except httpx2.LocalProtocolError as error:
@@ -119,7 +119,7 @@ class HttpClient:
         except (httpx2.HTTPError, OSError, TimeoutError) as error:
             raise OutcomeUncertain(f"The answer was lost: {type(error).__name__}") from error
 
-    async def _answer(self, request: httpx2.Request) -> NetworkResponse:
+    async def _exchange(self, request: httpx2.Request) -> NetworkResponse:
         response = await self._guard.transport.handle_async_request(request)
         try:
             body = bytearray()
@@ -143,8 +143,8 @@ class HttpClient:
             raise NoEffect(str(error)) from None
 
     @asynccontextmanager
-    async def medium(self, medium: ScheduledMedia, max_bytes: int) -> AsyncIterator[FetchedResponse]:
-        """Yields a medium in memory; waits while too many media are loaded. Raises: NetworkRefused, NoEffect."""
+    async def load_medium(self, medium: ScheduledMedia, max_bytes: int) -> AsyncIterator[FetchedResponse]:
+        """Fetches a medium into memory, after a wait while too many are loaded. Raises: NetworkRefused, NoEffect."""
         async with self._images if max_bytes <= MAX_IMAGE_BYTES else self._videos:
             yield await self._fetch(medium, max_bytes)
 
@@ -161,29 +161,29 @@ class HttpClient:
 
 
 @lru_cache(maxsize=1000)
-def _parsed(url: str) -> httpx2.URL:
+def _parse_url(url: str) -> httpx2.URL:
     """Parses a URL; cached, since parsing takes longer than sending and many posts go to one address."""
     return httpx2.URL(url)
 
 
-def require_success(answer: NetworkResponse) -> NetworkResponse:
+def require_success(response: NetworkResponse) -> NetworkResponse:
     """Returns the response when its status is 2xx.
 
-    Raises: NoEffect for 429, which precedes any effect; NetworkRefused for other 3xx and 4xx; OutcomeUncertain for the
-    rest.
+    Raises: NoEffect for 429, since a rate-limited request has no effect; NetworkRefused for other 3xx and 4xx;
+    OutcomeUncertain for any other status.
     """
-    if answer.is_success:
-        return answer
-    if answer.status == 429:
-        raise NoEffect(f"Rate limited: {answer.summary}", retry_after_s(answer))
-    if 300 <= answer.status < 500:
-        raise NetworkRefused("UNAUTHORIZED" if answer.status in (401, 403) else "REFUSED", answer.summary)
-    raise OutcomeUncertain(answer.summary)
+    if response.is_success:
+        return response
+    if response.status == 429:
+        raise NoEffect(f"Rate limited: {response.summary}", retry_after_s(response))
+    if 300 <= response.status < 500:
+        raise NetworkRefused("UNAUTHORIZED" if response.status in (401, 403) else "REFUSED", response.summary)
+    raise OutcomeUncertain(response.summary)
 
 
-def retry_after_s(answer: NetworkResponse) -> float | None:
-    """Returns the seconds of Retry-After, or None."""
-    text = answer.headers.get("retry-after", "")
+def retry_after_s(response: NetworkResponse) -> float | None:
+    """Returns the value of Retry-After in seconds; None without the header or with a date."""
+    text = response.headers.get("retry-after", "")
     return float(text) if text.isdigit() else None
 
 

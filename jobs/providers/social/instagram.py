@@ -1,7 +1,7 @@
-"""Instagram: a container is created, becomes FINISHED, and is published once. It expires after 24 hours.
+"""Instagram: a container is created, becomes FINISHED, and is published once. A container expires after 24 hours.
 
-The container's status reveals the outcome of a lost response, and Instagram refuses to publish a container twice. So
-only a call with the same container is repeated.
+After a lost response, the container's status shows the outcome. Instagram refuses to publish a container twice, so a
+call is repeated only with the same container.
 Source: developers.facebook.com, Instagram Platform, Content Publishing.
 """
 
@@ -25,7 +25,7 @@ from jobs.providers.social.network import (
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 
-CONTAINER_KEPT_S = 24 * 3600
+CONTAINER_LIFETIME_S = 24 * 3600
 POLL_S = 5.0
 POLLS = 60
 NOT_READY = 9007
@@ -45,7 +45,7 @@ class Instagram:
         self._poll_s = poll_s
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
-        """Creates one container: of an image or a reel, or of a carousel after its children."""
+        """Creates one container. Several media become a carousel, whose children are created first."""
         if len(post.media) == 1:
             container = await self._create(account, _medium(post.media[0]) | {"caption": post.text})
         else:
@@ -53,7 +53,7 @@ class Instagram:
             carousel = {"media_type": "CAROUSEL", "children": ",".join(children), "caption": post.text}
             container = await self._create(account, carousel)
         await self._wait_until_finished(account, container)
-        return MediaUpload([container], CONTAINER_KEPT_S)
+        return MediaUpload([container], CONTAINER_LIFETIME_S)
 
     async def _create_finished_child(self, account: Account, medium: ScheduledMedia) -> str:
         child = await self._create(account, _medium(medium) | {"is_carousel_item": "true"})
@@ -62,8 +62,8 @@ class Instagram:
 
     async def _create(self, account: Account, fields: dict[str, str]) -> str:
         user, headers = _credentials(account)
-        answer = await self._http.send_retryable("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
-        return answer.text("id")
+        response = await self._http.send_retryable("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
+        return response.text("id")
 
     async def _wait_until_finished(self, account: Account, container: str) -> None:
         for _ in range(POLLS):
@@ -78,30 +78,30 @@ class Instagram:
     async def _status(self, account: Account, container: str) -> tuple[str, str]:
         _, headers = _credentials(account)
         query = {"fields": "status_code,status"}
-        answer = await self._http.send_retryable("GET", _url(account, container), headers=headers, params=query)
-        return answer.text("status_code"), str(answer["status"])
+        response = await self._http.send_retryable("GET", _url(account, container), headers=headers, params=query)
+        return response.text("status_code"), str(response["status"])
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
         """Publishes the container, unless the account's quota is used up."""
         user, headers = _credentials(account)
         await self._check_quota(account)
         (container,) = references
-        answer = await self._http.send(
+        response = await self._http.send(
             "POST", _url(account, f"{user}/media_publish"), headers=headers, data={"creation_id": container}
         )
-        if not answer.is_success:
-            raise _failure(answer)
-        id_ = answer.text("id")
+        if not response.is_success:
+            raise _failure(response)
+        id_ = response.text("id")
         return PublishedPost(id_, await self._permalink(account, id_))
 
     async def _check_quota(self, account: Account) -> None:
-        """Checks the quota. Instagram documents different numbers, so the limit is read from the API."""
+        """Raises: NetworkRefused when the quota is used up. Instagram documents several limits, so the API is asked."""
         user, headers = _credentials(account)
         query = {"fields": "quota_usage,config"}
-        answer = await self._http.send_retryable(
+        response = await self._http.send_retryable(
             "GET", _url(account, f"{user}/content_publishing_limit"), headers=headers, params=query
         )
-        for limit in answer["data"] or ():
+        for limit in response["data"] or ():
             total = limit.get("config", {}).get("quota_total")
             if total is not None and limit["quota_usage"] >= total:
                 raise NetworkRefused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
@@ -109,15 +109,15 @@ class Instagram:
     async def _permalink(self, account: Account, id_: str) -> str | None:
         _, headers = _credentials(account)
         try:
-            answer = await self._http.send_retryable(
+            response = await self._http.send_retryable(
                 "GET", _url(account, id_), headers=headers, params={"fields": "permalink"}
             )
         except (NoEffect, NetworkRefused):
             return None  # The post is published all the same.
-        return answer["permalink"] and str(answer["permalink"])
+        return response["permalink"] and str(response["permalink"])
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Returns the publication for PUBLISHED, and None for EXPIRED or ERROR, which never publish."""
+        """Returns the post if the container is PUBLISHED, and None if it is EXPIRED or ERROR and never will be."""
         if not references:
             return None
         status, detail = await self._status(account, references[0])
@@ -130,11 +130,11 @@ class Instagram:
         raise OutcomeUncertain(f"{status}: {detail}")
 
     def reconciliation_method(self, account: Account) -> ReconciliationMethod:
-        """Returns QUERYABLE: the container's status is requested."""
+        """Returns QUERY, because the container's status shows the outcome."""
         return ReconciliationMethod.QUERY
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """Returns the publication's id; it is the container that is published once."""
+        """Returns the publication's id, which Instagram does not receive: the container prevents a second post."""
         return publication_id
 
 
@@ -153,10 +153,10 @@ def _url(account: Account, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.INSTAGRAM].own_address}/{path}"
 
 
-def _failure(answer: NetworkResponse) -> Exception:
-    """Classifies Instagram's error codes by their effect."""
-    error = answer["error"] if isinstance(answer["error"], dict) else {}
-    code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", answer.summary))
+def _failure(response: NetworkResponse) -> Exception:
+    """Returns the exception for an error response, by whether the call may have had an effect."""
+    error = response["error"] if isinstance(response["error"], dict) else {}
+    code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", response.summary))
     if subcode == MAY_BE_PUBLISHED:
         return OutcomeUncertain(message)
     if subcode == LIMIT_REACHED:
@@ -166,7 +166,7 @@ def _failure(answer: NetworkResponse) -> Exception:
     if code == 24 or "expired" in message.lower():
         return UploadExpired(message)
     try:
-        require_success(answer)
+        require_success(response)
     except (NetworkRefused, NoEffect, OutcomeUncertain) as failure:
         return failure
     return OutcomeUncertain(message)

@@ -30,7 +30,7 @@ from jobs.providers.social.network import (
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 
-UNATTACHED_KEPT_S = 24 * 3600
+UNATTACHED_MEDIUM_LIFETIME_S = 24 * 3600
 """Servers remove media without a status after a day."""
 
 POLL_S = 1.0
@@ -38,7 +38,7 @@ POLLS = 60
 
 
 class Mastodon:
-    """Publishes to any Mastodon server; `base_url` names it."""
+    """Publishes to the Mastodon server at the account's `base_url`."""
 
     def __init__(self, http: HttpClient, poll_s: float = POLL_S) -> None:
         """`poll_s` is the pause in seconds between two requests for a medium that is being processed."""
@@ -46,16 +46,16 @@ class Mastodon:
         self._poll_s = poll_s
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
-        """Uploads each medium and waits until it is processed: an unfinished one cannot be attached."""
+        """Uploads the media, and waits until each is processed. Before that, a medium cannot be attached."""
         ids = [await self._upload_one(account, each) for each in post.media]
         for id_ in ids:
             await self._wait_until_processed(account, id_)
-        return MediaUpload(ids, UNATTACHED_KEPT_S)
+        return MediaUpload(ids, UNATTACHED_MEDIUM_LIFETIME_S)
 
     async def _upload_one(self, account: Account, medium: ScheduledMedia) -> str:
         max_bytes = MAX_IMAGE_BYTES if medium.kind is MediaKind.IMAGE else MAX_VIDEO_BYTES
-        async with self._http.medium(medium, max_bytes) as fetched:
-            answer = await self._http.send_retryable(
+        async with self._http.load_medium(medium, max_bytes) as fetched:
+            response = await self._http.send_retryable(
                 "POST",
                 f"{account.base_url}/api/v2/media",
                 headers=bearer(account.secret),
@@ -63,37 +63,37 @@ class Mastodon:
                 files={"file": ("media", fetched.body, fetched.content_type)},
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
-        return answer.text("id")
+        return response.text("id")
 
     async def _wait_until_processed(self, account: Account, id_: str) -> None:
         for _ in range(POLLS):
-            answer = await self._http.send_retryable(
+            response = await self._http.send_retryable(
                 "GET", f"{account.base_url}/api/v1/media/{id_}", headers=bearer(account.secret)
             )
-            if answer.status != 206:
+            if response.status != 206:
                 return
             await asyncio.sleep(self._poll_s)
         raise NoEffect("The server is still processing the media.")
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
-        """Posts one status. The same key returns the first one again."""
-        answer = await self._http.send(
+        """Posts one status. A repeated key returns the first status again."""
+        response = await self._http.send(
             "POST",
             f"{account.base_url}/api/v1/statuses",
             headers=bearer(account.secret) | {"Idempotency-Key": key},
             json={"status": post.text, "media_ids": list(references)},
         )
-        if answer.status == 422:
-            raise _unprocessable(answer)
-        posted = require_success(answer)
+        if response.status == 422:
+            raise _unprocessable(response)
+        posted = require_success(response)
         return PublishedPost(posted.text("id"), posted.text("url"))
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Not supported: the same key is sent again instead."""
+        """Raises OutcomeUncertain: after a lost response, the same key is sent again instead."""
         raise OutcomeUncertain("Mastodon is not queried: the same key is sent again.")
 
     def reconciliation_method(self, account: Account) -> ReconciliationMethod:
-        """Returns IDEMPOTENT: the server remembers keys."""
+        """Returns REPEAT, because the server remembers keys."""
         return ReconciliationMethod.REPEAT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
@@ -101,8 +101,8 @@ class Mastodon:
         return publication_id
 
 
-def _unprocessable(answer: NetworkResponse) -> Exception:
-    error = str(answer["error"])
+def _unprocessable(response: NetworkResponse) -> Exception:
+    error = str(response["error"])
     if "not finished processing" in error:
         return NoEffect(error)
     if "not found" in error.lower() and "media" in error.lower():

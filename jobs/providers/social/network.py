@@ -1,4 +1,4 @@
-"""The protocol of social networks, and the outcomes of a call. Nothing here retries; callers decide that."""
+"""The protocol of social networks, and the outcomes of a call. Implementations do not retry; their callers do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from storage.publishing.records import ScheduledMedia
 
 
 class NetworkRefused(Exception):
-    """The network refused for good, and nothing was published. `code` is for programs, the message for the author."""
+    """The network refused for good, and nothing was published. Programs read `code`, the author reads the message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class NetworkRefused(Exception):
 
 
 class NoEffect(Exception):
-    """The call provably had no effect. It may be retried, after `after_s` seconds where the network says so."""
+    """The call provably had no effect, so it may be retried. `after_s`: when, in seconds, if the network says so."""
 
     def __init__(self, message: str, after_s: float | None = None) -> None:
         super().__init__(message)
@@ -26,11 +26,11 @@ class NoEffect(Exception):
 
 
 class OutcomeUncertain(Exception):
-    """The effect is unknown: the response was lost, or does not show it."""
+    """It is unknown whether the post was published: the response was lost, or does not show it."""
 
 
 class UploadExpired(Exception):
-    """The network does not know the uploaded media any more, and nothing was published. They must be uploaded again."""
+    """Nothing was published, because the network has deleted the media. They must be uploaded again."""
 
 
 class NotPublished(Exception):
@@ -39,7 +39,7 @@ class NotPublished(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A connected account with its secret, which its representation hides."""
+    """A connected account with its secret, which `repr` omits."""
 
     id: str
     base_url: str | None
@@ -68,7 +68,7 @@ class OutgoingPost:
 
 @dataclass(frozen=True, slots=True)
 class MediaUpload:
-    """The network's references to the media, as JSON values, and how many seconds it keeps them."""
+    """The network's references to uploaded media, as JSON values. None for `expires_in_s`: they do not expire."""
 
     references: Sequence[Any]
     expires_in_s: float | None
@@ -83,7 +83,7 @@ class PublishedPost:
 
 
 class SocialNetwork(Protocol):
-    """One network. Methods raise NetworkRefused, NoEffect or OutcomeUncertain, and no other expected exception."""
+    """One network. Methods raise NetworkRefused, NoEffect, OutcomeUncertain and what their docstrings name."""
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
         """Uploads the post's media. Repeating it is harmless: unused media expire."""
@@ -94,13 +94,13 @@ class SocialNetwork(Protocol):
         ...
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Returns an earlier call's outcome; None when nothing was or will be published. Also raises NotPublished."""
+        """Returns the post of an earlier call, or None if none was or will be published. Also raises NotPublished."""
         ...
 
     def reconciliation_method(self, account: Account) -> ReconciliationMethod:
-        """Returns how a lost response is resolved for this account."""
+        """Returns how the outcome of a call to this account is found after a lost response."""
         ...
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """Returns the key of a publication. Once stored it is the same on every attempt."""
+        """Returns a key for a publication. The caller stores the key, and uses it for every attempt."""
         ...

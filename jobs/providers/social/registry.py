@@ -18,7 +18,7 @@ Networks = Mapping[Network, SocialNetwork]
 
 
 def all_networks(egress: Egress, sandbox: SandboxStore) -> Networks:
-    """Returns one client per network, all behind the address guard."""
+    """Returns one client per network. Their requests pass the address guard."""
     http = HttpClient(egress)
     return {
         Network.MASTODON: Mastodon(http),

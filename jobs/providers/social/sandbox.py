@@ -1,4 +1,4 @@
-"""The sandbox: a network inside the product for trying things out. An account's credentials select how it behaves."""
+"""The sandbox: a network inside the product for trials and tests. An account's credentials select its behaviour."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ SLOW_DELAY_S = 3.0
 
 
 class Sandbox:
-    """Behaves as the account's credentials say.
+    """The network that stores posts in the database. Credentials select the behaviour of an account.
 
     `ok` publishes, `fail` refuses, `slow` publishes after a delay, and `lose` publishes but loses the response.
     """
@@ -49,7 +49,7 @@ class Sandbox:
         raise OutcomeUncertain("The sandbox offers no query.")
 
     def reconciliation_method(self, account: Account) -> ReconciliationMethod:
-        """Returns OPAQUE for an account that loses its responses, IDEMPOTENT otherwise."""
+        """Returns MANUAL for an account that loses its responses, REPEAT otherwise."""
         return ReconciliationMethod.MANUAL if account.secret == "lose" else ReconciliationMethod.REPEAT  # noqa: S105
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:

@@ -31,23 +31,23 @@ class Webhook:
         return MediaUpload((), None)
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
-        """Publishes on 2xx; 3xx and 4xx are final refusals, and any other outcome is uncertain."""
+        """Sends the post. 2xx means that it is published, 3xx and 4xx are final refusals, all else is uncertain."""
         body = orjson.dumps(_body(post))
         headers = sign(account.secret, key, int(time.time()), body)
         headers["Content-Type"] = "application/json"
-        answer = await self._http.send("POST", account.base_url or "", content=body, headers=headers)
-        if answer.is_success:
-            return PublishedPost(_text(answer["id"]), _text(answer["url"]))
-        if 300 <= answer.status < 500:
-            raise NetworkRefused("REFUSED", answer.summary)
-        raise OutcomeUncertain(answer.summary)
+        response = await self._http.send("POST", account.base_url or "", content=body, headers=headers)
+        if response.is_success:
+            return PublishedPost(_text(response["id"]), _text(response["url"]))
+        if 300 <= response.status < 500:
+            raise NetworkRefused("REFUSED", response.summary)
+        raise OutcomeUncertain(response.summary)
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Not supported: the same key is sent again instead."""
+        """Raises OutcomeUncertain: after a lost response, the same key is sent again instead."""
         raise OutcomeUncertain("Webhooks offer no query.")
 
     def reconciliation_method(self, account: Account) -> ReconciliationMethod:
-        """Returns IDEMPOTENT: the receiver remembers keys."""
+        """Returns REPEAT, because the receiver remembers keys."""
         return ReconciliationMethod.REPEAT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:

@@ -1,4 +1,6 @@
-"""X: media in chunks, then one post. X has neither idempotency keys nor a query, so a lost response needs a person.
+"""X: media are uploaded in chunks, then one post is created.
+
+X has neither idempotency keys nor a query for posts. After a lost response, a person must look at the account.
 
 Source: docs.x.com, X API v2: media/upload (initialize, append, finalize, status) and POST /2/tweets.
 """
@@ -38,7 +40,7 @@ POLLS = 60
 
 
 class X:
-    """Publishes to X. Each response says how long an uploaded medium can be used."""
+    """Publishes to X, whose responses say how long an uploaded medium can be used."""
 
     def __init__(self, http: HttpClient, max_poll_s: float = MAX_POLL_S) -> None:
         """`max_poll_s` is the longest pause in seconds between two requests for a medium that is being processed."""
@@ -46,13 +48,14 @@ class X:
         self._max_poll_s = max_poll_s
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
-        """Uploads the media, which expire together with the first of them."""
-        kept = [await self._upload_one(account, each) for each in post.media]
-        return MediaUpload([id_ for id_, _ in kept], min((each for _, each in kept if each is not None), default=None))
+        """Uploads the media. The upload as a whole expires when its first medium does."""
+        uploads = [await self._upload_one(account, each) for each in post.media]
+        lifetimes_s = [expires_in_s for _, expires_in_s in uploads if expires_in_s is not None]
+        return MediaUpload([id_ for id_, _ in uploads], min(lifetimes_s, default=None))
 
     async def _upload_one(self, account: Account, medium: ScheduledMedia) -> tuple[str, float | None]:
         is_image = medium.kind is MediaKind.IMAGE
-        async with self._http.medium(medium, MAX_IMAGE_BYTES if is_image else MAX_VIDEO_BYTES) as fetched:
+        async with self._http.load_medium(medium, MAX_IMAGE_BYTES if is_image else MAX_VIDEO_BYTES) as fetched:
             id_ = await self._begin(account, fetched, is_image)
             await self._append(account, id_, fetched)
         data = (await self._send_retryable("POST", account, f"/2/media/upload/{id_}/finalize"))["data"]
@@ -69,8 +72,8 @@ class X:
             "total_bytes": len(fetched.body),
             "media_category": "tweet_image" if is_image else "tweet_video",
         }
-        answer = await self._send_retryable("POST", account, "/2/media/upload/initialize", json=begin)
-        return str(answer["data"]["id"])
+        response = await self._send_retryable("POST", account, "/2/media/upload/initialize", json=begin)
+        return str(response["data"]["id"])
 
     async def _append(self, account: Account, id_: str, fetched: FetchedResponse) -> None:
         for index, start in enumerate(range(0, len(fetched.body), CHUNK_BYTES)):
@@ -102,20 +105,20 @@ class X:
         body: dict[str, Any] = {"text": post.text}
         if references:
             body["media"] = {"media_ids": list(references)}
-        answer = await self._http.send("POST", _url(account, "/2/tweets"), headers=bearer(account.secret), json=body)
-        if answer.status == 400 and "media id" in str(answer["detail"]).lower():
-            raise UploadExpired(str(answer["detail"]))
-        if answer.status == 429:
-            raise NoEffect(f"Rate limited: {answer.summary}", _reset_in_s(answer))
-        id_ = str(require_success(answer)["data"]["id"])
+        response = await self._http.send("POST", _url(account, "/2/tweets"), headers=bearer(account.secret), json=body)
+        if response.status == 400 and "media id" in str(response["detail"]).lower():
+            raise UploadExpired(str(response["detail"]))
+        if response.status == 429:
+            raise NoEffect(f"Rate limited: {response.summary}", _reset_in_s(response))
+        id_ = str(require_success(response)["data"]["id"])
         return PublishedPost(id_, f"https://x.com/i/status/{id_}")
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Not supported: X reports nothing that links a post to a call."""
+        """Raises OutcomeUncertain: X reports nothing that links a post to a call."""
         raise OutcomeUncertain("X offers no query for posts.")
 
     def reconciliation_method(self, account: Account) -> ReconciliationMethod:
-        """Returns OPAQUE: a person decides."""
+        """Returns MANUAL, because X has neither keys nor a query."""
         return ReconciliationMethod.MANUAL
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
@@ -130,7 +133,7 @@ def _url(account: Account, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.X].own_address}{path}"
 
 
-def _reset_in_s(answer: NetworkResponse) -> float | None:
-    """Returns the seconds until X accepts posts again, by its own clock compared with ours."""
-    reset = answer.headers.get("x-rate-limit-reset", "")
+def _reset_in_s(response: NetworkResponse) -> float | None:
+    """Returns the seconds until X accepts posts again: its reset time, less the time of this host's clock."""
+    reset = response.headers.get("x-rate-limit-reset", "")
     return max(0.0, int(reset) - time.time()) if reset.isdecimal() else None

@@ -6,9 +6,9 @@ import pytest
 
 from jobs.providers.egress import Egress, FetchedResponse
 from jobs.providers.social.http import (
+    MAX_CONCURRENT_VIDEOS,
     MAX_RESPONSE_BYTES,
     MAX_VIDEO_BYTES,
-    VIDEOS_AT_ONCE,
     HttpClient,
     NetworkResponse,
     require_success,
@@ -26,7 +26,7 @@ async def get(http: HttpClient, media: StubServer, path: str) -> NetworkResponse
 
 
 async def fetch(http: HttpClient, url: str, max_bytes: int) -> FetchedResponse:
-    async with http.medium(medium(url), max_bytes) as found:
+    async with http.load_medium(medium(url), max_bytes) as found:
         return found
 
 
@@ -126,19 +126,19 @@ async def test_videos_in_memory_are_limited_apart_from_images(http: HttpClient, 
 
     async def upload() -> None:
         nonlocal loaded, most_loaded
-        async with http.medium(medium(media.url("/b.mp4")), MAX_VIDEO_BYTES):
+        async with http.load_medium(medium(media.url("/b.mp4")), MAX_VIDEO_BYTES):
             loaded += 1
             most_loaded = max(most_loaded, loaded)
             await may_finish.wait()
             loaded -= 1
 
-    tasks = [asyncio.create_task(upload()) for _ in range(VIDEOS_AT_ONCE + 2)]
+    tasks = [asyncio.create_task(upload()) for _ in range(MAX_CONCURRENT_VIDEOS + 2)]
 
     async def full() -> bool:
-        return loaded == VIDEOS_AT_ONCE
+        return loaded == MAX_CONCURRENT_VIDEOS
 
     assert await poll_until_true(full)
     assert (await fetch(http, media.url("/a.png"), 5000)).content_type == "image/png"
     may_finish.set()
     await asyncio.gather(*tasks)
-    assert most_loaded == VIDEOS_AT_ONCE
+    assert most_loaded == MAX_CONCURRENT_VIDEOS

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jobs.providers.social.http import HttpClient
-from jobs.providers.social.instagram import CONTAINER_KEPT_S, Instagram
+from jobs.providers.social.instagram import CONTAINER_LIFETIME_S, Instagram
 from jobs.providers.social.network import (
     NetworkRefused,
     NoEffect,
@@ -48,7 +48,7 @@ async def test_image_container_is_created_polled_and_published(instagram: Instag
     twin.processing = 3
     post = outgoing("hello", IMAGE)
     uploaded = await instagram.upload(account(twin, SECRET), post)
-    assert uploaded.expires_in_s == CONTAINER_KEPT_S
+    assert uploaded.expires_in_s == CONTAINER_LIFETIME_S
     fields = twin.containers[uploaded.references[0]]["fields"]
     assert fields == {"image_url": IMAGE.url, "alt_text": "A hill", "caption": "hello"}
     published = await instagram.publish(account(twin, SECRET), post, "key", uploaded.references)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jobs.providers.social.http import HttpClient
-from jobs.providers.social.mastodon import UNATTACHED_KEPT_S, Mastodon
+from jobs.providers.social.mastodon import UNATTACHED_MEDIUM_LIFETIME_S, Mastodon
 from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
@@ -34,7 +34,7 @@ async def test_mastodon_media_are_uploaded_and_attached(
     twin.processing = 3
     post = outgoing("hello", medium(media.url("/a.png")), medium(media.url("/a.png"), alt="Another"))
     uploaded = await mastodon.upload(account(twin), post)
-    assert uploaded.expires_in_s == UNATTACHED_KEPT_S
+    assert uploaded.expires_in_s == UNATTACHED_MEDIUM_LIFETIME_S
     assert [twin.media[id_]["description"] for id_ in uploaded.references] == ["A hill", "Another"]
     published = await mastodon.publish(account(twin), post, "key", uploaded.references)
     assert published.external_id == twin.ledger[0].id
