@@ -155,7 +155,7 @@ async def _started(
         keys=keys,
         users=UserStore(mongo),
         relations=RelationStore(mongo),
-        communities=CommunityStore(mongo),
+        communities=CommunityStore(mongo, sequencer),
         topics=topics,
         messages=messages,
         reactions=ReactionStore(mongo),

@@ -15,6 +15,7 @@ from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
 from resolvers.events import Event, SharedEventSource, StreamReady
+from storage.chat.memberships import community_stream
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
 from storage.identity.records import User
@@ -134,7 +135,7 @@ async def community_events(info: Info, community_id: CommunityId, since: Since =
     """Subscribes to a community's new topics and to the activity of its topics."""
     viewer = require_member(info)
     community = await info.context.stores.communities.get(viewer.organization_id, community_id)
-    return _source(info, viewer, Stream("community", community.id), text_or_none(since), None)
+    return _source(info, viewer, community_stream(community.id), text_or_none(since), None)
 
 
 def _source(info: Info, viewer: User, stream: Stream, since: str | None, community_id: str | None) -> ChatEventSource:

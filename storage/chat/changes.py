@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.chat.documents import MessageDocument, ReactionCountDocument, ReactionDocument, ReactionDocumentId
+from storage.chat.memberships import community_stream
 from storage.chat.records import Message, message_record
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
@@ -12,7 +13,6 @@ from storage.ids import MessageKey
 from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch, Change, DocumentKey
-from storage.streams.log import Stream
 
 MAX_EMOJIS = 30
 MESSAGES = "messages"
@@ -52,7 +52,7 @@ class PostMessage(Change[Message]):
         _await_preview(document, batch)
         batch.put(MESSAGES, document)
         batch.emit("MessagePosted", timestamp)
-        batch.add_outbox_row(Stream("community", new.community_id), "TopicActivity", new.topic_id)
+        batch.add_outbox_row(community_stream(new.community_id), "TopicActivity", new.topic_id)
         _notify_mentioned(batch, key, new.author_id, new.mention_ids)
         return message_record(document)
 

@@ -3,19 +3,28 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import MAX_KEYS, BatchLoader
 from storage.chat.documents import CommunityDocument, MembershipDocument
+from storage.chat.memberships import (
+    COMMUNITIES,
+    MEMBERSHIPS,
+    JoinCommunity,
+    LeaveCommunity,
+    community_stream,
+    new_membership,
+)
 from storage.chat.records import Community
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User
-from storage.identity.users import fold_for_search, search_terms
+from storage.identity.users import fold_for_search
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
+from storage.streams.changes import Change
+from storage.streams.sequencer import Sequencer
 
 _Pair = tuple[str, str]
 """Community id and user id."""
@@ -33,13 +42,14 @@ class NewCommunity:
 class CommunityStore:
     """Reads and changes communities and memberships.
 
-    The number of members changes in the transaction that adds or removes a membership.
+    The number of members changes in the commit that adds or removes a membership.
     """
 
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
         self._mongo = mongo
-        self._communities: AsyncCollection[CommunityDocument] = mongo["communities"]
-        self._memberships: AsyncCollection[MembershipDocument] = mongo["memberships"]
+        self._sequencer = sequencer
+        self._communities: AsyncCollection[CommunityDocument] = mongo[COMMUNITIES]
+        self._memberships: AsyncCollection[MembershipDocument] = mongo[MEMBERSHIPS]
         self._members: BatchLoader[_Pair, bool] = BatchLoader(self._load_members)
         self._by_id: BatchLoader[str, Community] = BatchLoader(self._load)
 
@@ -49,7 +59,7 @@ class CommunityStore:
         A repeated key returns the community that it created. Raises: Conflict for a key reused with other arguments.
         """
         id_ = new_id()
-        now = datetime.now(UTC)
+        now = await self._mongo.now()
 
         async def work(session: Session) -> str:
             try:
@@ -67,7 +77,7 @@ class CommunityStore:
                 "at": now,
             }
             await self._communities.insert_one(document, session=session)
-            await self._memberships.insert_one(_membership(id_, founder, now), session=session)
+            await self._memberships.insert_one(new_membership(id_, founder, now), session=session)
             return id_
 
         return await self.get(new.organization_id, await self._mongo.transact(work))
@@ -130,7 +140,7 @@ class CommunityStore:
         ids, found = list(user_ids), set[str]()
         for start in range(0, len(ids), MAX_KEYS):
             query = {"community": community_id, "user": {"$in": ids[start : start + MAX_KEYS]}}
-            rows: list[MembershipDocument] = await self._mongo.find("memberships", query, {"_id": 0, "user": 1})
+            rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, query, {"_id": 0, "user": 1})
             found.update([row["user"] for row in rows])
         return found
 
@@ -141,29 +151,15 @@ class CommunityStore:
 
     async def join(self, community: Community, user: User) -> Community:
         """Makes the user a member. Idempotent."""
-
-        async def work(session: Session) -> None:
-            row = {"community": community.id, "user": user.id}
-            if await self._memberships.find_one(row, session=session) is None:
-                await self._memberships.insert_one(_membership(community.id, user, datetime.now(UTC)), session=session)
-                await self._count(community.id, {"members": 1}, session)
-
-        await self._mongo.transact(work)
-        return await self.get(community.organization_id, community.id)
+        return await self._commit(community, JoinCommunity(community.id, user.id, user))
 
     async def leave(self, community: Community, user_id: str) -> Community:
         """Ends the membership. Idempotent."""
+        return await self._commit(community, LeaveCommunity(community.id, user_id))
 
-        async def work(session: Session) -> None:
-            deleted = await self._memberships.delete_one({"community": community.id, "user": user_id}, session=session)
-            if deleted.deleted_count:
-                await self._count(community.id, {"members": -1, "departures": 1}, session)
-
-        await self._mongo.transact(work)
+    async def _commit(self, community: Community, change: Change[None]) -> Community:
+        await self._sequencer.commit(community_stream(community.id), change)
         return await self.get(community.organization_id, community.id)
-
-    async def _count(self, community_id: str, steps: dict[str, int], session: Session) -> None:
-        await self._communities.update_one({"_id": community_id}, {"$inc": steps}, session=session)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Community]:
         cursor = self._communities.find({"_id": {"$in": list(ids)}})
@@ -176,19 +172,8 @@ class CommunityStore:
         query = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
         # The index covers the projection.
         fields = {"_id": 0, "community": 1, "user": 1}
-        rows: list[MembershipDocument] = await self._mongo.find("memberships", {"$or": query}, fields)
+        rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, {"$or": query}, fields)
         return {(row["community"], row["user"]): True for row in rows}
-
-
-def _membership(community_id: str, user: User, now: datetime) -> MembershipDocument:
-    return {
-        "org": user.organization_id,
-        "community": community_id,
-        "user": user.id,
-        "handle": user.handle,
-        "search": search_terms(user.handle, user.name),
-        "at": now,
-    }
 
 
 def _community(document: CommunityDocument) -> Community:

@@ -6,6 +6,8 @@ Instants are aware UTC datetimes. Timestamps are int64 microseconds since the Un
 from datetime import datetime
 from typing import NotRequired, TypedDict
 
+from bson import ObjectId
+
 from storage.ids import MessageDocumentId
 from storage.link_previews import LinkPreviewDocument
 
@@ -29,17 +31,20 @@ class CommunityDocument(TypedDict):
     """Description; may be empty."""
 
     members: int
-    """Number of members, changed in the transaction that adds or removes a membership."""
+    """Number of members, changed in the commit that adds or removes a membership."""
 
     departures: NotRequired[int]
     """Number of times that a member has left; absent until the first one leaves."""
 
     at: datetime
-    """When the community was created, by the clock of the host."""
+    """When the community was created, by the database's clock."""
 
 
 class MembershipDocument(TypedDict):
     """A member of a community, in `memberships`. Exists as long as the user is a member."""
+
+    _id: ObjectId
+    """Generated."""
 
     org: str
     """Organization id."""
@@ -57,7 +62,7 @@ class MembershipDocument(TypedDict):
     """Copy of the user's `search`, updated when the user's name changes."""
 
     at: datetime
-    """When the user joined, by the clock of the host."""
+    """When the user joined, by the database's clock."""
 
 
 class TopicHeadBefore(TypedDict):

@@ -10,6 +10,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import BatchLoader
 from storage.chat.documents import ReadMarkDocument, ReadMarkDocumentId, TopicDocument
+from storage.chat.memberships import community_stream
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
@@ -17,7 +18,6 @@ from storage.ids import new_id
 from storage.mongo import Mongo
 from storage.streams.changes import Batch, Change
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
-from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, move_mark, read_page
 
@@ -78,7 +78,7 @@ class TopicStore:
         A repeated key returns the topic that it created. Raises: Conflict for a key reused with other arguments.
         """
         try:
-            stream = Stream("community", community.id)
+            stream = community_stream(community.id)
             id_ = await self._sequencer.commit(stream, CreateTopic(community, creator_id, title, key))
         except DuplicateRequest as duplicate:
             id_ = duplicate.result_id

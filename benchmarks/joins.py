@@ -1,0 +1,128 @@
+"""Joins of many users to one community, at an even rate and all at once, in the stores of two processes.
+
+The product commits joins that arrive together in one transaction. The other variant has a transaction for each join,
+with an increment of the community's counter, and conflicts retried as in the product.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.fanout_targets import DATABASE, databases
+from storage.chat.communities import NewCommunity
+from storage.chat.memberships import COMMUNITIES, MEMBERSHIPS, new_membership
+from storage.chat.records import Community
+from storage.errors import Unavailable
+from storage.identity.records import User
+from storage.ids import new_id
+from storage.mongo import Session
+from storage.stores import Stores, open_stores
+
+Join = Callable[[Stores, Community, User], Awaitable[object]]
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+async def join_in_batches(stores: Stores, community: Community, user: User) -> None:
+    """Joins as the product does."""
+    await stores.communities.join(community, user)
+
+
+async def join_in_a_transaction_each(stores: Stores, community: Community, user: User) -> None:
+    """Joins in a transaction of its own."""
+    mongo = stores.mongo
+
+    async def work(session: Session) -> None:
+        if await mongo[MEMBERSHIPS].find_one({"community": community.id, "user": user.id}, session=session) is None:
+            await mongo[MEMBERSHIPS].insert_one(new_membership(community.id, user, await mongo.now()), session=session)
+            await mongo[COMMUNITIES].update_one({"_id": community.id}, {"$inc": {"members": 1}}, session=session)
+
+    await mongo.transact(work)
+
+
+VARIANTS: dict[str, Join] = {"group commit": join_in_batches, "a transaction each": join_in_a_transaction_each}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of one join."""
+
+    seconds: float
+    is_refused: bool
+
+
+async def timed(join: Awaitable[object], begin_s: float) -> Answer:
+    """Joins after `begin_s` seconds. The time counts from then."""
+    await asyncio.sleep(begin_s)
+    began = time.perf_counter()
+    try:
+        await join
+    except Unavailable:
+        return Answer(time.perf_counter() - began, is_refused=True)
+    return Answer(time.perf_counter() - began, is_refused=False)
+
+
+async def measure(processes: list[Stores], join: Join, joins: int, over_s: float) -> tuple[float, list[Answer]]:
+    """Returns the seconds until all have joined a new community, and the answers. Checks the count of members."""
+    org = new_id()
+    users = [User(f"u{number}", f"u{number}", "User", org, (), 0, 0) for number in range(joins + 1)]
+    community = await processes[0].communities.create(NewCommunity(org, "Hills", ""), users.pop(), None)
+    began = time.perf_counter()
+    answers = await asyncio.gather(
+        *(
+            timed(join(processes[number % len(processes)], community, user), over_s * number / joins)
+            for number, user in enumerate(users)
+        )
+    )
+    seconds = time.perf_counter() - began
+    members = await processes[0].mongo[MEMBERSHIPS].count_documents({"community": community.id})
+    assert (await processes[0].communities.get(org, community.id)).member_count == members
+    assert members > sum(not answer.is_refused for answer in answers)
+    return seconds, answers
+
+
+def percentile_ms(answers: list[Answer], share: float) -> str:
+    """Returns the latency that this share of the joins had at most, in milliseconds."""
+    ordered = sorted(answer.seconds for answer in answers)
+    return f"{ordered[min(int(share * len(ordered)), len(ordered) - 1)] * 1000:,.0f}"
+
+
+async def run(loads: list[tuple[int, float]], console: Console) -> None:
+    """Measures both variants under every load, and prints the table."""
+    table = Table(title="Joins to one community, two processes' stores")
+    for column in ("joins", "over s", "variant", "all done s", "p50 ms", "p99 ms", "refused"):
+        table.add_column(column, justify="left" if column == "variant" else "right")
+    async with (
+        databases("pymongo") as servers,
+        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as one,
+        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as other,
+    ):
+        for joins, over_s in loads:
+            for variant, join in VARIANTS.items():
+                seconds, answers = await measure([one, other], join, joins, over_s)
+                latency = percentile_ms(answers, 0.5), percentile_ms(answers, 0.99)
+                refused = sum(answer.is_refused for answer in answers)
+                table.add_row(f"{joins:,}", f"{over_s:g}", variant, f"{seconds:.1f}", *latency, f"{refused:,}")
+    console.print(table)
+
+
+@app.command()
+def main(
+    joins: Annotated[int, typer.Option(min=1, help="Joins of the even load, and of the largest burst.")] = 1000,
+    over_s: Annotated[float, typer.Option(help="Seconds over which the even load is spread.")] = 10.0,
+) -> None:
+    """Measures an even load and bursts of a tenth, a fifth and all of the joins."""
+    import uvloop
+
+    loads = [(joins, over_s), (joins // 10, 0.0), (joins // 5, 0.0), (joins, 0.0)]
+    uvloop.run(run(loads, Console(width=120)))
+
+
+if __name__ == "__main__":
+    app()

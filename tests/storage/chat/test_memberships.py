@@ -1,0 +1,79 @@
+"""Joining and leaving: a burst refuses nobody, and the number of members is that of the memberships."""
+
+import asyncio
+import random
+from dataclasses import replace
+
+import pytest
+
+from storage.chat.records import Community
+from storage.errors import NotFound
+from storage.identity.records import User
+from tests.storage.topic_scenario import OpenStores, TopicScenario
+
+pytestmark = pytest.mark.anyio
+
+BURST = 1000
+
+
+def users(scenario: TopicScenario, count: int) -> list[User]:
+    """Returns users who have not signed in before; joining reads none of what signing in stores."""
+    return [User(f"u{n}", f"u{n}", f"User {n}", scenario.organization_id, (), 0, 0) for n in range(count)]
+
+
+async def stored(scenario: TopicScenario) -> tuple[int, set[str]]:
+    """Returns the counted members, and the users of the stored memberships."""
+    mongo, id_ = scenario.stores.mongo, scenario.community.id
+    (community,) = await mongo.find("communities", {"_id": id_})
+    memberships = await mongo.find("memberships", {"community": id_})
+    assert len(memberships) == len({row["user"] for row in memberships})
+    return community["members"], {row["user"] for row in memberships}
+
+
+async def test_burst_of_joins_from_two_processes_refuses_none(
+    scenario: TopicScenario, open_process: OpenStores
+) -> None:
+    async with open_process() as other:
+        stores = [scenario.stores, other]
+        joins = [
+            stores[number % 2].communities.join(scenario.community, user)
+            for number, user in enumerate(users(scenario, BURST))
+        ]
+        await asyncio.gather(*joins)
+    count, members = await stored(scenario)
+    assert (count, len(members)) == (BURST + 1, BURST + 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_concurrent_joins_and_leaves_count_memberships(
+    scenario: TopicScenario, open_process: OpenStores, seed: int
+) -> None:
+    chance, few = random.Random(seed), users(scenario, 4)
+    async with open_process() as other:
+
+        def change() -> "asyncio.Future[Community]":
+            communities, user = chance.choice([scenario.stores, other]).communities, chance.choice(few)
+            joins = chance.random() < 0.5
+            work = (
+                communities.join(scenario.community, user) if joins else communities.leave(scenario.community, user.id)
+            )
+            return asyncio.ensure_future(work)
+
+        for _ in range(5):
+            await asyncio.gather(*(change() for _ in range(30)))
+            count, members = await stored(scenario)
+            assert count == len(members)
+
+
+async def test_join_then_leave_of_one_batch_leaves_nothing(scenario: TopicScenario) -> None:
+    communities, (user,) = scenario.stores.communities, users(scenario, 1)
+    joins_and_leaves = (communities.join(scenario.community, user), communities.leave(scenario.community, user.id))
+    await asyncio.gather(*joins_and_leaves)
+    assert await stored(scenario) == (1, {"ann"})
+    assert await communities.departures(scenario.community.id) == 1
+
+
+async def test_join_of_missing_community_is_not_found(scenario: TopicScenario) -> None:
+    (user,) = users(scenario, 1)
+    with pytest.raises(NotFound):
+        await scenario.stores.communities.join(replace(scenario.community, id="nowhere"), user)
