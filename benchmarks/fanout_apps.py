@@ -40,7 +40,7 @@ from schema.events import TopicEvent
 from schema.root import Query
 from schema.scalars import SCALARS
 from server.auth.viewers import ViewerSessions
-from server.graphql.socket_writer import WebSocketProtocol, protocol_of, text_frame_header
+from server.graphql.socket_writer import WebSocketProtocol, connection_of, text_frame_header
 from server.logs import configure_logging
 from server.settings import Settings
 from storage.stores import Stores, open_stores
@@ -174,7 +174,7 @@ async def write_joined(sockets: Sequence[SubscribedSocket], payloads: Sequence[b
         frames = b"".join(text_frame(b'{"type":"next","id":"%b","payload":%b}' % (placeholder, p)) for p in payloads)
         for socket_ in sockets:
             assert socket_.protocol
-            socket_.protocol.offer(frames.replace(placeholder, socket_.operation_id.encode()), len(payloads))
+            socket_.protocol.write_events(frames.replace(placeholder, socket_.id.encode()), len(payloads))
 
 
 def text_frame(payload: bytes) -> bytes:
@@ -202,7 +202,7 @@ class PayloadApplication:
             if content["type"] == "connection_init":
                 await send({"type": "websocket.send", "text": '{"type":"connection_ack"}'})
             elif content["type"] == "subscribe":
-                socket_ = SubscribedSocket(content["id"], send, protocol_of(scope))
+                socket_ = SubscribedSocket(content["id"], send, connection_of(scope))
                 await send_each_by_asgi([socket_], [READY_PAYLOAD])
                 self.sockets[socket_.operation_id] = socket_
                 ids.append(socket_.operation_id)

@@ -1,7 +1,7 @@
-"""Binds fields to their resolvers, and declares as metadata what the GraphQL engine must know of a field.
+"""Binds fields to their resolvers, and declares properties of a field that the GraphQL engine reads as metadata.
 
-A resolver returns a storage record, and the attribute's annotation names its GraphQL type. No type checker sees that
-the two agree; tests/schema/test_shapes.py compares them.
+A resolver returns a storage record, and the attribute's annotation names the GraphQL type of the record. Type checkers
+cannot compare record and type, so tests/schema/test_shapes.py does.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,64 +11,73 @@ from typing import Any
 import strawberry
 from strawberry.types.field import StrawberryField
 
-MANY = "many"
+BATCH_RESOLVER = "batch_resolver"
 SHARED = "shared"
-FOR_AUDIENCES = "for_audiences"
-GATE = "gate"
-LARGE_BODY = "large_body"
-QUERIES_EACH = "queries_each"
+SERVES_AUDIENCES = "serves_audiences"
+ADMISSION = "admission"
+ACCEPTS_LARGE_BODY = "accepts_large_body"
+QUERIES_PER_OBJECT = "queries_per_object"
 
-ForMany = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
+BatchResolver = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
 """Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
 
-Gate = Callable[[Any], AbstractAsyncContextManager[None]]
-"""Takes the context; operations that select the field are executed inside. Raises when it refuses the operation."""
+AdmissionControl = Callable[[Any], AbstractAsyncContextManager[None]]
+"""Takes the Context and returns a context manager, inside which operations that select the field are executed.
+
+Entering the context manager raises an error if the operation is refused.
+"""
 
 
 def field(
     resolver: Callable[..., Any],
     description: str,
-    many: ForMany | None = None,
+    batch_resolver: BatchResolver | None = None,
     *,
-    for_audiences: bool = False,
-    gate: Gate | None = None,
-    large_body: bool = False,
-    queries_each: bool = False,
+    serves_audiences: bool = False,
+    admission: AdmissionControl | None = None,
+    accepts_large_body: bool = False,
+    queries_per_object: bool = False,
 ) -> Any:
     """Binds a field of Query or of an object type, whose value may depend on the viewer.
 
-    `many` resolves the field for many objects at once, and raises where `resolver` would raise for any of them.
-    `for_audiences` promises that the resolver serves `Context.audience`: its value suits every viewer whom it does not
-    exclude. Queries of such fields are coalesced. `large_body` allows larger request bodies. `queries_each` says that
-    the resolver queries the database for each object, which the cost of the operation counts.
+    - `batch_resolver` resolves the field for many objects at once. It raises if `resolver` would raise for one of them.
+    - `serves_audiences` promises that the resolver's value is right for every viewer of `Context.audience`, except for
+      viewers whom the resolver excludes. Queries of such fields are coalesced.
+    - `admission` admits or refuses operations that select the field.
+    - `accepts_large_body` allows larger request bodies.
+    - `queries_per_object` says that the resolver queries the database for each object. Such fields cost more.
     """
     metadata = {
-        MANY: many,
-        FOR_AUDIENCES: for_audiences,
-        GATE: gate,
-        LARGE_BODY: large_body or None,
-        QUERIES_EACH: queries_each,
+        BATCH_RESOLVER: batch_resolver,
+        SERVES_AUDIENCES: serves_audiences,
+        ADMISSION: admission,
+        ACCEPTS_LARGE_BODY: accepts_large_body or None,
+        QUERIES_PER_OBJECT: queries_per_object,
     }
     return strawberry.field(resolver=resolver, description=description, metadata=metadata)
 
 
 def shared_field(
-    resolver: Callable[..., Any], description: str, many: ForMany | None = None, *, queries_each: bool = False
+    resolver: Callable[..., Any],
+    description: str,
+    batch_resolver: BatchResolver | None = None,
+    *,
+    queries_per_object: bool = False,
 ) -> Any:
-    """Binds a field that is the same for every viewer of the organization, so that subscriptions may share it."""
-    metadata = {SHARED: True, MANY: many, QUERIES_EACH: queries_each}
+    """Binds a field whose value is the same for all viewers of the organization, so that subscriptions may share it."""
+    metadata = {SHARED: True, BATCH_RESOLVER: batch_resolver, QUERIES_PER_OBJECT: queries_per_object}
     return strawberry.field(resolver=resolver, description=description, metadata=metadata)
 
 
-def resolver_for_many(bound: StrawberryField) -> ForMany | None:
-    """Returns the field's resolver for many objects; None without one, and for a field with arguments or extensions."""
-    many: ForMany | None = bound.metadata.get(MANY)
-    return None if bound.arguments or bound.extensions else many
+def batch_resolver_of(bound: StrawberryField) -> BatchResolver | None:
+    """Returns the field's batch resolver; None if it has none, and for a field with arguments or extensions."""
+    resolver: BatchResolver | None = bound.metadata.get(BATCH_RESOLVER)
+    return None if bound.arguments or bound.extensions else resolver
 
 
-def mutation(resolver: Callable[..., Any], description: str, *, large_body: bool = False) -> Any:
-    """Binds a field of Mutation. `large_body` allows larger request bodies."""
-    metadata = {LARGE_BODY: large_body or None}
+def mutation(resolver: Callable[..., Any], description: str, *, accepts_large_body: bool = False) -> Any:
+    """Binds a field of Mutation. `accepts_large_body` allows larger request bodies."""
+    metadata = {ACCEPTS_LARGE_BODY: accepts_large_body or None}
     return strawberry.mutation(resolver=resolver, description=description, metadata=metadata)
 
 

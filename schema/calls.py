@@ -127,14 +127,14 @@ class CallJob:
         resolvers.calls.jobs.estimated_end_at,
         "Earliest possible end under the current limits and window. Null when the state is final, and when the job can "
         "never end, such as with `concurrentCalls` of 0.",
-        queries_each=True,
+        queries_per_object=True,
     )
     row_error_count: int = strawberry.field(description="Number of bad rows in the list.")
     row_errors: list[CallRowError] = shared_field(
-        resolvers.calls.jobs.row_errors, "Bad rows of the list, ordered by line.", queries_each=True
+        resolvers.calls.jobs.row_errors, "Bad rows of the list, ordered by line.", queries_per_object=True
     )
     tasks: list[CallTask] = shared_field(
-        resolvers.calls.jobs.tasks, "The phone numbers in the order of the list.", queries_each=True
+        resolvers.calls.jobs.tasks, "The phone numbers in the order of the list.", queries_per_object=True
     )
 
 

@@ -25,12 +25,12 @@ class Community:
     members: list[User] = field(
         resolvers.chat.communities.members,
         "Members, ordered by handle.",
-        queries_each=True,
+        queries_per_object=True,
     )
     topics: list[Annotated["Topic", strawberry.lazy("schema.chat")]] = field(
         resolvers.chat.communities.latest_topics,
         "The most recently active topics. The query `communityTopics` pages through all topics.",
-        queries_each=True,
+        queries_per_object=True,
     )
 
 
@@ -62,8 +62,8 @@ class Reaction:
     users: list[User] = field(
         resolvers.chat.messages.reaction_users,
         "Users who reacted with the emoji, earliest first.",
-        for_audiences=True,
-        queries_each=True,
+        serves_audiences=True,
+        queries_per_object=True,
     )
 
 
@@ -75,7 +75,7 @@ class Message:
     )
     topic_id: ID = strawberry.field(description="Id of the topic.")
     author: User = shared_field(
-        resolvers.chat.messages.author, "User who wrote the message.", many=resolvers.chat.messages.authors
+        resolvers.chat.messages.author, "User who wrote the message.", batch_resolver=resolvers.chat.messages.authors
     )
     text: str = strawberry.field(
         description="Text as written; empty if the message has only a stamp, and on a tombstone."
@@ -83,24 +83,24 @@ class Message:
     stamp: Stamp | None = shared_field(
         resolvers.chat.messages.stamp,
         "Stamp of the message; null if it has none.",
-        many=resolvers.chat.messages.stamps_of_many,
+        batch_resolver=resolvers.chat.messages.stamps_of_many,
     )
     mentions: list[User] = shared_field(
         resolvers.chat.messages.mentions,
         "Users whom the text mentions, in the order of mention; at most 50.",
-        many=resolvers.chat.messages.mentions_of_many,
+        batch_resolver=resolvers.chat.messages.mentions_of_many,
     )
     reactions: list[Reaction] = field(
         resolvers.chat.messages.reactions,
         "Reactions in the order of first use; at most 30 different emojis.",
-        many=resolvers.chat.messages.reactions_of_many,
-        for_audiences=True,
+        batch_resolver=resolvers.chat.messages.reactions_of_many,
+        serves_audiences=True,
     )
     link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,
         "Preview of the first link in the text. Null without a link, and until the preview is fetched. "
         "`MessageEdited` is emitted when the preview is stored.",
-        many=resolvers.chat.messages.link_previews,
+        batch_resolver=resolvers.chat.messages.link_previews,
     )
     edited_at: datetime | None = strawberry.field(description="When the author last edited the text; null if never.")
     deleted_at: datetime | None = strawberry.field(
@@ -126,23 +126,23 @@ class Topic:
         resolvers.chat.topics.last_message,
         "Newest message that is not by a blocked user; null if there is none, or if the viewer has not "
         "joined the community.",
-        many=resolvers.chat.topics.last_messages,
+        batch_resolver=resolvers.chat.topics.last_messages,
     )
     unread_count: int = field(
         resolvers.chat.topics.unread_count,
         "Number of messages after the viewer's read mark, at most 100. Deleted messages, the viewer's own and those of "
         "blocked users do not count. 0 if the viewer has not joined the community.",
-        many=resolvers.chat.topics.unread_counts,
+        batch_resolver=resolvers.chat.topics.unread_counts,
     )
     read_up_to: Timestamp | None = field(
         resolvers.chat.topics.read_up_to,
         "Timestamp of the viewer's read mark; null if there is none, or if the viewer has not joined the community.",
-        many=resolvers.chat.topics.read_marks,
+        batch_resolver=resolvers.chat.topics.read_marks,
     )
     messages: MessageTimeline | None = field(
         resolvers.chat.topics.messages_of,
         "Messages of the topic; null if the viewer has not joined the community.",
-        queries_each=True,
+        queries_per_object=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""Presents errors to clients: each has a code of the closed list; unexpected ones are masked, and logged in full."""
+"""Presents errors to clients with the codes of docs/error-codes.md. Masks unexpected errors, and logs them in full."""
 
 import re
 import secrets
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 def to_client_error(error: GraphQLError) -> GraphQLError:
-    """Returns the error as clients receive it: with a code, and without internal details."""
+    """Returns the error as clients see it: with a code, and without internal details."""
     original = error.original_error
     if original is None or isinstance(original, GraphQLError):
         return _with_code(error)
@@ -31,7 +31,7 @@ def to_client_error(error: GraphQLError) -> GraphQLError:
 
 
 def _unexecutable(error: BaseException) -> BadUserInput | None:
-    """Returns the refusal of a request that has nothing to execute, or None for any other error."""
+    """Returns the error of a request that names no executable operation, or None for any other error."""
     if isinstance(error, MissingQueryError):
         return BadUserInput("query", "a GraphQL document")
     if isinstance(error, InvalidOperationTypeError):
@@ -42,7 +42,7 @@ def _unexecutable(error: BaseException) -> BadUserInput | None:
 
 
 def _with_code(error: GraphQLError) -> GraphQLError:
-    """Presents GraphQL's own errors: about the document, an input value, or a value of a resolver."""
+    """Adds a code to an error of GraphQL itself: about the document, an input value, or a resolver's value."""
     extensions = dict(error.extensions or {})
     if isinstance(error, GraphQLSyntaxError):
         extensions.setdefault("code", "GRAPHQL_PARSE_FAILED")
@@ -57,20 +57,20 @@ def _with_code(error: GraphQLError) -> GraphQLError:
 
 
 def _value_extensions(error: GraphQLError) -> dict[str, str]:
-    """Returns `field` and `expected` of a refused value, from a literal, a variable or an argument."""
+    """Returns `field` and `expected` for a refused literal, variable or argument."""
     node = error.nodes[0] if error.nodes else None
     refused = _VALUE.match(error.message)
     if refused is None:
-        return {"field": _named_before(node)} if node else {}
-    name, place, why = refused.groups()
-    inner = re.findall(r"\.(\w+)", place or "")
-    if place is None and isinstance(node, VariableDefinitionNode):
+        return {"field": _name_before(node)} if node else {}
+    name, path, reason = refused.groups()
+    inner_fields = re.findall(r"\.(\w+)", path or "")
+    if path is None and isinstance(node, VariableDefinitionNode):
         return {"field": name, "expected": f"a value of type {print_ast(node.type)}"}
-    return {"field": inner[-1] if inner else name, "expected": why.removeprefix("Expected ")}
+    return {"field": inner_fields[-1] if inner_fields else name, "expected": reason.removeprefix("Expected ")}
 
 
-def _named_before(value: Node) -> str:
-    """Returns the argument, input field or variable of a literal: the name before the last colon."""
+def _name_before(value: Node) -> str:
+    """Returns the name of a literal's argument, input field or variable, which stands before the nearest colon."""
     token = value.loc.start_token if value.loc else None
     while token and token.kind is not TokenKind.COLON:
         token = token.prev
@@ -92,14 +92,14 @@ class ErrorPresenter(SchemaExtension):
     """Presents every error of a result, including those of subscription events."""
 
     def on_operation(self) -> Iterator[None]:
-        """Runs after everything else."""
+        """Presents the errors of the result after all other extensions have run."""
         yield
         result = self.execution_context.result
         if result is not None:
             self._present(result)
 
     def on_stream_result(self, result: Any) -> Iterator[None]:
-        """Presents the errors of each event's result."""
+        """Presents the errors of an event's result."""
         self._present(result)
         yield
 

@@ -50,18 +50,18 @@ class Post:
     )
     timestamp: Timestamp = strawberry.field(description="When the post was created; unique within the organization.")
     author: User = shared_field(
-        resolvers.feed.posts.author, "User who wrote the post.", many=resolvers.feed.posts.authors
+        resolvers.feed.posts.author, "User who wrote the post.", batch_resolver=resolvers.feed.posts.authors
     )
     text: str = strawberry.field(description="The text as written; empty in the response to deletePost.")
     media_urls: list[str] = shared_field(
         resolvers.feed.posts.media_urls,
         "URLs of the post's pictures on this server's image proxy, in the order of the post.",
-        many=resolvers.feed.posts.media_urls_of_many,
+        batch_resolver=resolvers.feed.posts.media_urls_of_many,
     )
     mentions: list[User] = shared_field(
         resolvers.feed.posts.mentions,
         "Users that the text mentions, in order of first mention.",
-        many=resolvers.feed.posts.mentions_of_many,
+        batch_resolver=resolvers.feed.posts.mentions_of_many,
     )
     hashtags: list[str] = strawberry.field(
         description="Hashtags of the text without #, in lower case, in order of first use."
@@ -69,7 +69,7 @@ class Post:
     link_preview: LinkPreview | None = shared_field(
         resolvers.feed.posts.link_preview,
         "Preview of the first link in the text. Null without a link, and for some seconds after posting.",
-        many=resolvers.feed.posts.link_previews,
+        batch_resolver=resolvers.feed.posts.link_previews,
     )
     fan_out: FanOut | None = field(
         resolvers.feed.fan_outs.fan_out,
@@ -111,7 +111,7 @@ class Notification:
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,
         "The publication that failed or whose outcome is unknown. Null for other kinds.",
-        queries_each=True,
+        queries_per_object=True,
     )
 
 

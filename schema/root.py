@@ -84,13 +84,13 @@ class Query:
     messages: MessageTimeline = field(
         resolvers.chat.topics.messages,
         "Messages of a topic. FORBIDDEN if the viewer has not joined the community.",
-        for_audiences=True,
+        serves_audiences=True,
     )
     messages_around: MessageTimeline = field(
         resolvers.chat.topics.messages_around,
         "At most `limit` messages around a timestamp, in ascending order. Up to half of them are older than the "
         "timestamp. FORBIDDEN if the viewer has not joined the community.",
-        for_audiences=True,
+        serves_audiences=True,
     )
     trending_topics: list[TrendingTopic] = field(
         resolvers.chat.communities.trending_topics,
@@ -120,7 +120,7 @@ class Query:
         resolvers.mail.book.address_book,
         "Standing of each address, in the order of the argument; duplicates are kept. Needs the role OPERATOR or "
         "SERVICE.",
-        gate=resolvers.mail.book.lookup_gate,
+        admission=resolvers.mail.book.admit_lookup,
     )
     domain_standings: list[DomainStanding] = field(
         resolvers.mail.book.domain_standings,
@@ -166,7 +166,7 @@ class Query:
     check_call_list: CallListCheck = field(
         resolvers.calls.jobs.check_call_list,
         "Validates a call list without storing or dialling anything. Needs the role OPERATOR.",
-        large_body=True,
+        accepts_large_body=True,
     )
 
 
@@ -274,7 +274,7 @@ class Mutation:
         resolvers.calls.jobs.launch_call_job,
         "Creates a job that calls a list. A list with an invalid row is REJECTED, and nothing is "
         "dialled. Needs the role OPERATOR.",
-        large_body=True,
+        accepts_large_body=True,
     )
     pause_call_job: CallJob = mutation(
         resolvers.calls.jobs.pause_call_job,

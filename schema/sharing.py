@@ -21,7 +21,7 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
-from schema.binding import FOR_AUDIENCES, SHARED
+from schema.binding import SERVES_AUDIENCES, SHARED
 
 
 def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
@@ -40,7 +40,7 @@ def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
 
 
 def suits_audience(schema: GraphQLSchema, document: DocumentNode) -> bool:
-    """Returns whether one execution may answer several viewers: each field suits an audience."""
+    """Returns whether one execution may answer several viewers, because each field suits an audience."""
     return all(field is not None and field_suits_audience(field) for _, field in _selected_fields(schema, document))
 
 
@@ -51,13 +51,13 @@ def metadata_values(schema: GraphQLSchema, document: DocumentNode, key: str) -> 
 
 
 def is_shared(field: StrawberryField) -> bool:
-    """Returns whether the field is the same for every viewer: marked as shared, or a plain unguarded attribute."""
+    """Returns whether the field is the same for every viewer: marked as shared, or a plain attribute without guards."""
     return bool(field.metadata.get(SHARED)) or (field.base_resolver is None and not field.extensions)
 
 
 def field_suits_audience(field: StrawberryField) -> bool:
     """Returns whether the field is the same for all viewers of an audience who are not excluded."""
-    return bool(field.metadata.get(FOR_AUDIENCES)) or is_shared(field)
+    return bool(field.metadata.get(SERVES_AUDIENCES)) or is_shared(field)
 
 
 _SelectedField = tuple[GraphQLObjectType, StrawberryField | None]
@@ -65,7 +65,7 @@ _SelectedField = tuple[GraphQLObjectType, StrawberryField | None]
 
 
 def _selected_fields(schema: GraphQLSchema, document: DocumentNode) -> Iterator[_SelectedField]:
-    """Yields each selected field on every object type that it may be selected on."""
+    """Yields each selected field once for every object type that it may be selected on."""
     type_info = TypeInfo(schema)
     visitor = _FieldVisitor(schema, type_info)
     visit(document, TypeInfoVisitor(type_info, visitor))

@@ -70,7 +70,7 @@ async def _add_routes_of_stores(
         partial(Context, stores, image_urls.sign, legacy_book=legacy),
         allowed_origins=settings.allowed_origins,
         may_send_large_bodies=_is_operator,
-        execution_s=settings.execution_timeout_s,
+        execution_timeout_s=settings.execution_timeout_s,
     )
     app.router.routes[:0] = [
         # For sockets, and for a path with a trailing slash. Other requests are dispatched before the router.

@@ -27,8 +27,8 @@ Reason = Annotated[
 Domain = Annotated[str, strawberry.argument(description="Domain, such as example.org.")]
 
 
-def lookup_gate(context: Context) -> AbstractAsyncContextManager[None]:
-    """Limits how many lookups run at once. Raises: RateLimited on entering."""
+def admit_lookup(context: Context) -> AbstractAsyncContextManager[None]:
+    """Returns a context manager that holds one of the process's lookup slots. Raises: RateLimited on entering."""
     return context.stores.lookup_limiter.slot()
 
 

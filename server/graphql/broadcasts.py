@@ -1,8 +1,8 @@
 """Broadcasts: subscriptions with the same operation share one execution and one payload for each event.
 
-Each distinct operation, with its variables and rights, has one broadcast that follows the stream. Events that arrive
-together are executed, framed once, and written to each socket in one piece with the operation's id inserted
-(docs/semantics.md, 3).
+There is one broadcast for each distinct combination of operation, variables and rights. It follows the stream and
+executes the operation for each event. Events that arrive together are written to each socket at once. See
+docs/semantics.md, 3.
 """
 
 import asyncio
@@ -25,43 +25,52 @@ from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_re
 from storage.streams.log import Position
 from storage.streams.subscription import EventBatch, SubscriptionStart, follow_batches
 
-RECHECK_S = 2.0
-RESTART_S = 0.5
-MAX_TOGETHER = 64
-"""Events written at once to a listener that catches up; a socket's buffer has room for few more."""
+RECHECK_EVERY_S = 2.0
+RETRY_PAUSE_S = 0.5
+MAX_EVENTS_AT_ONCE = 64
+"""Number of events that are written at once to a listener that catches up. A socket's buffer holds few more."""
 
 EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each once for all its listeners.")
 
 Key = TypeVar("Key")
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, eq=False)
 class Broadcast:
-    """Follows one stream for one operation. `position` is the last event that was delivered."""
+    """Follows one stream for one operation and delivers its events to the listeners.
+
+    `position` is the position of the last delivered event; None until the broadcast follows the stream.
+    """
 
     execution: EventExecution
     source: SharedEventSource
-    closed: Callable[["Broadcast"], None]
+    on_close: Callable[["Broadcast"], None]
+    """Called when the last listener has left."""
     position: Position | None = None
     listeners: set[Listener] = field(default_factory=set)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[None] | None = None
-    checking: asyncio.Task[None] | None = None
-    checked_at: float = 0.0
+    """Set when `position` changes, and then replaced by a new event."""
+    follow_task: asyncio.Task[None] | None = None
+    recheck_task: asyncio.Task[None] | None = None
+    rechecked_at_s: float = 0.0
     departures: int | None = None
+    """The source's number of departures at the last recheck of permissions."""
     replays: dict[Position, asyncio.Task[tuple[Position, list[Frames]]]] = field(default_factory=dict)
 
     async def serve(self, listener: Listener, since: Position | None) -> DomainError | None:
-        """Serves the listener until it is cancelled or ended. Returns the error that ended it. Raises: DomainError."""
+        """Serves the listener until the caller is cancelled or the subscription ends. Returns the error that ended it.
+
+        Raises: DomainError.
+        """
         self.listeners.add(listener)
         try:
-            if self.task is None:
-                self.checked_at = time.monotonic()
-                self.task = asyncio.create_task(self._run(), name=f"broadcast {self.source.stream.name}")
+            if self.follow_task is None:
+                self.rechecked_at_s = time.monotonic()
+                self.follow_task = asyncio.create_task(self._run(), name=f"broadcast {self.source.stream.name}")
             await self.started.wait()
             await self._start(listener, since)
             return await listener.ended
@@ -70,20 +79,20 @@ class Broadcast:
 
     def _leave(self, listener: Listener) -> None:
         self.listeners.discard(listener)
-        if listener.catching_up is not None:
-            listener.catching_up.cancel()
-        if not self.listeners and self.task is not None:
-            self.task.cancel()
-            if self.checking is not None:
-                self.checking.cancel()
-            self.closed(self)
+        if listener.catch_up_task is not None:
+            listener.catch_up_task.cancel()
+        if not self.listeners and self.follow_task is not None:
+            self.follow_task.cancel()
+            if self.recheck_task is not None:
+                self.recheck_task.cancel()
+            self.on_close(self)
 
     async def _start(self, listener: Listener, since: Position | None) -> None:
-        """Sends StreamReady, then missed events; restarts from the current position when they have expired."""
+        """Sends StreamReady, then the missed events. If those have expired, starts again at the current position."""
         at = None
         if since is not None and is_resumable(since, await self._retry(self.source.hub.head, self.source.stream)):
             at = since
-        while not (listener.live or listener.ended.done()):
+        while not (listener.is_live or listener.ended.done()):
             assert self.position is not None
             resumed, at = at is not None, at or self.position
             await self._send_ready([listener], at, resumed)
@@ -96,22 +105,25 @@ class Broadcast:
         """Sends the listener the events between its position and the broadcast's position. Raises: PositionExpired."""
         while at != self.position:
             moved, before = self.moved, at
-            at, parts = await self._retry(self._replay, at)
-            for frames in parts:
+            at, replayed = await self._retry(self._replay, at)
+            for frames in replayed:
                 # Other subscriptions of this socket may be catching up as well.
-                await listener.wire.has_room()
+                await listener.connection.wait_for_room()
                 frames.write(listener)
-            await listener.wire.has_room()
+            await listener.connection.wait_for_room()
             if listener.ended.done():
                 return
-            if not parts and at == before:
-                # The client was served by a process that was ahead. Events that it has seen must not be repeated.
+            if not replayed and at == before:
+                # Another process, which was ahead of this one, served the client. The client must not get events twice.
                 await moved.wait()
         # No await between the last comparison and this line: no event may arrive in between.
-        listener.live = True
+        listener.is_live = True
 
-    async def _retry(self, read: Callable[[Key], Awaitable[Found]], key: Key) -> Found:
-        """Repeats a read until the event log can be reached again. An error would end the subscription for good."""
+    async def _retry(self, read: Callable[[Key], Awaitable[Value]], key: Key) -> Value:
+        """Repeats a read of the event log until it succeeds, since an error would end the subscription.
+
+        Raises: PositionExpired, DomainError.
+        """
         while True:
             try:
                 return await read(key)
@@ -119,10 +131,13 @@ class Broadcast:
                 raise
             except Exception as error:
                 log.warning("listener_read_failed", stream=self.source.stream.name, error=repr(error))
-            await asyncio.sleep(RESTART_S)
+            await asyncio.sleep(RETRY_PAUSE_S)
 
     async def _replay(self, after: Position) -> tuple[Position, list[Frames]]:
-        """Returns the events after a position, executed once for all listeners that resume from it together."""
+        """Returns the frames of the events after a position, and the position of the last one.
+
+        Listeners that resume from one position at the same time share one execution.
+        """
         task = self.replays.get(after)
         if task is None:
             task = self.replays[after] = asyncio.create_task(self._read(after))
@@ -136,9 +151,10 @@ class Broadcast:
         missed = [event for event in events if event.event.n <= self.position.n]
         if not missed:
             return after, []
-        together = [missed[start : start + MAX_TOGETHER] for start in range(0, len(missed), MAX_TOGETHER)]
-        parts = [await self._frames(after.epoch, each) for each in together]
-        return Position(after.epoch, missed[-1].event.n), [frames for frames in parts if frames is not None]
+        starts = range(0, len(missed), MAX_EVENTS_AT_ONCE)
+        batches = [missed[start : start + MAX_EVENTS_AT_ONCE] for start in starts]
+        framed = [await self._frames(after.epoch, batch) for batch in batches]
+        return Position(after.epoch, missed[-1].event.n), [frames for frames in framed if frames is not None]
 
     async def _run(self) -> None:
         """Follows the stream; after a failure it continues from its position."""
@@ -147,24 +163,24 @@ class Broadcast:
                 await self._follow()
             except Exception as error:
                 log.warning("broadcast_restarted", stream=self.source.stream.name, error=repr(error))
-            await asyncio.sleep(RESTART_S)
+            await asyncio.sleep(RETRY_PAUSE_S)
 
     async def _follow(self) -> None:
         async with aclosing(follow_batches(self.source.hub, self.source.stream, self.position)) as steps:
             async for step in steps:
                 if isinstance(step, SubscriptionStart):
-                    await self._ready(step)
+                    await self._handle_start(step)
                 elif isinstance(step, EventBatch):
                     await self._deliver(step)
-                if time.monotonic() - self.checked_at >= RECHECK_S:
+                if time.monotonic() - self.rechecked_at_s >= RECHECK_EVERY_S:
                     self._start_recheck()
 
-    async def _ready(self, step: SubscriptionStart) -> None:
-        first = self.position is None
+    async def _handle_start(self, step: SubscriptionStart) -> None:
+        is_first = self.position is None
         self._move_to(step.position)
         self.started.set()
-        if not first and not step.resumed:
-            await self._send_ready([each for each in self.listeners if each.live], step.position, resumed=False)
+        if not is_first and not step.resumed:
+            await self._send_ready([each for each in self.listeners if each.is_live], step.position, resumed=False)
 
     def _move_to(self, position: Position) -> None:
         self.position = position
@@ -173,26 +189,26 @@ class Broadcast:
 
     async def _deliver(self, step: EventBatch) -> None:
         if len(step.events) > MAX_QUEUE:
-            self._let_catch_up(step)
+            self._start_catching_up(step)
             return
         frames = await self._frames(step.position.epoch, step.events)
         self._move_to(step.position)
         for listener in self.listeners:
-            if listener.live and frames is not None:
+            if listener.is_live and frames is not None:
                 frames.write(listener)
 
-    def _let_catch_up(self, step: EventBatch) -> None:
-        """Lets listeners catch up by themselves when more events arrive than a socket may hold, as after an outage."""
+    def _start_catching_up(self, step: EventBatch) -> None:
+        """Lets each listener catch up at its own pace. Called for more events than may wait for a socket."""
         before = self.position
         assert before is not None
         self._move_to(step.position)
         for listener in self.listeners:
-            if listener.live:
-                listener.live = False
-                listener.catching_up = asyncio.create_task(self._catch_up_again(listener, before), name="catch up")
+            if listener.is_live:
+                listener.is_live = False
+                listener.catch_up_task = asyncio.create_task(self._catch_up_or_end(listener, before), name="catch up")
 
-    async def _catch_up_again(self, listener: Listener, at: Position) -> None:
-        """Passes a final failure to the future on which the listener waits for its end."""
+    async def _catch_up_or_end(self, listener: Listener, at: Position) -> None:
+        """Sends the listener the events after `at`. An error ends the subscription."""
         try:
             try:
                 await self._catch_up(listener, at)
@@ -203,12 +219,13 @@ class Broadcast:
                 listener.ended.set_exception(error)
 
     async def _frames(self, epoch: str, events: Sequence[HydratedEvent]) -> Frames | None:
-        shown = [event for event in events if event.subject is not None]
-        if not shown:
+        # Events of deleted objects have no subject.
+        present = [event for event in events if event.subject is not None]
+        if not present:
             return None
-        EXECUTIONS.inc(len(shown))
-        executions = [self.execution.run(self.source.record(epoch, event)) for event in shown]
-        jsons, hidden = await asyncio.gather(asyncio.gather(*executions), self.source.hidden_from(shown))
+        EXECUTIONS.inc(len(present))
+        executions = [self.execution.run(self.source.record(epoch, event)) for event in present]
+        jsons, hidden = await asyncio.gather(asyncio.gather(*executions), self.source.hidden_from(present))
         return Frames([Payload(*each) for each in zip(jsons, hidden, strict=True)])
 
     async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
@@ -220,16 +237,19 @@ class Broadcast:
             frames.write(listener)
 
     def _start_recheck(self) -> None:
-        """Rechecks permissions in the background: with thousands of listeners it takes longer than an event may."""
-        if self.checking is None or self.checking.done():
-            self.checked_at = time.monotonic()
-            self.checking = asyncio.create_task(self._recheck(), name=f"recheck {self.source.stream.name}")
+        """Rechecks permissions in the background, since a check of thousands of listeners would delay events."""
+        if self.recheck_task is None or self.recheck_task.done():
+            self.rechecked_at_s = time.monotonic()
+            self.recheck_task = asyncio.create_task(self._recheck(), name=f"recheck {self.source.stream.name}")
 
     async def _recheck(self) -> None:
-        """Ends listeners without permission. Only new listeners can lack it when no member has left."""
+        """Ends the subscriptions of viewers without permission.
+
+        While the number of departures is unchanged, only new listeners are checked.
+        """
         try:
             departures = await self.source.departures()
-            listeners = [each for each in self.listeners if departures != self.departures or not each.checked]
+            listeners = [each for each in self.listeners if departures != self.departures or not each.is_checked]
             viewers = {each.viewer_id for each in listeners}
             allowed = await self.source.may_listen(viewers) if viewers else viewers
         except Exception as error:
@@ -237,27 +257,27 @@ class Broadcast:
             return
         self.departures = departures
         for listener in listeners:
-            listener.checked = True
+            listener.is_checked = True
             if listener.viewer_id not in allowed:
                 listener.end(self.source.forbidden())
 
 
 class Broadcasts:
-    """The broadcasts of this process, by the key that makes subscriptions identical."""
+    """The broadcasts of this process, by the key of their subscriptions."""
 
     def __init__(self) -> None:
         self._broadcasts: dict[Hashable, Broadcast] = {}
 
     def get(self, key: Hashable, executor: Executor[Any], source: SharedEventSource) -> Broadcast:
-        """Returns the broadcast of the key; a new one uses this executor and source."""
+        """Returns the broadcast of the key. If there is none, creates one with this executor and source."""
         broadcast = self._broadcasts.get(key)
         if broadcast is None:
 
-            def closed(ended: Broadcast) -> None:
-                if self._broadcasts.get(key) is ended:
+            def remove(closed: Broadcast) -> None:
+                if self._broadcasts.get(key) is closed:
                     del self._broadcasts[key]
 
-            broadcast = self._broadcasts[key] = Broadcast(EventExecution(executor), source, closed)
+            broadcast = self._broadcasts[key] = Broadcast(EventExecution(executor), source, remove)
         return broadcast
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Executes cached documents directly with graphql-core, without Strawberry's stages around it (docs/upstream.md).
 
-Strawberry runs every extension before and after each stage. For a valid cached document, the extensions of the product
-do nothing before execution, and afterwards only present errors.
+Strawberry runs every extension before and after each stage. For a valid cached document, the product's extensions do
+nothing before the execution. After the execution, they only present errors.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +17,7 @@ from server.graphql.documents import Documents, PreparedDocument
 from server.graphql.limits import find_operation
 from server.graphql.limits_extension import is_limits_extension
 
-EXECUTED = {OperationType.QUERY, OperationType.MUTATION}
+OPERATION_TYPES = {OperationType.QUERY, OperationType.MUTATION}
 IS_AWAITABLE = cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_awaitable)
 
 
@@ -46,11 +46,12 @@ class CachedExecution:
             executor_class=self._schema.execution_context_class,
             operation_extensions=None,
         )
-        done = await result if isinstance(result, Awaitable) else result
-        return ExecutionResult(data=done.data, errors=done.errors and [to_client_error(error) for error in done.errors])
+        executed = await result if isinstance(result, Awaitable) else result
+        errors = executed.errors and [to_client_error(error) for error in executed.errors]
+        return ExecutionResult(data=executed.data, errors=errors)
 
 
 def _may_execute(prepared: PreparedDocument, variables: Mapping[str, Any] | None, name: str | None) -> bool:
     operation: OperationDefinitionNode | None = find_operation(prepared.document, name)
-    is_executed = operation is not None and operation.operation in EXECUTED
-    return is_executed and not prepared.errors(variables, name)
+    is_query_or_mutation = operation is not None and operation.operation in OPERATION_TYPES
+    return is_query_or_mutation and not prepared.errors(variables, name)

@@ -15,9 +15,9 @@ from schema.sharing import suits_audience
 from server.graphql.documents import Documents, PreparedDocument
 
 MAX_QUERY_BYTES = 20_000
-MAX_CACHED = 500
+MAX_CACHED_QUERIES = 500
 JSON_TYPES = (b"application/json", b"application/json; charset=utf-8")
-STREAMS = (b"multipart/", b"text/event-stream")
+STREAMING_TYPES = (b"multipart/", b"text/event-stream")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,9 +31,9 @@ class CoalescibleQuery:
 
 
 class CoalescibleQueries:
-    """Least-recently-used cache of coalescible queries. The text and the schema decide whether a query is one."""
+    """Least-recently-used cache of coalescible queries. The document and the schema decide what is coalescible."""
 
-    def __init__(self, schema: GraphQLSchema, documents: Documents, max_cached: int = MAX_CACHED) -> None:
+    def __init__(self, schema: GraphQLSchema, documents: Documents, max_cached: int = MAX_CACHED_QUERIES) -> None:
         self._schema, self._documents = schema, documents
         self._coalescible: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
         self._queries: LRUCache[tuple[bytes, bytes], CoalescibleQuery] = LRUCache(max_cached)
@@ -67,11 +67,11 @@ class CoalescibleQueries:
         return CoalescibleQuery(accept.decode("latin-1"), query, variables, name) if is_coalescible else None
 
     def _is_coalescible(self, prepared: PreparedDocument) -> bool:
-        found = self._coalescible.get(prepared)
-        if found is None:
-            found = _is_query(prepared.document) and suits_audience(self._schema, prepared.document)
-            self._coalescible[prepared] = found
-        return found
+        is_coalescible = self._coalescible.get(prepared)
+        if is_coalescible is None:
+            is_coalescible = _is_query(prepared.document) and suits_audience(self._schema, prepared.document)
+            self._coalescible[prepared] = is_coalescible
+        return is_coalescible
 
 
 def _is_query(document: DocumentNode) -> bool:
@@ -82,26 +82,29 @@ def _is_query(document: DocumentNode) -> bool:
 @lru_cache(maxsize=64)
 def may_be_coalesced(content_type: bytes | None, accept: bytes) -> bool:
     """Returns whether requests with these headers may be coalesced."""
-    return content_type in JSON_TYPES and not any(each in accept for each in STREAMS)
+    return content_type in JSON_TYPES and not any(each in accept for each in STREAMING_TYPES)
 
 
-async def read_start(receive: Receive) -> Message:
-    """Reads the body into one message, up to just over MAX_QUERY_BYTES. Raises: ClientDisconnect."""
-    body, more = b"", True
-    while more and len(body) <= MAX_QUERY_BYTES:
+async def read_body_start(receive: Receive) -> Message:
+    """Reads the body, or its start if it is longer than MAX_QUERY_BYTES, and returns it as one ASGI message.
+
+    Raises: ClientDisconnect.
+    """
+    body, has_more = b"", True
+    while has_more and len(body) <= MAX_QUERY_BYTES:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         body += message.get("body", b"")
-        more = message.get("more_body", False)
-    return {"type": "http.request", "body": body, "more_body": more}
+        has_more = message.get("more_body", False)
+    return {"type": "http.request", "body": body, "more_body": has_more}
 
 
-def replay_start(start: Message, receive: Receive) -> Receive:
-    """Returns a `receive` that yields the start again, and then the rest of the body."""
-    pending = [start]
+def prepend_message(first: Message, receive: Receive) -> Receive:
+    """Returns a `receive` that returns the message `first`, and then the messages of the given `receive`."""
+    pending = [first]
 
-    async def receive_again() -> Message:
+    async def receive_next() -> Message:
         return pending.pop() if pending else await receive()
 
-    return receive_again
+    return receive_next

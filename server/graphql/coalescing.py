@@ -1,6 +1,7 @@
-"""Coalesces identical queries: one execution answers every viewer who waits for it (ADR 44).
+"""Coalesces identical queries: one execution answers every request that waits for it (ADR 44).
 
-An execution begins after all its requests arrived, so no answer is older than its request. No answer is stored.
+An execution answers only requests that arrived before it began, so no answer is older than its request. Answers are not
+cached.
 """
 
 import asyncio
@@ -15,11 +16,11 @@ from starlette.responses import Response
 
 from storage.identity.records import User
 
-MAX_VIEWERS = 500
-"""How many requests one execution answers."""
+MAX_REQUESTS = 500
+"""Maximum number of requests that one execution answers."""
 
 REGROUP_WINDOW_S = 0.02
-"""How long the next execution waits for viewers who just received an answer to ask again."""
+"""Longest time that the next execution waits for viewers who just received an answer to ask again."""
 
 REGROUP_POLL_S = 0.001
 """The window closes early after two polls without a new request."""
@@ -34,7 +35,7 @@ EXECUTED, SHARED, EXCLUDED = (ANSWERS.labels(outcome) for outcome in ("executed"
 
 
 class Answer(NamedTuple):
-    """The response of one execution, and the viewers whom it does not suit."""
+    """The response of one execution, and the ids of the viewers for whom it would be wrong."""
 
     response: Response
     excluded_ids: AbstractSet[str]
@@ -58,31 +59,32 @@ class _Query:
     waiting: deque[_Request] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     expected: int = 0
-    all_returned: asyncio.Future[None] | None = None
+    """Number of waiting requests that closes the regroup window early."""
+    all_waiting: asyncio.Future[None] | None = None
 
     def add(self, request: _Request) -> None:
         """Adds a waiting request; closes the regroup window when all expected requests wait."""
         self.waiting.append(request)
-        if self.all_returned is not None and not self.all_returned.done() and len(self.waiting) >= self.expected:
-            self.all_returned.set_result(None)
+        if self.all_waiting is not None and not self.all_waiting.done() and len(self.waiting) >= self.expected:
+            self.all_waiting.set_result(None)
 
     def take_next(self) -> list[_Request]:
         """Removes and returns the requests for the next execution, without those that were cancelled."""
-        count = min(len(self.waiting), MAX_VIEWERS)
+        count = min(len(self.waiting), MAX_REQUESTS)
         return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
 
     async def regroup(self, count: int) -> None:
         """Waits until the `count` viewers who were just answered ask again, or until the window closes.
 
-        Readers of a hot page ask again at once. Without the window, the first to return would be executed alone while
-        all others wait.
+        Readers of a hot page ask again at once. Without the window, the first request to arrive would be executed
+        alone, and all others would wait for that execution.
         """
         loop = asyncio.get_running_loop()
-        self.expected, self.all_returned = min(len(self.waiting) + count, MAX_VIEWERS), loop.create_future()
+        self.expected, self.all_waiting = min(len(self.waiting) + count, MAX_REQUESTS), loop.create_future()
         ends_at, quiet_polls = loop.time() + REGROUP_WINDOW_S, 0
         while len(self.waiting) < self.expected and quiet_polls < 2 and loop.time() < ends_at:
             before = len(self.waiting)
-            await asyncio.wait((self.all_returned,), timeout=REGROUP_POLL_S)
+            await asyncio.wait((self.all_waiting,), timeout=REGROUP_POLL_S)
             quiet_polls = quiet_polls + 1 if len(self.waiting) == before else 0
 
 
@@ -93,7 +95,7 @@ class QueryCoalescer:
         self._queries: dict[Hashable, _Query] = {}
 
     async def answer(self, key: Hashable, viewer: User, execute: Execute) -> Response:
-        """Returns the response for the viewer: the common one, or that of an execution for the viewer alone.
+        """Returns the shared response, or the response of an execution for the viewer alone if it excludes the viewer.
 
         Raises: what `execute` raises.
         """
@@ -103,13 +105,13 @@ class QueryCoalescer:
             query.task = asyncio.create_task(self._serve(key, query), name="coalesced query")
         request = _Request(viewer, asyncio.get_running_loop().create_future())
         query.add(request)
-        common = await request.answer
-        if viewer.id in common.excluded_ids:
+        shared = await request.answer
+        if viewer.id in shared.excluded_ids:
             return (await execute([viewer])).response
-        return common.response
+        return shared.response
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
-        """Executes the query again and again while requests wait. Keeps running after a caller has disconnected."""
+        """Executes the query while requests wait for it. Keeps running after a caller has disconnected."""
         requests: list[_Request] = []
         try:
             while query.waiting:
@@ -118,14 +120,14 @@ class QueryCoalescer:
                 if answered > 1:
                     await query.regroup(answered)
         finally:
-            # Nothing is awaited between the last check and this, so no request is lost.
+            # No await between the last check of `waiting` and this line, so no request is lost.
             del self._queries[key]
             for each in (*requests, *query.waiting):
                 each.answer.cancel()
 
 
 async def _answer(execute: Execute, requests: list[_Request]) -> int:
-    """Resolves all requests with one execution. Returns how many received its response."""
+    """Resolves all requests with one execution. Returns the number of requests that received its response."""
     viewers = list({each.viewer.id: each.viewer for each in requests}.values())
     try:
         answer = await execute(viewers)

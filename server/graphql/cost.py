@@ -1,10 +1,12 @@
-"""The upper bound of an operation's cost, from its text and the sizes that its variables give.
+"""The upper bound of an operation's cost, computed from its text and from the sizes of its variables.
 
-An object costs 1 plus its fields, a scalar nothing; a list costs its size times one of its objects. A field whose
-resolver queries the database for each object costs 100 more (`queries_each` in schema/binding.py). The size is, in this
-order: the `limit` argument; the length of a required list argument; on an object that a field with a `limit`
-returned (a timeline), that limit; else 10. Fields merge as in execution: a fragment spread twice costs once. Of the
-possible types of an interface or a union, the most expensive one counts.
+- A scalar costs nothing. An object costs 1 plus the cost of its fields. A list costs its size times an item.
+- A field that queries the database for each object (`queries_per_object` in schema/binding.py) costs 100 more.
+- The size of a list is the `limit` argument of its field. Without one, it is the length of a required list argument.
+- A list in a page, such as `items` of a timeline, has the `limit` of the field that returned the page.
+- Any other list counts as 10 items.
+- Fields merge as in execution: a fragment that is spread twice costs once.
+- Of the possible types of an interface or a union, the most expensive one counts.
 """
 
 from collections.abc import Mapping
@@ -38,15 +40,15 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
-from schema.binding import QUERIES_EACH
+from schema.binding import QUERIES_PER_OBJECT
 
 UNKNOWN_SIZE = 10
 QUERY_COST = 100
-STEPS_MAX = 10_000
+MAX_STEPS = 10_000
 
 _Fields = dict[str, list[FieldNode]]
 Sizes = Mapping[str, int | None]
-"""The list size that each variable gives: the value of an integer or the length of a list; None for others."""
+"""The size of each variable: the value of an integer or the length of a list; None for others."""
 
 
 class _TooManySteps(Exception):
@@ -55,14 +57,14 @@ class _TooManySteps(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """An upper bound, None when it cannot be computed, and the variables whose size it depends on."""
+    """An upper bound, or None if it cannot be computed, and the names of the variables whose sizes it depends on."""
 
     total: int | None
     sized_by: frozenset[str]
 
 
 def size_of(value: object) -> int | None:
-    """Returns the size that a variable gives to a `limit` or to a list argument."""
+    """Returns the size of a variable that is used as a `limit` or as a list argument; None if it has no size."""
     if isinstance(value, list | tuple):
         return len(value)
     if not isinstance(value, int | float) or value != value // 1:
@@ -103,73 +105,73 @@ class _CostMeasurement:
         self._steps = 0
         self.sized_by: set[str] = set()
 
-    def of_object(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...], page: int | None) -> int:
-        """Returns the cost of one object's fields; `page` is the limit of the field that returned the object."""
-        key = (type_, page, *map(id, sets))
+    def of_object(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...], page_limit: int | None) -> int:
+        """Returns the cost of an object's fields. `page_limit` is the `limit` of the field that returned the object."""
+        key = (type_, page_limit, *map(id, sets))
         if key not in self._measured:
             fields = self._collect(type_, sets)
-            self._measured[key] = sum(self._of_field(type_, nodes, page) for nodes in fields.values())
+            self._measured[key] = sum(self._of_field(type_, nodes, page_limit) for nodes in fields.values())
         return self._measured[key]
 
-    def _of_field(self, parent: GraphQLObjectType, nodes: list[FieldNode], page: int | None) -> int:
+    def _of_field(self, parent: GraphQLObjectType, nodes: list[FieldNode], page_limit: int | None) -> int:
         definition = self._schema.get_field(parent, nodes[0].name.value)
         if definition is None:
             return 0
-        return _query_cost(definition) + self._of_value(definition, nodes, page)
+        return _query_cost(definition) + self._of_value(definition, nodes, page_limit)
 
-    def _of_value(self, definition: GraphQLField, nodes: list[FieldNode], page: int | None) -> int:
+    def _of_value(self, definition: GraphQLField, nodes: list[FieldNode], page_limit: int | None) -> int:
         if not is_composite_type(named := get_named_type(definition.type)):
             return 0
         sets = tuple(node.selection_set for node in nodes if node.selection_set)
         limit = self._limit(definition, nodes[0])
         if not isinstance(get_nullable_type(definition.type), GraphQLList):
             return 1 + self._of_any(named, sets, limit)
-        candidates = (limit, self._listed(definition, nodes[0]), page, UNKNOWN_SIZE)
+        candidates = (limit, self._list_length(definition, nodes[0]), page_limit, UNKNOWN_SIZE)
         size = next(candidate for candidate in candidates if candidate is not None)
         return max(size, 1) * (1 + self._of_any(named, sets, None))
 
-    def _of_any(self, type_: object, sets: tuple[SelectionSetNode, ...], page: int | None) -> int:
+    def _of_any(self, type_: object, sets: tuple[SelectionSetNode, ...], page_limit: int | None) -> int:
         types = self._schema.get_possible_types(type_) if is_abstract_type(type_) else [type_]
-        return max((self.of_object(t, sets, page) for t in types if is_object_type(t)), default=0)
+        return max((self.of_object(t, sets, page_limit) for t in types if is_object_type(t)), default=0)
 
     def _limit(self, field: GraphQLField, node: FieldNode) -> int | None:
         argument = field.args.get("limit")
-        return None if argument is None else self._argument("limit", argument, node)
+        return None if argument is None else self._argument_size("limit", argument, node)
 
-    def _listed(self, field: GraphQLField, node: FieldNode) -> int | None:
+    def _list_length(self, field: GraphQLField, node: FieldNode) -> int | None:
         """Returns the length of the longest required list argument. Optional lists are filters and do not count."""
         lists = [name for name, argument in field.args.items() if _is_required_list(argument)]
-        sizes = [self._argument(name, field.args[name], node) for name in lists]
+        sizes = [self._argument_size(name, field.args[name], node) for name in lists]
         return max((size for size in sizes if size is not None), default=None)
 
-    def _argument(self, name: str, argument: GraphQLArgument, node: FieldNode) -> int | None:
-        given = next((a.value for a in node.arguments or () if a.name.value == name), None)
-        if isinstance(given, VariableNode):
-            self.sized_by.add(given.name.value)
-            size = self._sizes.get(given.name.value)
+    def _argument_size(self, name: str, argument: GraphQLArgument, node: FieldNode) -> int | None:
+        value = next((a.value for a in node.arguments or () if a.name.value == name), None)
+        if isinstance(value, VariableNode):
+            self.sized_by.add(value.name.value)
+            size = self._sizes.get(value.name.value)
         else:
-            size = _literal_size(given)
+            size = _literal_size(value)
         return _default_size(argument) if size is None else size
 
     def _collect(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...]) -> _Fields:
-        """Returns the fields of one object by response name, as execution collects them."""
+        """Returns the fields of one object by response name, merged as in execution."""
         fields: _Fields = {}
-        seen: set[str] = set()
+        spread_names: set[str] = set()
         pending = list(sets)
         while pending:
             for node in pending.pop().selections:
                 self._count_step()
                 if isinstance(node, FieldNode):
                     fields.setdefault((node.alias or node.name).value, []).append(node)
-                elif inner := self._spread(node, type_, seen):
+                elif inner := self._spread(node, type_, spread_names):
                     pending.append(inner)
         return fields
 
-    def _spread(self, node: SelectionNode, type_: GraphQLObjectType, seen: set[str]) -> SelectionSetNode | None:
+    def _spread(self, node: SelectionNode, type_: GraphQLObjectType, spread_names: set[str]) -> SelectionSetNode | None:
         fragment: object = node
         if isinstance(node, FragmentSpreadNode):
-            fragment = None if node.name.value in seen else self._fragments.get(node.name.value)
-            seen.add(node.name.value)
+            fragment = None if node.name.value in spread_names else self._fragments.get(node.name.value)
+            spread_names.add(node.name.value)
         if isinstance(fragment, InlineFragmentNode | FragmentDefinitionNode) and self._applies(fragment, type_):
             return fragment.selection_set
         return None
@@ -182,13 +184,13 @@ class _CostMeasurement:
 
     def _count_step(self) -> None:
         self._steps += 1
-        if self._steps > STEPS_MAX:
+        if self._steps > MAX_STEPS:
             raise _TooManySteps
 
 
 def _query_cost(field: GraphQLField) -> int:
     bound = field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-    return QUERY_COST if isinstance(bound, StrawberryField) and bound.metadata.get(QUERIES_EACH) else 0
+    return QUERY_COST if isinstance(bound, StrawberryField) and bound.metadata.get(QUERIES_PER_OBJECT) else 0
 
 
 def _is_required_list(argument: GraphQLArgument) -> bool:
@@ -206,6 +208,6 @@ def _literal_size(value: ValueNode | None) -> int | None:
     if isinstance(value, ListValueNode):
         return len(value.values)
     if isinstance(value, IntValueNode):
-        # Python refuses to parse integers of thousands of digits.
+        # The first 12 digits already exceed any limit. Python refuses to parse integers of thousands of digits.
         return int(value.value[:12])
     return None

@@ -6,19 +6,19 @@ from contextlib import asynccontextmanager
 
 from storage.errors import Unavailable
 
-EXECUTION_S = 10.0
-LARGE_BODY_EXECUTION_S = 60.0
-"""For operations that may send large lists, which take longer to check and store."""
+EXECUTION_TIMEOUT_S = 10.0
+LARGE_BODY_TIMEOUT_S = 60.0
+"""Timeout of operations that may send large lists, which take longer to check and store."""
 
 
 @asynccontextmanager
-async def deadline(after_s: float) -> AsyncIterator[None]:
-    """Cancels the block after that many seconds. Raises: Unavailable then."""
+async def deadline(timeout_s: float) -> AsyncIterator[None]:
+    """Cancels the block after `timeout_s` seconds, and then raises Unavailable."""
     try:
-        async with asyncio.timeout(after_s) as timeout:
+        async with asyncio.timeout(timeout_s) as timeout:
             yield
     except TimeoutError:
         if not timeout.expired():
             raise
-        message = f"The operation was stopped after {after_s:g} s. A change that it made may have taken effect."
+        message = f"The operation was stopped after {timeout_s:g} s. A change that it made may have taken effect."
         raise Unavailable(message) from None

@@ -20,31 +20,38 @@ from strawberry.schema.schema import validate_document
 
 from schema.sharing import metadata_values
 from server.graphql.cost import Sizes, measure_cost, size_of
-from server.graphql.limits import VALIDATION_FAILED, DocumentLimits, find_operation, operations_of, refusal, set_code
+from server.graphql.limits import (
+    VALIDATION_FAILED,
+    DocumentLimits,
+    find_operation,
+    operations_of,
+    set_code,
+    validation_error,
+)
 
-CACHE_BYTES_MAX = 32 * 1024 * 1024
-COSTS_MAX = 64
+MAX_CACHE_BYTES = 32 * 1024 * 1024
+MAX_CACHED_COSTS = 64
 
 Rules = tuple[type[ASTValidationRule], ...]
 
 
 class PreparedDocument:
-    """One document with every check that does not depend on variables done."""
+    """A parsed document that has passed or failed every check that does not depend on variables."""
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, rules: Rules, limits: DocumentLimits) -> None:
         self.document, self.rules = document, rules
         self._schema, self._limits = schema, limits
         self._errors = limits.check_shape(document) or _validation_errors(schema, document, rules)
         self._size_variables: dict[int, frozenset[str]] = {}
-        self._cost_errors: LRUCache[object, list[GraphQLError]] = LRUCache(COSTS_MAX)
+        self._cost_errors: LRUCache[object, list[GraphQLError]] = LRUCache(MAX_CACHED_COSTS)
 
     def errors(self, variables: Mapping[str, Any] | None, operation_name: str | None) -> list[GraphQLError]:
-        """Returns why the operation must not be executed with these variables; empty if it may be."""
+        """Returns the errors that forbid executing the operation with these variables; empty if it may be executed."""
         if self._errors:
             return self._errors
         if operation_name is None and sum(1 for _ in operations_of(self.document)) > 1:
             # Strawberry would execute the first operation.
-            return [refusal("The document has several operations; operationName says which one to execute.")]
+            return [validation_error("The document has several operations; operationName says which one to execute.")]
         operation = find_operation(self.document, operation_name)
         if operation is None:
             return []
@@ -63,7 +70,7 @@ class PreparedDocument:
         return any(each.operation is OperationType.SUBSCRIPTION for each in operations_of(self.document))
 
     def metadata(self, key: str) -> list[Any]:
-        """Returns the values that the bindings of the selected fields give to a metadata key."""
+        """Returns the values of a metadata key in the bindings of the selected fields."""
         if key not in self._metadata:
             self._metadata[key] = metadata_values(self._schema, self.document, key)
         return self._metadata[key]
@@ -73,7 +80,7 @@ class PreparedDocument:
         return {}
 
     def _sizes(self, operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> Sizes:
-        """Returns the sizes of the variables that the cost depends on; other variables need no new measurement."""
+        """Returns the sizes of the variables that the cost depends on. Other variables do not change the cost."""
         if id(operation) not in self._size_variables:
             cost = measure_cost(self._schema, self.document, operation, {})
             self._size_variables[id(operation)] = cost.sized_by
@@ -83,16 +90,16 @@ class PreparedDocument:
 class Documents:
     """The limits of one schema and its least-recently-used cache of prepared documents, by text."""
 
-    def __init__(self, limits: DocumentLimits | None = None, bytes_max: int = CACHE_BYTES_MAX) -> None:
-        """The cache takes about `bytes_max` bytes of memory."""
+    def __init__(self, limits: DocumentLimits | None = None, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        """The cache takes about `max_bytes` bytes of memory."""
         self.limits = limits or DocumentLimits()
-        self._documents: LRUCache[str, PreparedDocument] = LRUCache(bytes_max, _size_bytes)
+        self._documents: LRUCache[str, PreparedDocument] = LRUCache(max_bytes, _size_bytes)
 
     def find(self, query: str) -> PreparedDocument | None:
         """Returns the cached document of the text and marks it as used."""
         return self._documents.get(query)
 
-    def keep(self, query: str, prepared: PreparedDocument) -> None:
+    def store(self, query: str, prepared: PreparedDocument) -> None:
         """Caches the document in place of any earlier one of the same text, unless it is larger than the cache."""
         with suppress(ValueError):
             self._documents[query] = prepared
@@ -104,7 +111,7 @@ class Documents:
             self.limits.check_text(query)
             document = parse(query, max_tokens=self.limits.tokens)
             prepared = PreparedDocument(schema, document, tuple(specified_rules), self.limits)
-            self.keep(query, prepared)
+            self.store(query, prepared)
         return prepared
 
 
@@ -116,6 +123,9 @@ def _validation_errors(schema: GraphQLSchema, document: DocumentNode, rules: Rul
 
 
 def _size_bytes(prepared: PreparedDocument) -> int:
-    """Returns about how many bytes a document takes: 370 for each token, 670 if compiled, and the text twice."""
+    """Returns about how many bytes a document takes: the text twice, and 1,100 for each token.
+
+    The syntax tree takes 370 bytes for each token, and compiled plans take 670.
+    """
     location = prepared.document.loc
     return 2 * len(location.source.body if location else "") + 1100 * prepared.document.token_count

@@ -1,7 +1,7 @@
-"""Executes one subscription's operation for event after event, in bounded memory (docs/upstream.md).
+"""Executes one subscription's operation for one event after the other, in bounded memory (docs/upstream.md).
 
-graphql-core collects the fields anew for each event and keeps the collections while the operation runs, about 4 KiB an
-event. Here the fields are collected once, and executed as graphql-core executes them.
+graphql-core collects the selected fields again for each event, and keeps each collection until the subscription ends:
+about 4 KiB an event. Here the fields are collected once, and executed as graphql-core executes them.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from server.graphql.frames import Frames, Listener, Payload
 
 
 class EventExecution:
-    """Executes an operation whose arguments were checked."""
+    """Executes an operation, whose arguments are valid, for one event at a time."""
 
     def __init__(self, executor: Executor[Any]) -> None:
         root_type = executor.schema.get_root_type(executor.operation.operation)
@@ -32,7 +32,7 @@ class EventExecution:
         self._fields = collected.grouped_field_set
 
     async def run(self, record: object) -> bytes:
-        """Returns the event's `payload` as JSON."""
+        """Executes the operation for an event's record. Returns the `payload` of the event's message as JSON."""
         executor = self._executor.build_per_event_executor(record)
         data: dict[str, Any] | None = None
         try:
@@ -47,7 +47,7 @@ class EventExecution:
 
 
 async def write_events(executor: Executor[Any], source: ViewerEventSource, listener: Listener) -> None:
-    """Writes every event of a source that only one viewer has, at the pace of the socket.
+    """Executes and writes every event of one viewer's source, at the pace at which the client reads.
 
     Runs until it is cancelled. Raises: DomainError that ends the subscription.
     """
@@ -55,6 +55,6 @@ async def write_events(executor: Executor[Any], source: ViewerEventSource, liste
     async with aclosing(aiter(source)) as events:
         async for event in events:
             Frames([Payload(await execution.run(event), frozenset())]).write(listener)
-            await listener.wire.has_room()
+            await listener.connection.wait_for_room()
             # A source with many stored events must not starve other tasks.
             await asyncio.sleep(0)

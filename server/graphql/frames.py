@@ -1,4 +1,4 @@
-"""Events as WebSocket frames: serialized once, and completed with each listener's operation id."""
+"""Events as WebSocket frames. Each event is serialized once; only the operation id is inserted for each listener."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,23 +12,26 @@ from storage.errors import DomainError
 class Listener:
     """One subscription on one socket. `id` is the operation's id as JSON, without quotes."""
 
-    wire: WebSocketProtocol
+    connection: WebSocketProtocol
     id: bytes
     viewer_id: str
     ended: asyncio.Future[DomainError | None]
-    live: bool = False
-    checked: bool = False
-    catching_up: asyncio.Task[None] | None = None
+    """Done when the subscription ends, with the error for the client or None."""
+    is_live: bool = False
+    """Whether the listener gets each event with the broadcast. False until it has caught up."""
+    is_checked: bool = False
+    """Whether the broadcast has checked the viewer's permission since the listener joined."""
+    catch_up_task: asyncio.Task[None] | None = None
 
     def end(self, error: DomainError | None = None) -> None:
-        """Ends the subscription, with an error that the client receives, if any."""
+        """Ends the subscription. The client receives the error, if there is one."""
         if not self.ended.done():
             self.ended.set_result(error)
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """An event's `payload` as JSON, and the ids of the viewers whom it is hidden from."""
+    """An event's `payload` as JSON, and the ids of the viewers who must not see it."""
 
     json: bytes
     hidden_from: frozenset[str]
@@ -39,30 +42,30 @@ class Frames:
 
     def __init__(self, payloads: Sequence[Payload]) -> None:
         self._payloads = payloads
-        self._hiding = any(payload.hidden_from for payload in payloads)
-        self._pieces: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
+        self._has_hidden = any(payload.hidden_from for payload in payloads)
+        self._pieces_by_key: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
 
     def write(self, listener: Listener) -> None:
         """Writes the events that the listener's viewer may see."""
         hidden: tuple[int, ...] = ()
-        if self._hiding:
+        if self._has_hidden:
             hidden = tuple(i for i, each in enumerate(self._payloads) if listener.viewer_id in each.hidden_from)
         count = len(self._payloads) - len(hidden)
         if count:
-            pieces = self._cut(len(listener.id), hidden)
-            listener.wire.offer(listener.id.join(pieces), count)
+            pieces = self._pieces(len(listener.id), hidden)
+            listener.connection.write_events(listener.id.join(pieces), count)
 
-    def _cut(self, id_bytes: int, hidden: tuple[int, ...]) -> list[bytes]:
+    def _pieces(self, id_bytes: int, hidden: tuple[int, ...]) -> list[bytes]:
         """Returns the bytes of the frames, split where the id belongs. The headers depend on the length of the id."""
         key = id_bytes, hidden
-        pieces = self._pieces.get(key)
+        pieces = self._pieces_by_key.get(key)
         if pieces is None:
-            shown = [each.json for i, each in enumerate(self._payloads) if i not in hidden]
-            pieces = self._pieces[key] = _cut(shown, id_bytes)
+            visible = [each.json for i, each in enumerate(self._payloads) if i not in hidden]
+            pieces = self._pieces_by_key[key] = _split_frames(visible, id_bytes)
         return pieces
 
 
-def _cut(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
+def _split_frames(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
     pieces: list[bytes] = []
     rest = b""
     for payload in payloads:

@@ -29,7 +29,7 @@ from strawberry.types.graphql import OperationType
 
 from resolvers.audience import Audience
 from resolvers.context import Context
-from schema.binding import GATE, LARGE_BODY
+from schema.binding import ACCEPTS_LARGE_BODY, ADMISSION
 from schema.errors import to_client_error
 from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
@@ -38,11 +38,11 @@ from server.graphql.coalescible_queries import (
     CoalescibleQueries,
     CoalescibleQuery,
     may_be_coalesced,
-    read_start,
-    replay_start,
+    prepend_message,
+    read_body_start,
 )
 from server.graphql.coalescing import Answer, QueryCoalescer
-from server.graphql.deadlines import EXECUTION_S, LARGE_BODY_EXECUTION_S, deadline
+from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, deadline
 from server.graphql.documents import Documents, PreparedDocument
 from server.graphql.subscriptions import Subscriptions
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
@@ -54,13 +54,13 @@ MAX_BODY_BYTES = 1_000_000
 MAX_LIST_BODY_BYTES = 16_000_000
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
-REQUEST_TYPE = "application/json"
-RESPONSE_TYPE = "application/graphql-response+json"
-OPERATIONS = {OperationType.QUERY, OperationType.MUTATION}
+REQUEST_MEDIA_TYPE = "application/json"
+RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
+OPERATION_TYPES = {OperationType.QUERY, OperationType.MUTATION}
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
-NewContext = Callable[..., Context]
-"""Returns a context; takes the keyword arguments `viewer`, `roles`, `coalesced` and `is_query` of Context."""
+ContextFactory = Callable[..., Context]
+"""Returns a new context; takes the keyword arguments `viewer`, `roles`, `coalesced` and `is_query` of Context."""
 
 
 class BodyTooLarge(BadUserInput):
@@ -87,16 +87,17 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         schema: strawberry.Schema,
         documents: Documents,
         viewers: ViewerSessions,
-        new_context: NewContext,
+        new_context: ContextFactory,
         *,
         allowed_origins: tuple[str, ...] = (),
         may_send_large_bodies: Callable[[frozenset[Role]], bool] = lambda _roles: False,
-        execution_s: float = EXECUTION_S,
+        execution_timeout_s: float = EXECUTION_TIMEOUT_S,
     ) -> None:
         """Serves a schema that was built with `limits_extension(documents)` and `compiled_executor(documents)`.
 
-        `may_send_large_bodies` decides by the roles before a body is parsed; the fields of the operation decide after.
-        Queries and mutations are stopped after `execution_s` seconds, those with large bodies after a minute.
+        `may_send_large_bodies` decides by the viewer's roles, before the body is parsed. After parsing, a large body is
+        accepted only if a selected field accepts it. Queries and mutations are stopped after `execution_timeout_s`
+        seconds, or after a minute if they may have large bodies.
         """
         super().__init__(
             schema,
@@ -109,17 +110,18 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         )
         self.viewers = viewers
         self.broadcasts = Broadcasts()
-        # Strawberry has no public access to graphql-core's schema; tests/server/graphql/test_subscriptions.py pins it.
+        # Strawberry has no public access to graphql-core's schema. tests/server/graphql/test_subscriptions.py fails if
+        # this attribute disappears.
         self.core_schema: GraphQLSchema = schema._schema
         self._documents = documents
         self._cached = CachedExecution(schema, documents)
         self._new_context = new_context
         self._may_send_large_bodies = may_send_large_bodies
-        self._execution_s = execution_s
+        self._execution_timeout_s = execution_timeout_s
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.core_schema, documents)
         subscriptions = Subscriptions(self.core_schema, documents, schema.execution_context_class)
-        services = SocketServices(viewers, subscriptions, self.broadcasts, self._admitted)
+        services = SocketServices(viewers, subscriptions, self.broadcasts, self._admit)
         self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,7 +133,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         await response(scope, receive, send)
 
     async def _body_limit(self, request: Request) -> int:
-        """Body size limit before parsing; larger for viewers who may send large bodies."""
+        """Returns the size limit of the body before parsing, in bytes: larger for viewers who may send large bodies."""
         length = request.headers.get("content-length", "")
         if not (length.isdigit() and MAX_BODY_BYTES < int(length) <= MAX_LIST_BODY_BYTES):
             return MAX_BODY_BYTES
@@ -146,18 +148,18 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         try:
             if scope["method"] != "POST":
                 raise MethodNotAllowed
-            # The first of several headers of one name counts.
+            # If a header occurs several times, the first one counts.
             headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
             accept = headers.get(b"accept", b"")
             if may_be_coalesced(headers.get(b"content-type"), accept):
-                start = await read_start(receive)
-                query = self._coalescible.find(accept, start["body"])
+                body_start = await read_body_start(receive)
+                query = self._coalescible.find(accept, body_start["body"])
                 if query is not None and (response := await self._coalesce(query, headers.get(b"authorization"))):
                     return response
-                receive = replay_start(start, receive)
+                receive = prepend_message(body_start, receive)
             return await self.run(Request(scope, limit_body(receive, await self._body_limit(Request(scope)))))
         except ClientDisconnect:
-            # The client has disconnected.
+            # No client receives this response, but ASGI expects one.
             return Response(status_code=400)
         except HTTPException as error:
             return _refusal(BadUserInput("body", "one GraphQL operation as a JSON object", error.reason))
@@ -165,7 +167,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             return _refusal(error)
 
     async def _coalesce(self, query: CoalescibleQuery, authorization: bytes | None) -> Response | None:
-        """Returns the response to a signed-in viewer; None without a token."""
+        """Returns the response of the coalesced query to a signed-in viewer; None without a token."""
         session = await self.viewers.session(None if authorization is None else authorization.decode("latin-1"))
         if session is None:
             return None
@@ -179,28 +181,28 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         viewer = viewers[0]
         audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
         context = self._new_context(viewer=viewer, roles=roles, coalesced=audience, is_query=True)
-        async with deadline(self._execution_s):
+        async with deadline(self._execution_timeout_s):
             result = await self._execute(query, context)
-        return Answer(_response(_processed(result), query.accept), audience.excluded_ids)
+        return Answer(_json_response(_response_data(result), query.accept), audience.excluded_ids)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
-        """Returns a request's context with its viewer; the viewer of a socket signs in later, with connection_init."""
+        """Returns a context with the request's viewer. The viewer of a socket signs in later, with connection_init."""
         if not isinstance(request, Request):
             return self._new_context()
         session = await self.viewers.session(request.headers.get("authorization"))
         return self._new_context() if session is None else self._new_context(viewer=session.user, roles=session.roles)
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
-        """Keeps the media type that the client accepts."""
+        """Stores the media type that the client accepts in the response, where `create_response` reads it."""
         response = await super().get_sub_response(request)
-        if RESPONSE_TYPE in request.headers.get("accept", ""):
-            response.headers["content-type"] = RESPONSE_TYPE
+        if RESPONSE_MEDIA_TYPE in request.headers.get("accept", ""):
+            response.headers["content-type"] = RESPONSE_MEDIA_TYPE
         return response
 
     async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
-        """Returns the operation. Refuses other media types, some of which browsers send without a CORS preflight."""
-        if _media_type(request.content_type or "") != REQUEST_TYPE:
-            raise BadUserInput("Content-Type", REQUEST_TYPE)
+        """Returns the operation of a JSON body. Refuses types that browsers send without a CORS preflight."""
+        if _media_type(request.content_type or "") != REQUEST_MEDIA_TYPE:
+            raise BadUserInput("Content-Type", REQUEST_MEDIA_TYPE)
         body: dict[str, Any] = self.parse_json(await request.get_body())
         parsed = GraphQLRequestData(
             query=_member(body, "query", str, "a string"),
@@ -209,12 +211,12 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             extensions=_member(body, "extensions", dict, "an object"),
         )
         length = request.headers.get("content-length", "0")
-        if int(length) > MAX_BODY_BYTES and not self._takes_large_body(parsed.query):
+        if int(length) > MAX_BODY_BYTES and not _accepts_large_body(self._prepare(parsed.query)):
             raise BodyTooLarge
         return parsed
 
     def parse_json(self, data: str | bytes) -> Any:
-        """Returns the body. Raises: HTTPException unless it is an object; a list would be a batch."""
+        """Returns the body, a JSON object. Raises: HTTPException for any other value, such as the list of a batch."""
         body = super().parse_json(data)
         if not isinstance(body, dict):
             raise HTTPException(400, "Send one operation at a time, as a JSON object.")
@@ -230,35 +232,31 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         request_data: GraphQLRequestData,
     ) -> ExecutionResult:
         """Executes a query or mutation; subscriptions need a WebSocket."""
-        async with self._admitted(request_data.query, context):
+        async with self._admit(request_data.query, context):
             return await self._execute(request_data, context)
 
     async def _execute(self, request: GraphQLRequestData | CoalescibleQuery, context: Context) -> ExecutionResult:
         query, variables, name = request.query, request.variables, request.operation_name
         cached = await self._cached.execute(query, variables, name, context)
-        return cached or await self.schema.execute(query, variables, context, None, name, OPERATIONS)
+        return cached or await self.schema.execute(query, variables, context, None, name, OPERATION_TYPES)
 
     @asynccontextmanager
-    async def _admitted(self, query: str | None, context: Context) -> AsyncIterator[None]:
-        """Enters the gates of the fields that the query selects, and limits the time of its execution.
+    async def _admit(self, query: str | None, context: Context) -> AsyncIterator[None]:
+        """Passes the admission control of each selected field, and limits the time of the execution.
 
-        Raises: what a gate raises to refuse; Unavailable at the deadline.
+        Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
         """
         prepared = self._prepare(query)
         async with AsyncExitStack() as entered:
-            for gate in dict.fromkeys(prepared.metadata(GATE) if prepared else ()):
-                await entered.enter_async_context(gate(context))
+            for admission in dict.fromkeys(prepared.metadata(ADMISSION) if prepared else ()):
+                await entered.enter_async_context(admission(context))
             if prepared is None or not prepared.is_subscription:
-                is_large = prepared is not None and bool(prepared.metadata(LARGE_BODY))
-                await entered.enter_async_context(deadline(LARGE_BODY_EXECUTION_S if is_large else self._execution_s))
+                timeout_s = LARGE_BODY_TIMEOUT_S if _accepts_large_body(prepared) else self._execution_timeout_s
+                await entered.enter_async_context(deadline(timeout_s))
             yield
 
-    def _takes_large_body(self, query: str | None) -> bool:
-        prepared = self._prepare(query)
-        return prepared is not None and bool(prepared.metadata(LARGE_BODY))
-
     def _prepare(self, query: str | None) -> PreparedDocument | None:
-        """Returns the document; None if it cannot be parsed, which the result of its execution says."""
+        """Returns the document; None if it cannot be parsed. Its execution then returns the parse error."""
         try:
             return self._documents.prepare(self.core_schema, query or "")
         except GraphQLError:
@@ -266,13 +264,13 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """Returns the result, without `data` if nothing was executed."""
-        return _processed(result)
+        return _response_data(result)
 
     def create_response(
         self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
     ) -> Response:
         """Returns the response in the accepted media type."""
-        return _response(response_data, sub_response.headers.get("content-type", ""), sub_response.status_code)
+        return _json_response(response_data, sub_response.headers.get("content-type", ""), sub_response.status_code)
 
     def encode_json(self, data: object) -> bytes:
         """Encodes JSON with orjson."""
@@ -283,16 +281,20 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         return orjson.loads(data)
 
 
-def _response(
+def _accepts_large_body(prepared: PreparedDocument | None) -> bool:
+    return prepared is not None and bool(prepared.metadata(ACCEPTS_LARGE_BODY))
+
+
+def _json_response(
     data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], accept: str, status: int | None = None
 ) -> Response:
-    new_type = RESPONSE_TYPE in accept
-    status = status or (400 if new_type and "data" not in data else 200)
-    media_type = f"{RESPONSE_TYPE}; charset=utf-8" if new_type else REQUEST_TYPE
+    is_new_type = RESPONSE_MEDIA_TYPE in accept
+    status = status or (400 if is_new_type and "data" not in data else 200)
+    media_type = f"{RESPONSE_MEDIA_TYPE}; charset=utf-8" if is_new_type else REQUEST_MEDIA_TYPE
     return Response(orjson.dumps(data), status, HEADERS | {"Vary": "Accept"}, media_type)
 
 
-def _processed(result: ExecutionResult) -> GraphQLHTTPResponse:
+def _response_data(result: ExecutionResult) -> GraphQLHTTPResponse:
     processed = process_result(result)
     errors = result.errors or ()
     if result.data is None and errors and all(error.path is None for error in errors):
@@ -314,7 +316,7 @@ def _member(body: Mapping[str, Any], name: str, type_: type, expected: str) -> A
 
 
 def limit_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
-    """Returns a `receive` that raises BodyTooLarge before more than `max_bytes` of the body are in memory."""
+    """Returns a `receive` that raises BodyTooLarge once more than `max_bytes` bytes of the body were received."""
     read_bytes = 0
 
     async def limited() -> Message:
@@ -329,10 +331,10 @@ def limit_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
 
 
 def _refusal(error: Exception) -> Response:
-    """Returns the response to a request that was not executed, with an error like that of a result."""
-    shown = to_client_error(GraphQLError(str(error), original_error=error))
-    status, headers = _status(error, shown.extensions or {})
-    return Response(orjson.dumps({"errors": [shown.formatted]}), status, HEADERS | headers, REQUEST_TYPE)
+    """Returns the response to a request that was not executed. Its body has the form of a result with one error."""
+    presented = to_client_error(GraphQLError(str(error), original_error=error))
+    status, headers = _status(error, presented.extensions or {})
+    return Response(orjson.dumps({"errors": [presented.formatted]}), status, HEADERS | headers, REQUEST_MEDIA_TYPE)
 
 
 def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[str, str]]:

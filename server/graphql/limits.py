@@ -32,7 +32,7 @@ class FragmentCycle(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The extent of a selection set. Each fragment counts wherever it is spread."""
+    """The measured depth, aliases and fields of a selection set. Each fragment counts wherever it is spread."""
 
     depth: int = 0
     introspection_depth: int = 0
@@ -42,7 +42,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """The limits of docs/limits.md. Each error names the limit and the measured value."""
+    """The limits of docs/limits.md. The message of each error contains the limit and the measured value."""
 
     text_bytes: int = 102_400
     tokens: int = 1_000
@@ -77,39 +77,41 @@ class DocumentLimits:
             raise GraphQLError(message, extensions={"code": PARSE_FAILED})
 
     def check_shape(self, document: DocumentNode) -> list[GraphQLError]:
-        """Checks tokens, digits, depth, aliases, root fields and fragment cycles, which no variable changes."""
+        """Checks all limits except the text's length and the cost, and finds fragment cycles. Needs no variables."""
         if document.token_count > self.tokens:
             message = f"The document has {document.token_count} tokens; at most {self.tokens} are allowed."
-            return [refusal(message)]
+            return [validation_error(message)]
         if (digits := _max_digits(document)) > self.digits:
             # Python raises ValueError for integers of thousands of digits, in the validation of any document.
-            return [refusal(f"An integer in the document has {digits} digits; at most {self.digits} are allowed.")]
-        fragments = _Fragments(document)
+            return [
+                validation_error(f"An integer in the document has {digits} digits; at most {self.digits} are allowed.")
+            ]
+        measurement = _ExtentMeasurement(document)
         try:
-            measured = [(node, fragments.extent(node.selection_set)) for node in operations_of(document)]
+            measured = [(node, measurement.extent(node.selection_set)) for node in operations_of(document)]
         except FragmentCycle as cycle:
-            return [refusal(f"Cannot spread fragment '{cycle}' within itself.")]
+            return [validation_error(f"Cannot spread fragment '{cycle}' within itself.")]
         except RecursionError:
-            return [refusal(f"The document is nested too deeply; at most {self.depth} levels are allowed.")]
+            return [validation_error(f"The document is nested too deeply; at most {self.depth} levels are allowed.")]
         return [error for node, extent in measured for error in self._check_extent(extent, node)]
 
     def check_cost(self, cost: Cost, operation: OperationDefinitionNode) -> list[GraphQLError]:
         """Checks the cost of one operation, as measured by `measure_cost`."""
         if cost.total is None:
-            return [refusal("The fragments are too complex to measure the cost of the operation.", operation)]
-        return _over("The operation costs {}", cost.total, self.cost, operation)
+            return [validation_error("The fragments are too complex to measure the cost of the operation.", operation)]
+        return _limit_errors("The operation costs {}", cost.total, self.cost, operation)
 
     def _check_extent(self, extent: Extent, node: OperationDefinitionNode) -> list[GraphQLError]:
         introspection = "The operation is {} levels deep in introspection"
         return [
-            *_over("The operation is {} levels deep", extent.depth, self.depth, node),
-            *_over(introspection, extent.introspection_depth, self.introspection_depth, node),
-            *_over("The operation has {} aliases", extent.aliases, self.aliases, node),
-            *_over("The operation has {} root fields", extent.fields, self.root_fields, node),
+            *_limit_errors("The operation is {} levels deep", extent.depth, self.depth, node),
+            *_limit_errors(introspection, extent.introspection_depth, self.introspection_depth, node),
+            *_limit_errors("The operation has {} aliases", extent.aliases, self.aliases, node),
+            *_limit_errors("The operation has {} root fields", extent.fields, self.root_fields, node),
         ]
 
 
-class _Fragments:
+class _ExtentMeasurement:
     """Measures selection sets. Each fragment is measured once, even if it is spread several times."""
 
     def __init__(self, document: DocumentNode) -> None:
@@ -119,7 +121,7 @@ class _Fragments:
         self._extents: dict[str, Extent | None] = {}
 
     def extent(self, selection_set: SelectionSetNode | None) -> Extent:
-        """Raises: FragmentCycle."""
+        """Returns the extent of a selection set. Raises: FragmentCycle."""
         nodes = selection_set.selections if selection_set else ()
         parts = [self._field(node) if isinstance(node, FieldNode) else self._spread(node) for node in nodes]
         return Extent(
@@ -134,8 +136,8 @@ class _Fragments:
         aliases = below.aliases + (node.alias is not None)
         if node.name.value in INTROSPECTION_FIELDS:
             return Extent(0, 1 + max(below.depth, below.introspection_depth), aliases, 1)
-        inspected = below.introspection_depth
-        return Extent(1 + below.depth, inspected + 1 if inspected else 0, aliases, 1)
+        introspection_below = below.introspection_depth
+        return Extent(1 + below.depth, introspection_below + 1 if introspection_below else 0, aliases, 1)
 
     def _spread(self, node: SelectionNode) -> Extent:
         if not isinstance(node, FragmentSpreadNode):
@@ -151,7 +153,7 @@ class _Fragments:
 
 
 def _max_digits(document: DocumentNode) -> int:
-    """Returns the length of the longest integer in the text."""
+    """Returns the number of characters of the longest integer in the text."""
     longest, token = 0, document.loc and document.loc.start_token
     while token:
         if token.kind is TokenKind.INT:
@@ -166,19 +168,19 @@ def operations_of(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
 
 
 def find_operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode | None:
-    """Returns the operation of that name, or the first one without a name."""
+    """Returns the operation with this name, or the document's first operation if `name` is None."""
     matching = (node for node in operations_of(document) if name is None or (node.name and node.name.value == name))
     return next(matching, None)
 
 
-def _over(subject: str, measured: int, limit: int, node: OperationDefinitionNode) -> list[GraphQLError]:
+def _limit_errors(subject: str, measured: int, limit: int, node: OperationDefinitionNode) -> list[GraphQLError]:
     if measured <= limit:
         return []
-    return [refusal(f"{subject.format(measured)}; at most {limit} are allowed.", node)]
+    return [validation_error(f"{subject.format(measured)}; at most {limit} are allowed.", node)]
 
 
-def refusal(message: str, node: Node | None = None) -> GraphQLError:
-    """Returns the error of a document that is not executed."""
+def validation_error(message: str, node: Node | None = None) -> GraphQLError:
+    """Returns an error with the code GRAPHQL_VALIDATION_FAILED."""
     return GraphQLError(message, node, extensions={"code": VALIDATION_FAILED})
 
 

@@ -13,20 +13,20 @@ from server.graphql.limits import PARSE_FAILED, set_code
 
 
 def limits_extension(documents: Documents) -> Callable[[], SchemaExtension]:
-    """Returns a factory for the schema's `extensions`, which takes the limits and cached documents from `documents`."""
+    """Returns an extension factory for the schema, which uses the limits and the cache of `documents`."""
     return partial(DocumentLimitsExtension, documents)
 
 
 def is_limits_extension(extension: object) -> bool:
-    """Returns whether `limits_extension` made this."""
+    """Returns whether the extension is the result of `limits_extension`."""
     return isinstance(extension, partial) and extension.func is DocumentLimitsExtension
 
 
 class DocumentLimitsExtension(SchemaExtension):
     """Checks the limits while parsing and validating, and gives parse and validation errors their codes.
 
-    Replaces Strawberry's ParserCache and ValidationCache. A refusal is an ordinary error of its step, so every
-    transport answers it like a syntax error.
+    Replaces Strawberry's ParserCache and ValidationCache. Each transport answers an exceeded limit like any other parse
+    or validation error.
     """
 
     def __init__(self, documents: Documents) -> None:
@@ -50,7 +50,7 @@ class DocumentLimitsExtension(SchemaExtension):
         context = self.execution_context
         if context.pre_execution_errors is None and context.graphql_document is not None:
             prepared = self._prepare(context, context.graphql_document)
-            # `operation_name` would be that of the first operation when the request names none.
+            # If the request names no operation, `operation_name` is the name of the first one.
             name = context._provided_operation_name
             context.pre_execution_errors = list(prepared.errors(context.variables, name))
         yield
@@ -74,5 +74,5 @@ class DocumentLimitsExtension(SchemaExtension):
             prepared = PreparedDocument(schema, document, context.validation_rules, self._documents.limits)
             # Another extension may have replaced the document of the text.
             if document.loc is not None and document.loc.source.body == context.query:
-                self._documents.keep(query, prepared)
+                self._documents.store(query, prepared)
         return prepared

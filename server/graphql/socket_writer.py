@@ -1,8 +1,9 @@
-"""uvicorn's WebSocket protocol with a direct path to the transport for complete frames, without ASGI.
+"""uvicorn's WebSocket protocol, extended to write complete frames to the transport directly, without ASGI.
 
-The application accepts and reads as usual, and finds the writer in `scope["extensions"]`. Slow readers are detected by
-the transport's buffer and closed with 1013; the memory of each is bounded (docs/semantics.md, 3). The writer never
-closes with 1011, after which common clients do not reconnect.
+The application accepts and reads sockets by ASGI, and finds the connection in `scope["extensions"]` (`connection_of`).
+A client is too slow when too much data waits in the transport's buffer. Its socket is then closed with 1013, so that
+each client takes a bounded amount of memory (docs/semantics.md, 3). Sockets are never closed with 1011, after which
+common clients do not reconnect.
 """
 
 import asyncio
@@ -13,18 +14,19 @@ from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from server.graphql.inbox import Inbox
+from server.graphql.single_reader_queue import SingleReaderQueue
 
-EXTENSION = "noroshi.wire"
+EXTENSION = "noroshi.connection"
 INVALID_DATA = 1007
 TRY_AGAIN_LATER = 1013
 MAX_WAITING_BYTES = 1024 * 1024
 MAX_WAITING_EVENTS = 256
-# Pings take up to 25 s to detect a client that does not read; the limit is 30 s.
+# Pings take up to 25 s to detect a client that does not read. Together with this time, it stays below 30 s.
 ABORT_AFTER_S = 3.0
+# Senders by ASGI pause while more bytes than this wait in the transport.
 PAUSE_BYTES = 16 * 1024
-# By default the kernel buffers some megabytes per socket, and a thousand stalled ones exhaust its memory.
-KERNEL_BYTES = 128 * 1024
+# By default the kernel buffers some megabytes for each socket, and a thousand stalled sockets exhaust its memory.
+KERNEL_BUFFER_BYTES = 128 * 1024
 
 
 def text_frame_header(payload_bytes: int) -> bytes:
@@ -37,29 +39,30 @@ def text_frame_header(payload_bytes: int) -> bytes:
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """One connection. Nothing is written after a close frame."""
+    """One connection. Writes nothing after a close frame."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.queue = Inbox[ASGIReceiveEvent]()  # type: ignore[assignment]
+        self.queue = SingleReaderQueue[ASGIReceiveEvent]()  # type: ignore[assignment]
 
     def start_keepalive(self) -> None:
-        """Starts to ping after the handshake, and drops the handshake's data, which the scope holds."""
+        """Starts to ping after the handshake. Frees the handshake's data, which the scope holds too."""
         super().start_keepalive()
-        # The parser would keep the request as long as it lives.
+        # The parser refers to the request, so its headers would stay in memory until the socket closes.
         self.request.headers.clear()
         del self.request, self.response
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Limits the data that may wait for the client, in the transport and in the kernel."""
         super().connection_made(transport)
+        # Bytes and number of events of each write that is not sent completely, oldest first.
         self._unsent: list[tuple[int, int]] = []
         self._unsent_bytes = self._unsent_events = 0
         self.transport.set_write_buffer_limits(high=PAUSE_BYTES)
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER_BYTES)
 
     def handle_connect(self, event: Request) -> None:
-        """Adds itself to the scope's extensions."""
+        """Adds the connection to the scope's extensions."""
         super().handle_connect(event)
         if not self.close_sent:
             extensions: dict[str, Any] = self.scope["extensions"]
@@ -78,19 +81,19 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     @property
     def is_open(self) -> bool:
-        """Returns whether frames may still be written."""
+        """Whether frames may still be written."""
         return not (self.close_sent or self.disconnected or self.transport.is_closing())
 
-    async def has_room(self) -> None:
-        """Waits until the client has read nearly everything; several callers continue one after the other."""
+    async def wait_for_room(self) -> None:
+        """Waits until nearly all written data is sent. Checks again after waking, since another caller may write."""
         while not self.writable.is_set():
             await self.writable.wait()
 
-    def offer(self, frames: bytes, events: int) -> None:
-        """Writes complete frames at once. Unread data waits; too much of it closes the socket."""
+    def write_events(self, frames: bytes, events: int) -> None:
+        """Writes complete frames that hold `events` events. Closes the socket if too much earlier data is unsent."""
         if not self.is_open:
             return
-        if self._unsent and self._too_much_waits():
+        if self._unsent and self._has_too_much_unsent():
             self.drop("Reading too slowly")
             return
         self.transport.write(frames)
@@ -99,28 +102,28 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self._unsent_bytes += len(frames)
             self._unsent_events += events
 
-    def _too_much_waits(self) -> bool:
-        """Forgets sent events and checks the rest. Responses to queries do not count, however large."""
+    def _has_too_much_unsent(self) -> bool:
+        """Removes sent events from `_unsent` and checks the others. Responses to queries do not count."""
         waiting_bytes = self.transport.get_write_buffer_size()
         while self._unsent and self._unsent_bytes - self._unsent[0][0] >= waiting_bytes:
             frame_bytes, events = self._unsent.pop(0)
             self._unsent_bytes -= frame_bytes
             self._unsent_events -= events
-        gone = self._gone_events(waiting_bytes)
+        sent_events = self._sent_events_of_oldest_write(waiting_bytes)
         return (
             min(self._unsent_bytes, waiting_bytes) > MAX_WAITING_BYTES
-            or self._unsent_events - gone >= MAX_WAITING_EVENTS
+            or self._unsent_events - sent_events >= MAX_WAITING_EVENTS
         )
 
-    def _gone_events(self, waiting_bytes: int) -> int:
-        """Estimates how many of the events that were written together are still unsent."""
+    def _sent_events_of_oldest_write(self, waiting_bytes: int) -> int:
+        """Estimates how many events of the oldest write in `_unsent` have been sent, if it was sent in part."""
         if not self._unsent:
             return 0
         frame_bytes, events = self._unsent[0]
         return events * max(self._unsent_bytes - waiting_bytes, 0) // frame_bytes
 
     def drop(self, reason: str) -> None:
-        """Closes with 1013, and soon aborts the connection: a client that does not read never sees the close frame."""
+        """Closes with 1013, and aborts the connection 3 s later, since a stalled client never reads the close frame."""
         if not self.is_open:
             return
         self.stop_keepalive()
@@ -134,7 +137,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.writable.set()
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
-        """Ends the connection for the application. Discards unsent data of a stalled client."""
+        """Removes the connection from the scope when the application ends. Aborts it 3 s later if it is still open."""
         super().on_task_complete(task)
         extensions: dict[str, Any] = self.scope["extensions"]
         extensions.pop(EXTENSION, None)
@@ -152,13 +155,13 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.close_timer = self.loop.call_later(ABORT_AFTER_S, self.transport.abort)
 
     def keepalive_timeout(self) -> None:
-        """Handles an unanswered ping: the client is gone or does not read."""
+        """Closes the connection after an unanswered ping: the client is gone or does not read."""
         self.pong_timer = None
         self.pending_ping_payload = None
         self.drop("No answer to a ping")
 
 
-def protocol_of(scope: Any) -> WebSocketProtocol | None:
-    """Returns the writer of a WebSocket's scope; None under another server."""
-    wire = scope.get("extensions", {}).get(EXTENSION)
-    return wire if isinstance(wire, WebSocketProtocol) else None
+def connection_of(scope: Any) -> WebSocketProtocol | None:
+    """Returns the connection of a WebSocket's scope; None if another protocol class serves the socket."""
+    connection = scope.get("extensions", {}).get(EXTENSION)
+    return connection if isinstance(connection, WebSocketProtocol) else None

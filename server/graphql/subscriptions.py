@@ -1,4 +1,4 @@
-"""Starts subscriptions, and decides which of them are identical and may share one execution."""
+"""Starts subscriptions, and computes the keys by which identical subscriptions share one execution."""
 
 from collections.abc import Awaitable, Hashable, Mapping
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ from resolvers.events import SharedEventSource, ViewerEventSource
 from schema.sharing import depends_on_viewer
 from server.graphql.documents import Documents
 
-POSITION_TYPE = "Cursor"
+CURSOR_TYPE = "Cursor"
 
 
 class OperationRefused(Exception):
-    """The operation cannot start; `errors` say why."""
+    """The subscription cannot start. `errors` hold the reasons, as the client receives them."""
 
     def __init__(self, errors: list[GraphQLError]) -> None:
         super().__init__(str(errors))
@@ -38,7 +38,7 @@ class OperationRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SharedSubscription:
-    """A subscription whose viewer may listen. Subscriptions with equal keys get the same payloads."""
+    """A subscription to a shared stream, which the viewer may see. Subscriptions with equal keys get equal payloads."""
 
     key: Hashable
     executor: Executor[Any]
@@ -47,7 +47,7 @@ class SharedSubscription:
 
 @dataclass(frozen=True, slots=True)
 class ViewerSubscription:
-    """A subscription of one viewer, which shares nothing."""
+    """A subscription to the events of one viewer. It shares no execution."""
 
     executor: Executor[Any]
     source: ViewerEventSource
@@ -64,7 +64,7 @@ class Subscriptions:
     async def start(
         self, context: Context, query: str, variables: Mapping[str, Any] | None, operation_name: str | None
     ) -> SharedSubscription | ViewerSubscription | None:
-        """Returns the subscription; None for other operations, and for a field that is no stream of events.
+        """Returns the subscription; None for a query or a mutation, and for a field without an event source.
 
         Raises: OperationRefused.
         """
@@ -83,8 +83,8 @@ class Subscriptions:
             return ViewerSubscription(executor, source)
         if source is None:
             return None
-        is_own = depends_on_viewer(self.schema, prepared.document)
-        rights = _rights(context) if is_own else source.viewer.organization_id
+        is_personal = depends_on_viewer(self.schema, prepared.document)
+        rights = _viewer_key(context) if is_personal else source.viewer.organization_id
         key = (query, operation_name, _variables_key(operation, variables or {}), source.stream, rights)
         return SharedSubscription(key, executor, source)
 
@@ -111,23 +111,23 @@ async def _open_source(executor: Executor[Any]) -> SharedEventSource | ViewerEve
     return stream if isinstance(stream, SharedEventSource | ViewerEventSource) else None
 
 
-def _rights(context: Context) -> Hashable:
-    """Returns the key of viewers who get the same data where the data depends on the viewer: only the viewer alone."""
+def _viewer_key(context: Context) -> Hashable:
+    """Returns the part of the key that separates viewers, for operations whose data depend on the viewer."""
     assert context.viewer is not None
     return context.viewer.organization_id, context.viewer.id, context.roles
 
 
 def _variables_key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> bytes:
-    """Returns the variables that payloads depend on. Cursors are left out: they only say where each client resumes."""
-    positions = {
+    """Returns the variables that payloads depend on, as JSON. Cursors only say where each client resumes."""
+    cursors = {
         definition.variable.name.value
         for definition in operation.variable_definitions or ()
-        if _named(definition.type) == POSITION_TYPE
+        if _type_name(definition.type) == CURSOR_TYPE
     }
-    kept = {name: value for name, value in variables.items() if name not in positions}
-    return orjson.dumps(kept, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    others = {name: value for name, value in variables.items() if name not in cursors}
+    return orjson.dumps(others, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
-def _named(node: TypeNode) -> str | None:
+def _type_name(node: TypeNode) -> str | None:
     inner = node.type if isinstance(node, NonNullTypeNode) else node
     return inner.name.value if isinstance(inner, NamedTypeNode) else None

@@ -1,7 +1,10 @@
 """graphql-transport-ws on Strawberry's handler: strict frames, sign-in with connection_init, close codes.
 
-Without a token, or with one that was never valid, a socket is closed with 4401; with an expired token 4403, at init or
-later; after a frame that is no protocol message 4400 (docs/semantics.md, 3).
+Close codes (docs/semantics.md, 3):
+
+- 4400: the client sent a frame that is not a message of the protocol.
+- 4401: connection_init has no token, or a token that was never valid.
+- 4403: the token has expired, before connection_init or later.
 """
 
 import asyncio
@@ -27,7 +30,7 @@ from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.event_execution import write_events
 from server.graphql.frames import Listener
-from server.graphql.socket_writer import WebSocketProtocol, protocol_of
+from server.graphql.socket_writer import WebSocketProtocol, connection_of
 from server.graphql.subscriptions import OperationRefused, Subscriptions, ViewerSubscription
 from storage.errors import RateLimited, Unavailable
 
@@ -46,34 +49,37 @@ class SocketAdapter(ASGIWebSocketAdapter):
     """Sends text frames, and disconnects clients that stop reading."""
 
     async def send_json(self, message: Mapping[str, object]) -> None:
-        """Sends one frame; closes the socket with 1013 when the client did not take it for 10 s."""
+        """Sends one frame. Closes the socket with 1013 if the frame could not be written for 10 s."""
         text = orjson.dumps(message).decode()
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await self.ws.send_text(text)
         except TimeoutError:
-            # Closing in the ordinary way would wait for this client again.
-            if wire := protocol_of(self.ws.scope):
-                wire.drop("Reading too slowly")
+            # An ordinary close would wait for the stalled client again.
+            if connection := connection_of(self.ws.scope):
+                connection.drop("Reading too slowly")
             raise WebSocketDisconnected from None
         except (WebSocketDisconnect, RuntimeError) as error:
             raise WebSocketDisconnected from error
 
     async def close(self, code: int, reason: str) -> None:
-        """Closes the socket, unless it is closed. The reason is cut to 123 bytes, the limit of a frame."""
+        """Closes the socket, unless it is closed. Cuts the reason to 123 bytes, the limit of a close frame."""
         with suppress(WebSocketDisconnect, RuntimeError):
             await self.ws.close(code=code, reason=reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
 
 
 @dataclass(frozen=True, slots=True)
 class SocketServices:
-    """The parts of the endpoint that its sockets use."""
+    """The parts of GraphQLEndpoint that its sockets use."""
 
     viewers: ViewerSessions
     subscriptions: Subscriptions
     broadcasts: Broadcasts
-    admitted: Callable[[str | None, Context], AbstractAsyncContextManager[None]]
-    """Enters the gates of a query or mutation, and limits its time. Raises: what a gate raises; Unavailable."""
+    admit: Callable[[str | None, Context], AbstractAsyncContextManager[None]]
+    """Passes the admission controls of a query or mutation, and limits its time.
+
+    Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
+    """
 
 
 class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
@@ -81,11 +87,11 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
 
     services: ClassVar[SocketServices]
 
-    _expiry: asyncio.TimerHandle | None = None
+    _expiry_timer: asyncio.TimerHandle | None = None
 
     async def handle_message(self, message: Any) -> None:
-        """Passes on protocol messages only."""
-        fault = _fault(message)
+        """Handles a message of the protocol. Closes the socket with 4400 after any other frame."""
+        fault = _frame_fault(message)
         if fault is not None:
             await self.handle_invalid_message(fault)
         else:
@@ -108,13 +114,16 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         except Exception as error:
             await self.websocket.close(TRY_AGAIN_LATER, _client_error(error).message)
         else:
-            self._expire_at(expires_at)
+            self._set_expiry_timer(expires_at)
             await super().handle_connection_init(message)
 
     async def _sign_in(self, payload: Mapping[str, Any]) -> float:
-        """Returns when the token expires (Unix seconds). Raises: TokenInvalid, TokenExpired, Unavailable."""
-        named = {str(name).lower(): value for name, value in payload.items()}
-        authorization = named.get("authorization") or self._adapter.ws.headers.get("authorization")
+        """Sets the context's viewer and roles. Returns when the token expires, in Unix seconds.
+
+        Raises: TokenInvalid, TokenExpired, Unavailable.
+        """
+        lowered = {str(name).lower(): value for name, value in payload.items()}
+        authorization = lowered.get("authorization") or self._adapter.ws.headers.get("authorization")
         session = await self.services.viewers.session(authorization if isinstance(authorization, str) else None)
         if session is None:
             raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
@@ -122,50 +131,50 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         return session.expires_at
 
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
-        """Starts an operation; one above the limit is refused, and the others continue."""
-        most = self.max_subscriptions_per_connection or 0
-        if self.connection_acknowledged and message["id"] not in self.operations and len(self.operations) >= most:
-            refusal = _client_error(RateLimited(f"A socket runs at most {most} operations at a time.", 1000))
-            await self.send_message({"id": message["id"], "type": "error", "payload": [refusal.formatted]})
+        """Starts an operation, or refuses it if the socket already runs as many operations as it may."""
+        limit = self.max_subscriptions_per_connection or 0
+        if self.connection_acknowledged and message["id"] not in self.operations and len(self.operations) >= limit:
+            error = _client_error(RateLimited(f"A socket runs at most {limit} operations at a time.", 1000))
+            await self.send_message({"id": message["id"], "type": "error", "payload": [error.formatted]})
         else:
             await super().handle_subscribe(message)
 
     async def run_operation(self, operation: Operation[Context, None]) -> None:
-        """Serves a subscription to events by a broadcast or alone; Strawberry runs every other operation."""
-        wire = protocol_of(self._adapter.ws.scope)
-        if wire is not None and await self._subscribe(operation, wire):
+        """Serves a subscription to an event source here. Strawberry runs every other operation."""
+        connection = connection_of(self._adapter.ws.scope)
+        if connection is not None and await self._subscribe(operation, connection):
             return
         try:
-            async with self.services.admitted(operation.query, self.context):
+            async with self.services.admit(operation.query, self.context):
                 await super().run_operation(operation)
-        except (RateLimited, Unavailable) as refused:
-            await operation.send_initial_errors([_client_error(refused)])
+        except (RateLimited, Unavailable) as error:
+            await operation.send_initial_errors([_client_error(error)])
 
     @property
     def _adapter(self) -> SocketAdapter:
         assert isinstance(self.websocket, SocketAdapter)
         return self.websocket
 
-    async def _subscribe(self, operation: Operation[Context, None], wire: WebSocketProtocol) -> bool:
+    async def _subscribe(self, operation: Operation[Context, None], connection: WebSocketProtocol) -> bool:
         """Serves the subscription until the client or the server ends it. Returns False for other operations."""
         try:
-            subscribed = await self.services.subscriptions.start(
+            subscription = await self.services.subscriptions.start(
                 self.context, operation.query, operation.variables, operation.operation_name
             )
-            if subscribed is None:
+            if subscription is None:
                 return False
             ended = asyncio.get_running_loop().create_future()
             id_ = orjson.dumps(operation.id)[1:-1]
-            listener = Listener(wire, id_, subscribed.source.viewer.id, ended)
-            if isinstance(subscribed, ViewerSubscription):
-                await write_events(subscribed.executor, subscribed.source, listener)
+            listener = Listener(connection, id_, subscription.source.viewer.id, ended)
+            if isinstance(subscription, ViewerSubscription):
+                await write_events(subscription.executor, subscription.source, listener)
                 return True
-            broadcast = self.services.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
-            since = subscribed.source.since
-            # Only the first listener's executor is needed, and the broadcast holds it.
-            del subscribed
-            ended_by = await broadcast.serve(listener, since)
-            errors: list[Exception] = [] if ended_by is None else [ended_by]
+            broadcast = self.services.broadcasts.get(subscription.key, subscription.executor, subscription.source)
+            since = subscription.source.since
+            # Frees the memory of the executor: the broadcast uses only the executor of its first listener.
+            del subscription
+            final_error = await broadcast.serve(listener, since)
+            errors: list[Exception] = [] if final_error is None else [final_error]
         except OperationRefused as refused:
             errors = [*refused.errors]
         except Exception as error:
@@ -173,42 +182,42 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         await operation.send_initial_errors([_client_error(error) for error in errors])
         return True
 
-    def _expire_at(self, expires_at: float) -> None:
+    def _set_expiry_timer(self, expires_at: float) -> None:
         loop = asyncio.get_running_loop()
-        left_s = expires_at - time.time()
-        if left_s > MAX_TIMER_S:
-            # Timers of the event loop overflow beyond some weeks.
-            self._expiry = loop.call_later(MAX_TIMER_S, self._expire_at, expires_at)
+        remaining_s = expires_at - time.time()
+        if remaining_s > MAX_TIMER_S:
+            # The event loop's timers overflow after some weeks.
+            self._expiry_timer = loop.call_later(MAX_TIMER_S, self._set_expiry_timer, expires_at)
             return
-        self._expiry = loop.call_later(left_s, lambda: asyncio.ensure_future(self._expire()))
+        self._expiry_timer = loop.call_later(remaining_s, lambda: asyncio.ensure_future(self._close_expired()))
 
-    async def _expire(self) -> None:
+    async def _close_expired(self) -> None:
         await self.websocket.close(FORBIDDEN, "Token expired")
 
     async def shutdown(self) -> None:
-        """Ends the operations and the timer."""
-        if self._expiry is not None:
-            self._expiry.cancel()
+        """Ends the operations and cancels the timer of the token's expiry."""
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
         await super().shutdown()
 
     async def handle_task_exception(self, error: Exception) -> None:
-        """Ignores a socket that has disconnected."""
+        """Logs the exception, unless it only says that the socket has disconnected."""
         if not isinstance(error, WebSocketDisconnected | NonTextMessageReceived):
             log.error("socket_task_failed", exc_info=error)
 
 
 def socket_handler(services: SocketServices) -> type[SocketHandler]:
-    """Returns the handler class for Strawberry's view, which creates handlers without further arguments."""
+    """Returns a handler class with these services, since Strawberry's view cannot pass them to a handler."""
     return type("SocketHandler", (SocketHandler,), {"services": services})
 
 
 def _client_error(error: Exception) -> GraphQLError:
-    known = error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)
-    return to_client_error(known)
+    graphql_error = error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)
+    return to_client_error(graphql_error)
 
 
-def _fault(message: Any) -> str | None:
-    """Returns what is wrong with a frame's shape; None for a protocol message."""
+def _frame_fault(message: Any) -> str | None:
+    """Returns a sentence that says what is wrong with a frame; None for a message of the protocol."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return "A message is an object with a type"
     payload = message.get("payload")

@@ -11,7 +11,7 @@ from strawberry.types.base import StrawberryObjectDefinition
 from strawberry.types.field import StrawberryField
 
 from resolvers.context import Context
-from schema.binding import QUERIES_EACH, resolver_for_many
+from schema.binding import QUERIES_PER_OBJECT, batch_resolver_of
 from schema.root import schema
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
@@ -31,7 +31,7 @@ def object_fields() -> dict[str, StrawberryField]:
     return {f"{type_.name}.{field.python_name}": field for type_ in objects for field in type_.fields}
 
 
-FIELDS = {place: field for place, field in object_fields().items() if resolver_for_many(field) is not None}
+FIELDS = {place: field for place, field in object_fields().items() if batch_resolver_of(field) is not None}
 ROOTS = ("Query.", "Mutation.", "Subscription.")
 
 BATCHED = {
@@ -46,8 +46,8 @@ BATCHED = {
 def test_resolvers_of_single_objects_are_batched_or_declared() -> None:
     """Otherwise a list of a thousand objects would cost as much as one query, and send a thousand."""
     resolved = {place: field for place, field in object_fields().items() if field.base_resolver is not None}
-    single = {place for place, field in resolved.items() if resolver_for_many(field) is None}
-    declared = {place for place, field in resolved.items() if field.metadata.get(QUERIES_EACH)}
+    single = {place for place, field in resolved.items() if batch_resolver_of(field) is None}
+    declared = {place for place, field in resolved.items() if field.metadata.get(QUERIES_PER_OBJECT)}
     assert {place for place in single if not place.startswith(ROOTS)} == BATCHED | declared
     assert BATCHED & declared == set()
 
@@ -95,7 +95,7 @@ async def resolve_one_by_one(field: StrawberryField, objects: Sequence[Any], con
 
 async def resolve_all_at_once(field: StrawberryField, objects: Sequence[Any], context: Context) -> list[Any]:
     """Returns the field's value of each object, by one call of the batch resolver."""
-    resolve_many = resolver_for_many(field)
+    resolve_many = batch_resolver_of(field)
     assert resolve_many is not None
     return list(await resolve_many(objects, SimpleNamespace(context=context)))
 

@@ -26,7 +26,7 @@ from graphql.execution.collect_fields import FieldDetailsList
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
-from schema.binding import resolver_for_many
+from schema.binding import batch_resolver_of
 from server.graphql.compiled.leaves import NotCompilable
 from server.graphql.compiled.objects import FunctionSource, ObjectFunctions, complete_value_of
 from server.graphql.compiled.rows import (
@@ -55,69 +55,71 @@ class Compiler:
     def __init__(self, schema: GraphQLSchema) -> None:
         self._schema = schema
         self._plans: dict[tuple[object, ...], Plan | None] = {}
-        # Plans are found by the identity of nodes and types, so these must stay alive.
-        self._require_value: list[object] = []
+        # The keys of plans contain ids of nodes and types. These must stay alive, so that no id is used again.
+        self._kept_alive: list[object] = []
 
     def plan(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan | None:
-        """Returns the plan for values of the type with this selection; None: use graphql-core's executor."""
+        """Returns the plan for values of the type with this selection; None if graphql-core must complete them."""
         key = (id(type_), *(id(each.node) for each in details))
         if key not in self._plans:
-            self._require_value.append((type_, details))
+            self._kept_alive.append((type_, details))
             try:
-                self._plans[key] = self._made(type_, details, collect)
+                self._plans[key] = self._compile(type_, details, collect)
             except NotCompilable:
                 self._plans[key] = None
         return self._plans[key]
 
-    def _made(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan:
-        """Compiles an object type. Raises: NotCompilable."""
-        made: dict[str, Plan] = {}
+    def _compile(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan:
+        """Returns a new plan for values of any output type. Raises: NotCompilable."""
+        plans: dict[str, Plan] = {}
 
-        def objects(each: GraphQLObjectType) -> Plan:
-            if each.name not in made:
-                made[each.name] = self._object(each, details, collect)
-            return made[each.name]
+        def object_plan(object_type: GraphQLObjectType) -> Plan:
+            if object_type.name not in plans:
+                plans[object_type.name] = self._compile_object(object_type, details, collect)
+            return plans[object_type.name]
 
-        def built(each: GraphQLObjectType) -> ObjectFunctions:
-            plan = objects(each)
+        def object_functions(object_type: GraphQLObjectType) -> ObjectFunctions:
+            plan = object_plan(object_type)
             if not isinstance(plan, PlainObjectPlan):
                 raise NotCompilable
-            return ObjectFunctions(plan.core, plan.many)
+            return ObjectFunctions(plan.complete_one, plan.complete_many)
 
         try:
-            return PlainPlan(complete_value_of(type_, built, self._schema))
+            return PlainPlan(complete_value_of(type_, object_functions, self._schema))
         except NotCompilable:
-            return plan_of(type_, objects)
+            return plan_of(type_, object_plan)
 
-    def _object(self, type_: GraphQLObjectType, details: FieldDetailsList, collect: Collect) -> Plan:
-        """Compiles a field. Raises: NotCompilable."""
+    def _compile_object(self, type_: GraphQLObjectType, details: FieldDetailsList, collect: Collect) -> Plan:
+        """Returns a new plan for objects of one type. Raises: NotCompilable."""
         fields = collect(type_, details)
         if fields is None:
             raise NotCompilable
         source, gaps = FunctionSource(type_), list[Gap]()
         for key, selected in fields.items():
-            gap = self._field(source, key, selected, collect)
+            gap = self._compile_field(source, key, selected, collect)
             if gap is not None:
-                source.gap(key)
+                source.add_gap(key)
                 gaps.append(gap)
-        built = source.build()
-        return ObjectPlan(built.many, gaps) if gaps else PlainObjectPlan(*built)
+        functions = source.build()
+        return ObjectPlan(functions.many, gaps) if gaps else PlainObjectPlan(*functions)
 
-    def _field(self, source: FunctionSource, key: str, selected: FieldDetailsList, collect: Collect) -> Gap | None:
-        """Writes a field into the source, or returns the plan that fills its gap. Raises: NotCompilable."""
+    def _compile_field(
+        self, source: FunctionSource, key: str, selected: FieldDetailsList, collect: Collect
+    ) -> Gap | None:
+        """Adds a field to the source, or returns the gap that the field leaves. Raises: NotCompilable."""
         type_, name = source.type_, selected[0].node.name.value
         if name == TYPENAME:
-            source.constant(key, type_.name)
+            source.add_constant(key, type_.name)
             return None
         field = type_.fields.get(name)
         bound = field and field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
         if field is None or not isinstance(bound, StrawberryField):
             raise NotCompilable
         if is_plain(field, bound):
-            return self._plain(source, key, bound.python_name, field.type, selected, collect)
-        return self._resolved(type_, key, field, bound, selected, collect)
+            return self._compile_attribute(source, key, bound.python_name, field.type, selected, collect)
+        return self._resolver_gap(type_, key, field, bound, selected, collect)
 
-    def _plain(
+    def _compile_attribute(
         self,
         source: FunctionSource,
         key: str,
@@ -127,17 +129,17 @@ class Compiler:
         collect: Collect,
     ) -> Gap | None:
         if is_leaf_type(get_nullable_type(type_)):
-            source.leaf(key, attribute, type_)
+            source.add_leaf(key, attribute, type_)
             return None
-        plan = self._below(type_, selected, collect)
+        plan = self._value_plan(type_, selected, collect)
         if plan is None:
             return SingleGap(key, source.type_, selected)
         if isinstance(plan, PlainPlan):
-            source.value(key, attribute, type_, plan.core)
+            source.add_value(key, attribute, type_, plan.complete_one)
             return None
         return AttributeGap(key, attribute, source.type_.name, plan, is_nullable(type_))
 
-    def _resolved(
+    def _resolver_gap(
         self,
         type_: GraphQLObjectType,
         key: str,
@@ -146,29 +148,29 @@ class Compiler:
         selected: FieldDetailsList,
         collect: Collect,
     ) -> Gap:
-        resolve = resolver_for_many(bound)
-        plan = self._below(field.type, selected, collect) if resolve else None
+        resolve = batch_resolver_of(bound)
+        plan = self._value_plan(field.type, selected, collect) if resolve else None
         if resolve is None or plan is None:
             return SingleGap(key, type_, selected)
         return BatchGap(key, type_, field, bound, resolve, selected, plan, is_nullable(field.type))
 
-    def _below(self, type_: GraphQLOutputType, selected: FieldDetailsList, collect: Collect) -> Plan | None:
+    def _value_plan(self, type_: GraphQLOutputType, selected: FieldDetailsList, collect: Collect) -> Plan | None:
         if is_leaf_type(get_named_type(type_)):
             return PlainPlan(complete_value_of(type_, _no_objects, self._schema))
         return self.plan(type_, selected, collect)
 
 
 class Compilers:
-    """The most recently used compilers of a document, by operation and by the values of @skip and @include."""
+    """The most recently used compilers of one document, by operation and by the variables of @skip and @include."""
 
     def __init__(self, document: DocumentNode) -> None:
-        self._conditions = _conditions(document)
+        self._condition_names = _condition_variables(document)
         self._compilers: LRUCache[tuple[object, ...], Compiler] = LRUCache(MAX_COMBINATIONS)
 
     def of(self, executor: Executor[Any]) -> Compiler:
         """Returns the compiler of the executor's operation, which must belong to the document."""
-        given = executor.variable_values.coerced
-        key = (id(executor.operation), *(given.get(name) for name in self._conditions))
+        values = executor.variable_values.coerced
+        key = (id(executor.operation), *(values.get(name) for name in self._condition_names))
         compiler = self._compilers.get(key)
         if compiler is None:
             compiler = self._compilers[key] = Compiler(executor.schema)
@@ -187,14 +189,14 @@ def _no_objects(_type: GraphQLObjectType) -> ObjectFunctions:
     raise NotCompilable
 
 
-def _conditions(document: DocumentNode) -> Sequence[str]:
-    """Returns the variables that @skip and @include depend on."""
-    found = _Conditions()
-    visit(document, found)
-    return sorted(found.names)
+def _condition_variables(document: DocumentNode) -> Sequence[str]:
+    """Returns the names of the variables that @skip and @include depend on."""
+    visitor = _DirectiveVariables()
+    visit(document, visitor)
+    return sorted(visitor.names)
 
 
-class _Conditions(Visitor):
+class _DirectiveVariables(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()

@@ -1,4 +1,4 @@
-"""The executor that completes objects and lists by compiled plans; Strawberry's `execution_context_class`."""
+"""The executor that completes objects and lists by compiled plans. Used as Strawberry's `execution_context_class`."""
 
 from collections.abc import Callable
 from copy import copy
@@ -26,8 +26,8 @@ from server.graphql.compiled.rows import PlainPlan, Plan, PlanRun
 from server.graphql.compiled.variables import long_lists, restore_lists
 from server.graphql.documents import Documents, PreparedDocument
 
-ByGraphQLCore = Callable[["CompiledExecutor"], Any]
-"""Completes the value with graphql-core's code on this executor."""
+CompleteByGraphQLCore = Callable[["CompiledExecutor"], Any]
+"""Completes a value with graphql-core's code, as a method of the given executor."""
 
 
 class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
@@ -40,7 +40,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         cached = self.compiler_cache and self.compiler_cache.find(self)
         self._compiler: Compiler | None = cached or Compiler(self.schema)
 
-    # Stored as graphql-core does, they would form a reference cycle with the executor.
+    # graphql-core stores the helpers in an attribute, which would be a reference cycle with the executor.
     @property
     def async_helpers(self) -> GraphQLResolveInfoHelpers:
         """Returns the functions that resolvers may await with."""
@@ -61,13 +61,13 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         **kwargs: Any,
     ) -> "list[GraphQLError] | Executor[Any]":
         """Coerces variables as graphql-core does, except long lists of strings."""
-        given = raw_variable_values or {}
-        lists = long_lists(document, given)
-        short: dict[str, Any] = {**given, **{name: [] for name in lists}} if lists else given
-        built = super().build(schema, document, root_value, context_value, short, *args, **kwargs)
-        if lists and isinstance(built, Executor):
-            restore_lists(built.variable_values, lists)
-        return built
+        raw_values = raw_variable_values or {}
+        lists = long_lists(document, raw_values)
+        shortened: dict[str, Any] = {**raw_values, **{name: [] for name in lists}} if lists else raw_values
+        executor = super().build(schema, document, root_value, context_value, shortened, *args, **kwargs)
+        if lists and isinstance(executor, Executor):
+            restore_lists(executor.variable_values, lists)
+        return executor
 
     def complete_list_value(
         self,
@@ -78,7 +78,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         result: Any,
         position_context: Any,
     ) -> AwaitableOrValue[list[Any]]:
-        """Completes a list, by a plan where there is one."""
+        """Completes a list: by a plan if there is one, otherwise by graphql-core."""
 
         def by_graphql_core(executor: CompiledExecutor) -> Any:
             return super().complete_list_value(return_type, field_details_list, info, path, result, position_context)
@@ -97,13 +97,13 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         result: Any,
         position_context: Any,
     ) -> AwaitableOrValue[dict[str, Any]]:
-        """Completes an object, by a plan where there is one."""
+        """Completes an object: by a plan if that is worthwhile, otherwise by graphql-core."""
 
         def by_graphql_core(executor: CompiledExecutor) -> Any:
             return super().complete_object_value(return_type, field_details_list, info, path, result, position_context)
 
         plan = self._plan(return_type, field_details_list)
-        if plan is not None and not plan.pays_for_one:
+        if plan is not None and not plan.is_worthwhile_for_one:
             plan = None
         completed: AwaitableOrValue[dict[str, Any]] = self._complete(plan, result, info, path, by_graphql_core)
         return completed
@@ -114,27 +114,32 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         return self._compiler.plan(type_, details, self._collect)
 
     def _collect(self, type_: GraphQLObjectType, details: FieldDetailsList) -> dict[str, FieldDetailsList] | None:
-        """Returns the selected fields; None with fragment variables or incremental delivery."""
+        """Returns the selected fields by response name; None with fragment variables or incremental delivery."""
         if any(each.fragment_variable_values or each.defer_usage for each in details):
             return None
         collected = self.collect_subfields(type_, details)
         return None if collected.new_defer_usages else dict(collected.grouped_field_set)
 
     def _complete(
-        self, plan: Plan | None, value: Any, info: GraphQLResolveInfo[Any], path: Path, by_graphql_core: ByGraphQLCore
+        self,
+        plan: Plan | None,
+        value: Any,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        by_graphql_core: CompleteByGraphQLCore,
     ) -> Any:
-        """Returns the plan's result, or graphql-core's where the plan does not apply."""
+        """Returns the plan's result, or graphql-core's result without a plan and for unusual values."""
         if plan is None:
             return by_graphql_core(self)
         if not isinstance(plan, PlainPlan):
-            return self._complete_rows(plan, value, info, path, by_graphql_core)
+            return self._complete_with_gaps(plan, value, info, path, by_graphql_core)
         try:
-            return plan.core(value, info)
+            return plan.complete_one(value, info)
         except Exception:
             return by_graphql_core(self._without_plans())
 
-    async def _complete_rows(
-        self, plan: Plan, value: Any, info: GraphQLResolveInfo[Any], path: Path, by_graphql_core: ByGraphQLCore
+    async def _complete_with_gaps(
+        self, plan: Plan, value: Any, info: GraphQLResolveInfo[Any], path: Path, by_graphql_core: CompleteByGraphQLCore
     ) -> Any:
         attempt = copy(self)
         attempt.collected_errors = errors = _AttemptErrors()
@@ -143,36 +148,36 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         except Exception:
             completed = by_graphql_core(self._without_plans())
             return await completed if self.is_awaitable(completed) else completed
-        for error, place in errors.placed:
-            self.collected_errors.add(error, place)
+        for error, error_path in errors.with_paths:
+            self.collected_errors.add(error, error_path)
         return completed
 
     def __copy__(self) -> "CompiledExecutor":
-        """Copies the executor directly: executors are copied for each event and each list."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        return other
+        """Copies the attributes without `copy`'s general protocol, since each event and each list needs a copy."""
+        duplicate = object.__new__(type(self))
+        duplicate.__dict__.update(self.__dict__)
+        return duplicate
 
     def _without_plans(self) -> "CompiledExecutor":
-        """The copy has no plans: a value that was unusual once would be unusual again on each level below."""
-        general = copy(self)
-        general._compiler = None
-        return general
+        """Returns a copy that uses no plans. Plans for the levels below would fail on the same unusual value again."""
+        duplicate = copy(self)
+        duplicate._compiler = None
+        return duplicate
 
 
 class _AttemptErrors(CollectedErrors):
-    """The errors of an attempt, with their paths."""
+    """The errors of an attempt to complete a value by a plan, with their paths."""
 
-    __slots__ = ("placed",)
+    __slots__ = ("with_paths",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.placed: list[tuple[Any, Path | None]] = []
+        self.with_paths: list[tuple[Any, Path | None]] = []
 
     def add(self, error: Any, path: Path | None) -> None:
         """Collects an error, unless its position is null already."""
         if not self.has_nulled_position(path):
-            self.placed.append((error, path))
+            self.with_paths.append((error, path))
         super().add(error, path)
 
 

@@ -1,4 +1,4 @@
-"""Scalars and enums in compiled functions: usual values directly, all others by graphql-core's executor."""
+"""Serializes scalars and enums in compiled functions. Unusual values are left to graphql-core's executor."""
 
 import math
 from collections.abc import Callable
@@ -26,64 +26,69 @@ UNCHANGED: dict[object, str] = {
     GraphQLFloat: "{v}.__class__ is float and isfinite({v})",
     GraphQLBoolean: "{v} is True or {v} is False",
 }
-"""Python conditions under which a value is serialized unchanged; `v` is the name of the value."""
+"""Python conditions under which a value is serialized unchanged. `{v}` is replaced by the value's name."""
 
 NAMES = {"isfinite": math.isfinite}
-"""The names used by those conditions."""
+"""The names that the conditions in UNCHANGED use."""
 
 
 class NotCompilable(Exception):
     """A value or a type that compiled functions cannot complete."""
 
 
-def present(value: Any) -> Any:
-    """Returns the value. Raises: NotCompilable for None, awaitables and exceptions, which are raised in the end."""
+def require_present(value: Any) -> Any:
+    """Returns the value. Raises: NotCompilable for None, awaitables, and exceptions that a resolver returned."""
     if value is None or value is Undefined or isinstance(value, Exception) or isawaitable(value):
         raise NotCompilable
     return value
 
 
 def serialize_leaf(type_: GraphQLLeafType) -> Serialize:
-    """Serializes a value other than None. Raises: NotCompilable, and what the type raises."""
+    """Returns the function that serializes values other than None.
+
+    The function raises NotCompilable and the errors of the type.
+    """
     coerce = type_.coerce_output_value
 
-    def checked(value: Any) -> Any:
-        return _require_value(coerce(present(value)))
+    def serialize_checked(value: Any) -> Any:
+        return _require_result(coerce(require_present(value)))
 
-    return _serialize_enum(checked) if isinstance(type_, GraphQLEnumType) else _serialize_scalar(coerce, checked)
+    if isinstance(type_, GraphQLEnumType):
+        return _serialize_enum(serialize_checked)
+    return _serialize_scalar(coerce, serialize_checked)
 
 
-def _require_value(shown: Any) -> Any:
-    if shown is None or shown is Undefined:
+def _require_result(serialized: Any) -> Any:
+    if serialized is None or serialized is Undefined:
         raise NotCompilable
-    return shown
+    return serialized
 
 
-def _serialize_scalar(coerce: Serialize, checked: Serialize) -> Serialize:
-    """Checks the first value of each class. The others are neither exceptions nor awaitable if the first is not."""
-    known: set[type] = set()
+def _serialize_scalar(coerce: Serialize, serialize_checked: Serialize) -> Serialize:
+    """Checks only the first value of each class. If it is no exception and not awaitable, no other value of it is."""
+    checked_classes: set[type] = set()
 
-    def show(value: Any) -> Any:
-        if value.__class__ in known:
-            return _require_value(coerce(value))
-        shown = checked(value)
-        known.add(value.__class__)
-        return shown
+    def serialize(value: Any) -> Any:
+        if value.__class__ in checked_classes:
+            return _require_result(coerce(value))
+        serialized = serialize_checked(value)
+        checked_classes.add(value.__class__)
+        return serialized
 
-    return show
+    return serialize
 
 
-def _serialize_enum(checked: Serialize) -> Serialize:
+def _serialize_enum(serialize_checked: Serialize) -> Serialize:
     """Serializes each member once. Members are found by identity, since an enum may define its own equality."""
-    names: dict[int, tuple[Enum, Any]] = {}
+    members: dict[int, tuple[Enum, Any]] = {}
 
-    def show(value: Any) -> Any:
-        known = names.get(id(value))
+    def serialize(value: Any) -> Any:
+        known = members.get(id(value))
         if known is not None:
             return known[1]
-        shown = checked(value)
+        serialized = serialize_checked(value)
         if isinstance(value, Enum):
-            names[id(value)] = value, shown
-        return shown
+            members[id(value)] = value, serialized
+        return serialized
 
-    return show
+    return serialize

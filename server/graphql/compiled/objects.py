@@ -1,7 +1,7 @@
-"""Compiles a selection set over plain attributes to Python functions: for one record, and for many.
+"""Compiles a selection set of plain attributes to two Python functions: one completes a record, the other a list.
 
-The functions handle usual values only. They raise for any other value and have no effects, so that graphql-core's
-executor can complete the value again.
+The functions handle usual values only, and raise an exception for any other value. They have no effects, so that
+graphql-core's executor can complete the value again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,17 +22,17 @@ from graphql import (
     is_leaf_type,
 )
 
-from server.graphql.compiled.leaves import NAMES, UNCHANGED, NotCompilable, present, serialize_leaf
+from server.graphql.compiled.leaves import NAMES, UNCHANGED, NotCompilable, require_present, serialize_leaf
 
 CompleteValue = Callable[[Any, Any], Any]
-"""Completes a value other than None, given a GraphQLResolveInfo. Raises: NotCompilable or anything."""
+"""Completes a value other than None, given a GraphQLResolveInfo. Raises: NotCompilable, or any exception."""
 
 CompleteValues = Callable[[Sequence[Any], Any], list[Any]]
 """Completes many values, none of which is None."""
 
 
 class ObjectFunctions(NamedTuple):
-    """Builds objects of one type."""
+    """The functions that complete objects of one type: one object, or many."""
 
     one: CompleteValue
     many: CompleteValues
@@ -40,72 +40,79 @@ class ObjectFunctions(NamedTuple):
 
 @dataclass(slots=True)
 class FunctionSource:
-    """The source of functions that build objects. Gaps are filled by plans.
-
-    `read` are the attributes, `made` are computed values, by name.
-    """
+    """Python source of the functions that complete objects of one type. Plans fill the gaps."""
 
     type_: GraphQLObjectType
     entries: list[str] = field(default_factory=list)
-    read: list[str] = field(default_factory=list)
-    made: dict[str, str] = field(default_factory=dict)
-    names: dict[str, Any] = field(default_factory=lambda: {"NotCompilable": NotCompilable, "present": present, **NAMES})
+    """The entries of the completed object, as source of a dict."""
+    reads: list[str] = field(default_factory=list)
+    """Statements that read the record's attributes into variables."""
+    computed: dict[str, str] = field(default_factory=dict)
+    """Expressions that complete attributes other than leaves, by the variable of the attribute."""
+    names: dict[str, Any] = field(
+        default_factory=lambda: {"NotCompilable": NotCompilable, "require_present": require_present, **NAMES}
+    )
+    """Objects that the source refers to, by name."""
 
-    def constant(self, key: str, value: str) -> None:
+    def add_constant(self, key: str, value: str) -> None:
         """Adds an entry with a constant value."""
         self.entries.append(f"{key!r}: {value!r}")
 
-    def gap(self, key: str) -> None:
-        """Adds a gap."""
+    def add_gap(self, key: str) -> None:
+        """Adds an entry that a plan sets later."""
         self.entries.append(f"{key!r}: None")
 
-    def leaf(self, key: str, attribute: str, type_: GraphQLOutputType) -> None:
-        """Adds an attribute that is a scalar or an enum."""
+    def add_leaf(self, key: str, attribute: str, type_: GraphQLOutputType) -> None:
+        """Adds an entry for an attribute that is a scalar or an enum."""
         inner = cast("GraphQLScalarType | GraphQLEnumType", get_nullable_type(type_))
-        name, show, usual = self._read(attribute), self._name(serialize_leaf(inner)), UNCHANGED.get(inner)
-        shown = f"{name} if {usual.format(v=name)} else {show}({name})" if usual else f"{show}({name})"
-        self.entries.append(f"{key!r}: {self._null(name, type_)}{shown}")
+        name, serialize, unchanged = self._read(attribute), self._name(serialize_leaf(inner)), UNCHANGED.get(inner)
+        call = f"{serialize}({name})"
+        value = f"{name} if {unchanged.format(v=name)} else {call}" if unchanged else call
+        self.entries.append(f"{key!r}: {self._null_case(name, type_)}{value}")
 
-    def value(self, key: str, attribute: str, type_: GraphQLOutputType, core: CompleteValue) -> None:
-        """Adds any other attribute."""
-        name, make = self._read(attribute), self._name(core)
-        self.made[name] = f"{self._null(name, type_)}{make}({name}, info)"
-        self.entries.append(f"{key!r}: made_{name}")
+    def add_value(self, key: str, attribute: str, type_: GraphQLOutputType, complete: CompleteValue) -> None:
+        """Adds an entry for any other attribute, whose value `complete` completes."""
+        name, function = self._read(attribute), self._name(complete)
+        self.computed[name] = f"{self._null_case(name, type_)}{function}({name}, info)"
+        self.entries.append(f"{key!r}: computed_{name}")
 
     def build(self) -> ObjectFunctions:
         """Compiles and returns the functions."""
-        text = "\n".join([*self._one(), *self._many()])
+        text = "\n".join([*self._function_for_one(), *self._function_for_many()])
         # The source holds only names that are valid in GraphQL and in Python.
         exec(compile(text, f"<compiled {self.type_}>", "exec"), self.names)  # noqa: S102
-        return ObjectFunctions(self.names["build"], self.names["build_many"])
+        return ObjectFunctions(self.names["complete_one"], self.names["complete_many"])
 
-    def _one(self) -> list[str]:
-        made = [f"made_{name} = {make}" for name, make in self.made.items()]
-        return ["def build(o, info):", *_indented(1, [*self._read_lines(), *made, f"return {self._row()}"])]
-
-    def _many(self) -> list[str]:
-        # Neighbouring records share values, so results are reused for the same object. The object is kept with its
-        # result, since another object could get its id.
-        known = [f"known_{name} = {{}}" for name in self.made]
-        made = [line for name, make in self.made.items() for line in _computed_once(name, make)]
-        loop = _indented(1, [*self._read_lines(), *made, f"rows.append({self._row()})"])
+    def _function_for_one(self) -> list[str]:
+        computed = [f"computed_{name} = {expression}" for name, expression in self.computed.items()]
         return [
-            "def build_many(items, info):",
-            *_indented(1, [*known, "rows = []", "for o in items:", *loop, "return rows"]),
+            "def complete_one(o, info):",
+            *_indented(1, [*self._read_lines(), *computed, f"return {self._row()}"]),
+        ]
+
+    def _function_for_many(self) -> list[str]:
+        # Neighbouring records often share a value, so its result is reused, by the value's id. The value is stored with
+        # the result, since the id of a deleted value could belong to another one.
+        caches = [f"cache_{name} = {{}}" for name in self.computed]
+        computed = [line for name, expression in self.computed.items() for line in _computed_once(name, expression)]
+        loop = _indented(1, [*self._read_lines(), *computed, f"rows.append({self._row()})"])
+        return [
+            "def complete_many(items, info):",
+            *_indented(1, [*caches, "rows = []", "for o in items:", *loop, "return rows"]),
         ]
 
     def _read_lines(self) -> list[str]:
         type_of = self.type_.is_type_of
         checked = [f"if not {self._name(type_of)}(o, info): raise NotCompilable"] if type_of else []
-        # If no attribute is read, nothing would reveal that the value is not an object.
-        return [*checked, *(self.read or ["present(o)"])]
+        # If no attribute is read, None and awaitables must be recognized explicitly.
+        return [*checked, *(self.reads or ["require_present(o)"])]
 
     def _row(self) -> str:
         return f"{{{', '.join(self.entries)}}}"
 
     def _read(self, attribute: str) -> str:
-        name = f"v{len(self.read)}"
-        self.read.append(f"{name} = o.{attribute}")
+        name = f"v{len(self.reads)}"
+        self.reads.append(f"{name} = o.{attribute}")
         return name
 
     def _name(self, value: Any) -> str:
@@ -114,16 +121,16 @@ class FunctionSource:
         return name
 
     @staticmethod
-    def _null(name: str, type_: GraphQLOutputType) -> str:
-        # None in a non-null field is unusual for every leaf.
+    def _null_case(name: str, type_: GraphQLOutputType) -> str:
+        # None in a non-null field needs no case here: completing it raises.
         return "" if isinstance(type_, GraphQLNonNull) else f"None if {name} is None else "
 
 
-def _computed_once(name: str, make: str) -> list[str]:
+def _computed_once(name: str, expression: str) -> list[str]:
     return [
-        f"seen = known_{name}.get(id({name}))",
-        f"if seen is None: seen = known_{name}[id({name})] = {name}, {make}",
-        f"made_{name} = seen[1]",
+        f"cached = cache_{name}.get(id({name}))",
+        f"if cached is None: cached = cache_{name}[id({name})] = {name}, {expression}",
+        f"computed_{name} = cached[1]",
     ]
 
 
@@ -132,20 +139,21 @@ def _indented(levels: int, lines: Sequence[str]) -> list[str]:
 
 
 def complete_value_of(
-    type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], ObjectFunctions], schema: GraphQLSchema
+    type_: GraphQLOutputType, functions_of: Callable[[GraphQLObjectType], ObjectFunctions], schema: GraphQLSchema
 ) -> CompleteValue:
-    """Returns the function for a type's values, given the functions for the object types in it."""
+    """Returns the function that completes a type's values, given the functions of the object types in it."""
     if isinstance(type_, GraphQLNonNull):
-        return complete_value_of(type_.of_type, objects, schema)
+        return complete_value_of(type_.of_type, functions_of, schema)
     if isinstance(type_, GraphQLList):
-        return _list_of(type_.of_type, objects, schema)
+        return _complete_list_of(type_.of_type, functions_of, schema)
     if isinstance(type_, GraphQLObjectType):
-        return objects(type_).one
+        return functions_of(type_).one
     if is_abstract_type(type_):
-        return _abstract(type_, {each.name: objects(each).one for each in schema.get_possible_types(type_)})
+        by_name = {each.name: functions_of(each).one for each in schema.get_possible_types(type_)}
+        return _complete_abstract(type_, by_name)
     assert is_leaf_type(type_)
-    show = serialize_leaf(type_)
-    return lambda value, _info: show(value)
+    serialize = serialize_leaf(type_)
+    return lambda value, _info: serialize(value)
 
 
 def items_of(value: Any) -> Sequence[Any]:
@@ -156,24 +164,25 @@ def items_of(value: Any) -> Sequence[Any]:
     return items
 
 
-def _list_of(
-    item_type: GraphQLOutputType, objects: Callable[[GraphQLObjectType], ObjectFunctions], schema: GraphQLSchema
+def _complete_list_of(
+    item_type: GraphQLOutputType, functions_of: Callable[[GraphQLObjectType], ObjectFunctions], schema: GraphQLSchema
 ) -> CompleteValue:
     if isinstance(item_type, GraphQLNonNull) and isinstance(item_type.of_type, GraphQLObjectType):
-        many = objects(item_type.of_type).many
-        return lambda value, info: many(items_of(value), info)
-    core = complete_value_of(item_type, objects, schema)
+        complete_many = functions_of(item_type.of_type).many
+        return lambda value, info: complete_many(items_of(value), info)
+    complete = complete_value_of(item_type, functions_of, schema)
     if isinstance(item_type, GraphQLNonNull):
-        return lambda value, info: [core(item, info) for item in items_of(value)]
-    return lambda value, info: [None if item is None else core(item, info) for item in items_of(value)]
+        return lambda value, info: [complete(item, info) for item in items_of(value)]
+    return lambda value, info: [None if item is None else complete(item, info) for item in items_of(value)]
 
 
-def _abstract(type_: GraphQLAbstractType, cores: Mapping[str, CompleteValue]) -> CompleteValue:
-    resolve = type_.resolve_type
-    if resolve is None:
+def _complete_abstract(type_: GraphQLAbstractType, by_name: Mapping[str, CompleteValue]) -> CompleteValue:
+    """Returns the function that completes a value with the function of its object type."""
+    resolve_type = type_.resolve_type
+    if resolve_type is None:
         raise NotCompilable
 
     def dispatch(value: Any, info: Any) -> Any:
-        return cores[cast("str", resolve(value, info, type_))](value, info)
+        return by_name[cast("str", resolve_type(value, info, type_))](value, info)
 
     return dispatch

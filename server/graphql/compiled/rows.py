@@ -1,7 +1,8 @@
-"""Objects with resolvers in some fields: all objects of a list together, resolver by resolver.
+"""Completes objects that have resolvers in some fields: all objects of a list together, one resolver after the other.
 
-A compiled function builds the plain attributes and leaves gaps. A gap is filled for all objects at once where the field
-has a resolver for many (schema/binding.py), otherwise by graphql-core's executor for each object.
+A compiled function builds a row for each object from its plain attributes, and leaves gaps for the other fields. If a
+field has a batch resolver (schema/binding.py), its gap is filled for all objects at once. Otherwise graphql-core's
+executor resolves the field for each object.
 """
 
 import asyncio
@@ -32,31 +33,33 @@ from server.graphql.compiled.leaves import NotCompilable
 from server.graphql.compiled.objects import CompleteValue, CompleteValues, items_of
 
 Row = dict[str, Any]
+"""The completed fields of one object, by response name."""
+
 Paths = Callable[[int], Path]
-"""Returns the paths of several values in the response."""
+"""Returns the path in the response of the value with this index."""
 
 
 @dataclass(slots=True)
 class PlanRun:
-    """The execution of a plan. `info` belongs to the field that returned the values."""
+    """One execution of a plan. `info` belongs to the field that returned the values."""
 
     executor: Executor[Any]
     info: GraphQLResolveInfo[Any]
 
 
 class Gap(ABC):
-    """One field of many objects."""
+    """A field that the compiled function of its object type cannot complete."""
 
     @abstractmethod
     async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
-        """Sets the field in the row of each object."""
+        """Completes the field for each object, and sets it in the object's row."""
 
 
 class Plan(ABC):
-    """The plan that completes values of one type together."""
+    """Completes values of one type together."""
 
-    pays_for_one = True
-    """Whether the plan pays for one object: not where graphql-core's executor completes every field."""
+    is_worthwhile_for_one = True
+    """Whether the plan is faster than graphql-core's executor for a single object."""
 
     @abstractmethod
     async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
@@ -65,35 +68,35 @@ class Plan(ABC):
 
 @dataclass(slots=True)
 class PlainPlan(Plan):
-    """Values without resolvers."""
+    """Completes values without resolvers."""
 
-    core: CompleteValue
+    complete_one: CompleteValue
 
     async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
-        core, info = self.core, run.info
-        return [core(value, info) for value in values]
+        complete_one, info = self.complete_one, run.info
+        return [complete_one(value, info) for value in values]
 
 
 @dataclass(slots=True)
 class PlainObjectPlan(PlainPlan):
-    """Objects without resolvers, built many at once."""
+    """Completes objects without resolvers by one call for all."""
 
-    many: CompleteValues
+    complete_many: CompleteValues
 
     async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
-        return self.many(values, run.info)
+        return self.complete_many(values, run.info)
 
 
 @dataclass
 class ObjectPlan(Plan):
-    """Objects of one type with gaps."""
+    """Completes objects of one type that have gaps."""
 
     build_many: CompleteValues
     gaps: Sequence[Gap]
 
     def __post_init__(self) -> None:
-        # Not where each field with a resolver is resolved for each object.
-        self.pays_for_one = not all(isinstance(gap, SingleGap) for gap in self.gaps)
+        # If graphql-core's executor resolves every gap, completing one object takes as long as without a plan.
+        self.is_worthwhile_for_one = not all(isinstance(gap, SingleGap) for gap in self.gaps)
 
     async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         rows = self.build_many(values, run.info)
@@ -104,57 +107,59 @@ class ObjectPlan(Plan):
 
 @dataclass(slots=True)
 class ListPlan(Plan):
-    """Lists, whose items are completed as one list."""
+    """Completes lists: the items of all lists are completed together."""
 
     items: Plan
-    nullable: bool
+    are_items_nullable: bool
 
     async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         lists = [items_of(value) for value in values]
-        every = [item for each in lists for item in each]
+        all_items = [item for each in lists for item in each]
         ends = list(accumulate(map(len, lists)))
 
-        def path(number: int) -> Path:
-            i = bisect_right(ends, number)
-            return paths(i).add_key(number - ends[i] + len(lists[i]), None)
+        def item_path(index: int) -> Path:
+            list_index = bisect_right(ends, index)
+            return paths(list_index).add_key(index - ends[list_index] + len(lists[list_index]), None)
 
-        done = iter(await complete_present(self.items, self.nullable, run, every, path))
-        return [list(islice(done, len(each))) for each in lists]
+        completed = iter(await complete_present(self.items, self.are_items_nullable, run, all_items, item_path))
+        return [list(islice(completed, len(each))) for each in lists]
 
 
-async def complete_present(plan: Plan, nullable: bool, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
-    """Completes values of which some may be None. Raises: NotCompilable, also for None where it is not allowed."""
-    there = [number for number, value in enumerate(values) if value is not None]
-    if len(there) == len(values):
+async def complete_present(
+    plan: Plan, is_nullable: bool, run: PlanRun, values: Sequence[Any], paths: Paths
+) -> list[Any]:
+    """Completes values, some of which may be None. Raises: NotCompilable, also for None in a non-null type."""
+    present = [index for index, value in enumerate(values) if value is not None]
+    if len(present) == len(values):
         return await plan.complete(run, values, paths)
-    if not nullable:
+    if not is_nullable:
         raise NotCompilable
-    done = await plan.complete(run, [values[number] for number in there], lambda number: paths(there[number]))
+    results = await plan.complete(run, [values[index] for index in present], lambda number: paths(present[number]))
     completed: list[Any] = [None] * len(values)
-    for number, value in zip(there, done, strict=True):
-        completed[number] = value
+    for index, result in zip(present, results, strict=True):
+        completed[index] = result
     return completed
 
 
 @dataclass(slots=True)
 class AttributeGap(Gap):
-    """A plain attribute whose value contains resolvers."""
+    """A plain attribute whose value has fields with resolvers."""
 
     key: str
     attribute: str
     type_name: str
     plan: Plan
-    nullable: bool
+    is_nullable: bool
 
     async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
         values = [getattr(each, self.attribute) for each in objects]
-        inner = _below(paths, self.key, self.type_name)
-        _put(rows, self.key, await complete_present(self.plan, self.nullable, run, values, inner))
+        field_paths = _field_paths(paths, self.key, self.type_name)
+        _set_field(rows, self.key, await complete_present(self.plan, self.is_nullable, run, values, field_paths))
 
 
 @dataclass(slots=True)
 class BatchGap(Gap):
-    """A field with a resolver for many objects, which is called once."""
+    """A field with a batch resolver, which is called once for all objects."""
 
     key: str
     type_: GraphQLObjectType
@@ -163,19 +168,19 @@ class BatchGap(Gap):
     resolve: Callable[[Sequence[Any], Info[Any, Any]], Awaitable[Sequence[Any]]]
     details: FieldDetailsList
     plan: Plan
-    nullable: bool
+    is_nullable: bool
 
     async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
-        inner = _below(paths, self.key, self.type_.name)
-        raw = run.executor.build_resolve_info(self.field, to_nodes(self.details), self.type_, inner(0))
-        values = await self.resolve(objects, Info(_raw_info=raw, _field=self.bound))
-        below = PlanRun(run.executor, raw)
-        _put(rows, self.key, await complete_present(self.plan, self.nullable, below, values, inner))
+        field_paths = _field_paths(paths, self.key, self.type_.name)
+        info = run.executor.build_resolve_info(self.field, to_nodes(self.details), self.type_, field_paths(0))
+        values = await self.resolve(objects, Info(_raw_info=info, _field=self.bound))
+        field_run = PlanRun(run.executor, info)
+        _set_field(rows, self.key, await complete_present(self.plan, self.is_nullable, field_run, values, field_paths))
 
 
 @dataclass(slots=True)
 class SingleGap(Gap):
-    """Any other field: graphql-core's executor resolves it for each object."""
+    """A field that graphql-core's executor resolves for each object."""
 
     key: str
     type_: GraphQLObjectType
@@ -184,13 +189,13 @@ class SingleGap(Gap):
     async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
         executor, waiting = run.executor, list[Awaitable[None]]()
         try:
-            for number, each in enumerate(objects):
-                path = paths(number).add_key(self.key, self.type_.name)
+            for index, each in enumerate(objects):
+                path = paths(index).add_key(self.key, self.type_.name)
                 value = executor.execute_field(self.type_, each, self.details, path, None)
                 if executor.is_awaitable(value):
-                    waiting.append(self._awaited(rows[number], value))
+                    waiting.append(self._set_awaited(rows[index], value))
                 else:
-                    rows[number][self.key] = value
+                    rows[index][self.key] = value
         except Exception:
             # Started coroutines must be awaited.
             executor.settle_in_background(waiting)
@@ -198,12 +203,12 @@ class SingleGap(Gap):
         if waiting:
             await await_all(waiting)
 
-    async def _awaited(self, row: Row, value: Awaitable[Any]) -> None:
+    async def _set_awaited(self, row: Row, value: Awaitable[Any]) -> None:
         row[self.key] = await value
 
 
 async def await_all(waiting: Sequence[Any]) -> None:
-    """Awaits all, the first one without a task. When one fails, the later ones are cancelled before it is raised."""
+    """Awaits all awaitables, the first without a task. If one fails, cancels the later ones and raises the error."""
     first, *others = waiting
     tasks = [asyncio.ensure_future(each) for each in others]
     try:
@@ -217,27 +222,27 @@ async def await_all(waiting: Sequence[Any]) -> None:
         raise
 
 
-def plan_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Plan]) -> Plan:
-    """Returns the plan for a type, given those of object types. Raises: NotCompilable for unions and interfaces."""
+def plan_of(type_: GraphQLOutputType, object_plan: Callable[[GraphQLObjectType], Plan]) -> Plan:
+    """Returns the plan for a type, given the plans of object types. Raises: NotCompilable for unions and interfaces."""
     if isinstance(type_, GraphQLNonNull):
-        return plan_of(type_.of_type, objects)
+        return plan_of(type_.of_type, object_plan)
     if isinstance(type_, GraphQLList):
-        return ListPlan(plan_of(type_.of_type, objects), is_nullable(type_.of_type))
+        return ListPlan(plan_of(type_.of_type, object_plan), is_nullable(type_.of_type))
     if isinstance(type_, GraphQLObjectType):
-        return objects(type_)
+        return object_plan(type_)
     assert not is_leaf_type(type_)
     raise NotCompilable
 
 
 def is_nullable(type_: GraphQLOutputType) -> bool:
-    """Returns whether None is allowed."""
+    """Returns whether values of the type may be None."""
     return not isinstance(type_, GraphQLNonNull)
 
 
-def _below(paths: Paths, key: str, type_name: str) -> Paths:
-    return lambda number: paths(number).add_key(key, type_name)
+def _field_paths(paths: Paths, key: str, type_name: str) -> Paths:
+    return lambda index: paths(index).add_key(key, type_name)
 
 
-def _put(rows: Sequence[Row], key: str, values: Sequence[Any]) -> None:
+def _set_field(rows: Sequence[Row], key: str, values: Sequence[Any]) -> None:
     for row, value in zip(rows, values, strict=True):
         row[key] = value

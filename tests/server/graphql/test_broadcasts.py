@@ -14,7 +14,7 @@ from graphql.execution import Executor
 from prometheus_client import REGISTRY
 
 from resolvers.chat.events import ChatEventSource
-from server.graphql.broadcasts import RECHECK_S
+from server.graphql.broadcasts import RECHECK_EVERY_S
 from server.graphql.frames import Listener
 from storage.streams.log import Position, Stream, format_cursor
 from tests.e2e.chat_topic import cursor_position
@@ -289,7 +289,7 @@ async def test_block_withholds_replayed_events(server: GraphQLServer) -> None:
 
 
 async def test_leaving_ends_only_own_subscription_within_5_s(server: GraphQLServer) -> None:
-    assert RECHECK_S < 4, "At least 1 s of the 5 s must remain for the lookup and the delivery."
+    assert RECHECK_EVERY_S < 4, "At least 1 s of the 5 s must remain for the lookup and the delivery."
     await server.join("bob", "eve")
     async with server.all_subscribed("ann", "bob", "eve") as (ann, bob, eve):
         await server.stores.communities.leave(server.scenario.community, "bob")
@@ -647,17 +647,17 @@ async def test_listener_after_outage_catches_up_at_own_pace(
 
 
 async def test_listener_that_caught_up_is_live_before_the_next_event(server: GraphQLServer) -> None:
-    """The listener would lose an event that arrives between the last comparison of positions and `live`."""
+    """The listener would lose an event that arrives between the last comparison of positions and `is_live`."""
     async with server.subscribed() as subscription:
-        assert await wait_until(lambda: all(each.live for each in _listeners(server)))
+        assert await wait_until(lambda: all(each.is_live for each in _listeners(server)))
         (broadcast,) = server.endpoint.broadcasts._broadcasts.values()
         (listener,) = broadcast.listeners
         assert broadcast.position is not None
-        listener.live = False
+        listener.is_live = False
         with pytest.raises(StopIteration):
-            # The coroutine must end in one step, so that no other task can run before `live` is set.
+            # The coroutine must end in one step, so that no other task can run before `is_live` is set.
             broadcast._catch_up(listener, broadcast.position).send(None)
-        assert listener.live
+        assert listener.is_live
         await post(server.scenario, 1)
         assert await subscription.receives(1)
 

@@ -12,7 +12,7 @@ from schema.root import build_schema
 from server.graphql.cached_execution import CachedExecution
 from server.graphql.compiled import CompiledExecutor, compiled_executor
 from server.graphql.documents import Documents
-from server.graphql.http import OPERATIONS
+from server.graphql.http import OPERATION_TYPES
 from server.graphql.limits_extension import limits_extension
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -57,7 +57,7 @@ async def execute_with_stages(
 ) -> tuple[Any, list[Any] | None]:
     """Executes with Strawberry's stages. Returns data and errors, or the type of a raised exception and None."""
     try:
-        result = await schema.execute(query, variables, context(), None, name, OPERATIONS)
+        result = await schema.execute(query, variables, context(), None, name, OPERATION_TYPES)
     except Exception as error:
         return type(error), None
     return comparable(result.data, result.errors)

@@ -10,8 +10,8 @@ from server.graphql.coalescible_queries import (
     MAX_QUERY_BYTES,
     CoalescibleQueries,
     may_be_coalesced,
-    read_start,
-    replay_start,
+    prepend_message,
+    read_body_start,
 )
 from server.graphql.documents import Documents
 from server.graphql.limits_extension import limits_extension
@@ -124,19 +124,19 @@ def part(body: bytes, more: bool = True) -> Message:
 
 
 async def test_body_in_parts_is_read_into_one_message() -> None:
-    start = await read_start(receiving(part(b"a"), part(b""), part(b"b", more=False)))
+    start = await read_body_start(receiving(part(b"a"), part(b""), part(b"b", more=False)))
     assert start == part(b"ab", more=False)
 
 
 async def test_start_of_a_long_body_is_replayed_before_the_rest() -> None:
     long = b"a" * (MAX_QUERY_BYTES + 1)
     receive = receiving(part(long), part(b"b"), part(b"c", more=False))
-    start = await read_start(receive)
+    start = await read_body_start(receive)
     assert start == part(long)
-    replaying = replay_start(start, receive)
+    replaying = prepend_message(start, receive)
     assert [(await replaying())["body"] for _ in range(3)] == [long, b"b", b"c"]
 
 
 async def test_disconnect_while_reading_the_body_raises() -> None:
     with pytest.raises(ClientDisconnect):
-        await read_start(receiving(part(b"a"), {"type": "http.disconnect"}))
+        await read_body_start(receiving(part(b"a"), {"type": "http.disconnect"}))

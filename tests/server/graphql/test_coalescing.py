@@ -15,7 +15,7 @@ from starlette.responses import Response
 from schema.root import schema
 from schema.sharing import field_suits_audience, suits_audience
 from server.auth.tokens import mint
-from server.graphql.coalescing import ANSWERS, MAX_VIEWERS, Answer, QueryCoalescer
+from server.graphql.coalescing import ANSWERS, MAX_REQUESTS, Answer, QueryCoalescer
 from storage.identity.records import User
 from storage.stores import Stores
 from tests.schema.fields import bound, members
@@ -360,12 +360,12 @@ async def test_single_returning_reader_gets_separate_execution() -> None:
 
 async def test_requests_over_the_limit_wait_for_another_execution() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution()
-    many = [user(str(number)) for number in range(MAX_VIEWERS + 2)]
+    many = [user(str(number)) for number in range(MAX_REQUESTS + 2)]
     tasks = await start_requests(coalescer, execution, ANN)
     tasks += await start_requests(coalescer, execution, *many)
     execution.released.set()
     assert all(await asyncio.gather(*tasks))
-    assert [len(each) for each in execution.audiences] == [1, MAX_VIEWERS, 2]
+    assert [len(each) for each in execution.audiences] == [1, MAX_REQUESTS, 2]
 
 
 async def test_viewers_of_other_organizations_share_no_answer(viewers: DifferingViewers) -> None:

@@ -78,7 +78,7 @@ def _collect_coroutines() -> Iterator[None]:
 def _generated_batch_resolvers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the product's batch resolvers by the generated ones."""
     monkeypatch.setattr(
-        server.graphql.compiled.compiler, "resolver_for_many", lambda bound: batch_resolvers.get(id(bound))
+        server.graphql.compiled.compiler, "batch_resolver_of", lambda bound: batch_resolvers.get(id(bound))
     )
 
 

@@ -6,7 +6,7 @@ import weakref
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from server.graphql.socket_writer import ABORT_AFTER_S, protocol_of
+from server.graphql.socket_writer import ABORT_AFTER_S, connection_of
 from tests.server.in_process import InProcessServer, raw_client, serve_in_process
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +16,7 @@ CLOSE, NORMAL_CLOSURE = 0x88, (1000).to_bytes(2)
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Accepts a socket and reads until it is closed."""
-    assert protocol_of(scope)
+    assert connection_of(scope)
     await receive()
     await send({"type": "websocket.accept", "subprotocol": "graphql-transport-ws"})
     while (await receive())["type"] == "websocket.receive":

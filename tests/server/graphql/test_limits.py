@@ -253,9 +253,9 @@ class TestExtension:
 
     def test_document_cache_keeps_few_costs_per_document(self) -> None:
         schema = SCHEMA._schema
-        cache = Documents(bytes_max=100_000)
+        cache = Documents(max_bytes=100_000)
         for query in ["{ user(id: 1) { id } }", *[TestCost.QUERY] * 100]:
-            cache.keep(query, PreparedDocument(schema, parse(query), (), LIMITS))
+            cache.store(query, PreparedDocument(schema, parse(query), (), LIMITS))
         prepared = cache.find(TestCost.QUERY)
         assert prepared is not None
         assert cache.find("{ user(id: 1) { id } }") is not None
@@ -277,10 +277,10 @@ class TestExtension:
 
     def test_document_cache_evicts_least_recently_used(self) -> None:
         schema = SCHEMA._schema
-        cache = Documents(bytes_max=60_000)
+        cache = Documents(max_bytes=60_000)
         for n in range(200):
             query = f"{{ user(id: {n}) {{ id }} }}"
-            cache.keep(query, PreparedDocument(schema, parse(query), (), LIMITS))
+            cache.store(query, PreparedDocument(schema, parse(query), (), LIMITS))
             assert cache.find("{ user(id: 0) { id } }") is not None
         kept = [n for n in range(200) if cache.find(f"{{ user(id: {n}) {{ id }} }}")]
         assert kept == [0, 197, 198, 199]

@@ -23,7 +23,7 @@ from server.graphql.socket_writer import (
     MAX_WAITING_EVENTS,
     PAUSE_BYTES,
     WebSocketProtocol,
-    protocol_of,
+    connection_of,
     text_frame_header,
 )
 from server.web import PING_EVERY_S, PING_TIMEOUT_S
@@ -65,7 +65,7 @@ class EchoApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "websocket.accept"})
-        connection = protocol_of(scope)
+        connection = connection_of(scope)
         assert connection is not None
         self.accepted.put_nowait(connection)
         closing = asyncio.create_task(self._close_on_request(send))
@@ -108,7 +108,7 @@ def text_frame(payload: bytes) -> bytes:
 def fill_kernel_buffers(connection: WebSocketProtocol, size: int = 64 * KILOBYTE) -> None:
     """Offers frames until the kernel takes no more and some wait in the transport."""
     while not connection.transport.get_write_buffer_size():
-        connection.offer(text_frame(b"x" * size), 1)
+        connection.write_events(text_frame(b"x" * size), 1)
 
 
 async def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> bool:
@@ -134,7 +134,7 @@ async def test_frame_of_any_size_is_read_by_a_common_client(size: int) -> None:
     text = ("狼煙" * size)[: size // 3] + "x" * (size % 3)
     assert len(text.encode()) == size
     async with echo_server() as (app, served), connect(served.url, max_size=None) as ws:
-        (await app.accepted.get()).offer(text_frame(text.encode()) + text_frame(b"next"), 2)
+        (await app.accepted.get()).write_events(text_frame(text.encode()) + text_frame(b"next"), 2)
         async with asyncio.timeout(DEADLINE_S):
             assert [await ws.recv(), await ws.recv()] == [text, "next"]
 
@@ -144,7 +144,7 @@ async def test_frames_and_asgi_messages_keep_their_order() -> None:
         connection = await app.accepted.get()
         async with asyncio.timeout(DEADLINE_S):
             for n in range(100):
-                connection.offer(text_frame(b"offered %d" % n), 1)
+                connection.write_events(text_frame(b"offered %d" % n), 1)
                 await ws.send(f"sent {n}")
                 assert [await ws.recv(), await ws.recv()] == [f"offered {n}", f"sent {n}"]
 
@@ -176,10 +176,10 @@ CLOSERS: dict[str, tuple[int, Callable[[EchoApplication, WebSocketProtocol], Non
 async def test_nothing_is_written_after_a_close_frame(closer: str) -> None:
     code, close = CLOSERS[closer]
     async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
-        connection.offer(text_frame(b"before"), 1)
+        connection.write_events(text_frame(b"before"), 1)
         close(app, connection)
         assert await wait_until(lambda: not connection.is_open)
-        connection.offer(text_frame(b"after"), 1)
+        connection.write_events(text_frame(b"after"), 1)
         connection.drop("Once more")
         connection.keepalive_timeout()
         async with asyncio.timeout(DEADLINE_S):
@@ -194,7 +194,7 @@ async def test_nothing_is_written_after_the_client_closes() -> None:
     async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
         await raw.send_frame(CLOSE, (1000).to_bytes(2))
         assert await wait_until(lambda: not connection.is_open)
-        connection.offer(text_frame(b"after"), 1)
+        connection.write_events(text_frame(b"after"), 1)
         async with asyncio.timeout(DEADLINE_S):
             assert await raw.receive_frame() == (CLOSE, (1000).to_bytes(2))
             assert await raw.read_to_end() == b""
@@ -226,7 +226,7 @@ async def test_client_that_closes_and_never_reads_is_aborted() -> None:
 async def test_dropped_client_wakes_waiting_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.socket_writer, "ABORT_AFTER_S", 600)
     async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
-        connection.offer(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
+        connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
         assert await wait_until(lambda: not connection.writable.is_set())
         await raw.send_frame(TEXT, b"answer me")
         await asyncio.sleep(0.1)
@@ -289,7 +289,7 @@ async def test_more_than_1_mib_of_events_closes_socket() -> None:
         fill_kernel_buffers(connection)
         largest = connection.transport.get_write_buffer_size()
         for _ in range(40):
-            connection.offer(text_frame(b"x" * 64 * KILOBYTE), 1)
+            connection.write_events(text_frame(b"x" * 64 * KILOBYTE), 1)
             largest = max(largest, connection.transport.get_write_buffer_size())
         assert not connection.is_open
         assert MAX_WAITING_BYTES < largest < MAX_WAITING_BYTES + 3 * 64 * KILOBYTE
@@ -301,7 +301,7 @@ async def test_more_than_256_waiting_events_close_socket() -> None:
         before = connection.transport.get_write_buffer_size()
         for n in range(MAX_WAITING_EVENTS):
             assert connection.is_open, f"closed when {n} of 256 events waited"
-            connection.offer(text_frame(b"event"), 1)
+            connection.write_events(text_frame(b"event"), 1)
         assert not connection.is_open
         assert connection.transport.get_write_buffer_size() < before + 10 * KILOBYTE
 
@@ -313,7 +313,7 @@ async def test_reading_client_is_not_closed_for_sent_events() -> None:
             for _ in range(2 * MAX_WAITING_EVENTS):
                 # The client stays some events behind: whenever the next one comes, some wait, but fewer than the limit.
                 while connection.transport.get_write_buffer_size() < MAX_WAITING_BYTES - 2 * len(frame):
-                    connection.offer(frame, 1)
+                    connection.write_events(frame, 1)
                     assert connection.is_open
                 assert (await raw.receive_frame())[0] == TEXT
 
@@ -322,7 +322,7 @@ async def test_sender_waits_while_too_many_events_are_unsent() -> None:
     async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
         fill_kernel_buffers(connection, KILOBYTE)
         assert connection.writable.is_set()
-        connection.offer(text_frame(b"x" * PAUSE_BYTES), 1)
+        connection.write_events(text_frame(b"x" * PAUSE_BYTES), 1)
         assert not connection.writable.is_set()
         async with asyncio.timeout(DEADLINE_S):
             while not connection.writable.is_set():
@@ -331,7 +331,7 @@ async def test_sender_waits_while_too_many_events_are_unsent() -> None:
 
 async def test_kernel_buffers_little_for_client_that_does_not_read() -> None:
     async with echo_server() as (app, served), slow_client(app, served) as (_, connection):
-        connection.offer(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
+        connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
         assert connection.transport.get_write_buffer_size() > 7 * MAX_WAITING_BYTES
 
 
@@ -351,7 +351,7 @@ async def test_large_waiting_answer_does_not_count_as_event() -> None:
         fill_kernel_buffers(connection)
         connection.transport.write(text_frame(b"x" * 2 * MAX_WAITING_BYTES))
         for _ in range(3):
-            connection.offer(text_frame(b"event"), 1)
+            connection.write_events(text_frame(b"event"), 1)
         assert connection.is_open
         async with asyncio.timeout(DEADLINE_S):
             received = 0
@@ -360,8 +360,10 @@ async def test_large_waiting_answer_does_not_count_as_event() -> None:
 
 
 def test_connections_of_other_servers_have_no_writer() -> None:
-    assert protocol_of({"type": "websocket"}) is None
-    assert protocol_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None
+    assert connection_of({"type": "websocket"}) is None
+    assert (
+        connection_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None
+    )
 
 
 def in_json(value: object) -> bytes:
@@ -402,7 +404,7 @@ async def test_joined_frames_equal_frames_sent_one_by_one(
         frames.write(Listener(connection, in_json(id_)[1:-1], viewer, ended))
         # More than 1 MiB of waiting data would close the socket.
         assert await wait_until(lambda: not connection.transport.get_write_buffer_size())
-    connection.offer(text_frame(b"end"), 0)
+    connection.write_events(text_frame(b"end"), 0)
     expected = [
         {"type": "next", "id": id_, "payload": value}
         for id_, viewer in ids
