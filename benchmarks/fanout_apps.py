@@ -174,7 +174,7 @@ async def write_joined(sockets: Sequence[SubscribedSocket], payloads: Sequence[b
         frames = b"".join(text_frame(b'{"type":"next","id":"%b","payload":%b}' % (placeholder, p)) for p in payloads)
         for socket_ in sockets:
             assert socket_.protocol
-            socket_.protocol.write_events(frames.replace(placeholder, socket_.id.encode()), len(payloads))
+            socket_.protocol.write_events(frames.replace(placeholder, socket_.operation_id.encode()), len(payloads))
 
 
 def text_frame(payload: bytes) -> bytes:
