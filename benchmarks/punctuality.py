@@ -76,8 +76,8 @@ async def topic_scenarios(stores: Stores) -> list[PublishingScenario]:
     first = await create_publishing_scenario(stores)
     scenarios = [first]
     for number in range(1, TOPICS):
-        topic = await stores.topics.create(first.place.community, "ann", f"Beacons {number}", None)
-        scenarios.append(replace(first, place=replace(first.place, topic=topic)))
+        topic = await stores.topics.create(first.topic_scenario.community, "ann", f"Beacons {number}", None)
+        scenarios.append(replace(first, topic_scenario=replace(first.topic_scenario, topic=topic)))
     return scenarios
 
 
@@ -119,7 +119,7 @@ async def measure_external_lateness(
     scenario: PublishingScenario, publisher: PostPublisher, url: str, count: int
 ) -> tuple[list[float], list[float]]:
     """Returns milliseconds from the due time to the start of the call, and to its receipt."""
-    account = account_target(await scenario.account(Network.WEBHOOK, WebhookTwin.secret, f"{url}/hook"))
+    account = account_target(await scenario.connect_account(Network.WEBHOOK, WebhookTwin.secret, f"{url}/hook"))
     due_at = await schedule_together(scenario, [account], count)
     await sweep_until_published(publisher, due_at, scenario.stores)
     async with httpx2.AsyncClient() as http:

@@ -26,8 +26,7 @@ from tests.serving import ServerProcess, noroshi_process, server_variables
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.storage.topic_scenario import poll_until_true
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Twin
-from tests.twins.twin import running as running_twin
+from tests.twins.twin import Twin, running_twin
 from tests.twins.webhook import WebhookTwin
 
 KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
@@ -125,8 +124,8 @@ async def open_load_scenario(stores: Stores, plan: LoadPlan) -> AsyncIterator[Lo
         mastodon = await stack.enter_async_context(running_twin(MastodonTwin(plan.lost_response_rate, seed=1)))
         hook = await stack.enter_async_context(running_twin(WebhookTwin(plan.lost_response_rate, seed=2)))
         accounts = [
-            await scenario.account(Network.MASTODON, "token", mastodon.url),
-            await scenario.account(Network.WEBHOOK, WebhookTwin.secret, f"{hook.url}/hook"),
+            await scenario.connect_account(Network.MASTODON, "token", mastodon.url),
+            await scenario.connect_account(Network.WEBHOOK, WebhookTwin.secret, f"{hook.url}/hook"),
         ]
         targets: list[Target] = [scenario.topic, scenario.home, *map(account_target, accounts)]
         yield LoadScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: hook}, targets)

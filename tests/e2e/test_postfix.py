@@ -67,10 +67,10 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
     }
     assert server.replies["grey@reader.example", 450] == 1
     assert server.replies["full@reader.example", 452] > 1
-    reader, dead = await mail.domain("reader.example"), await mail.domain("dead.example")
+    reader, dead = await mail.domain_standing("reader.example"), await mail.domain_standing("dead.example")
     assert (reader.success, reader.soft_bounce, reader.hard_bounce) == (3, 3, 2)
     assert (dead.success, dead.soft_bounce, dead.hard_bounce, dead.blocked) == (0, 1, 0, False)
-    assert (await mail.domain("sender.example")).success == len(BOUNCED)
+    assert (await mail.domain_standing("sender.example")).success == len(BOUNCED)
     await _assert_bounce_messages_match(stores, server.accepted_messages)
 
 

@@ -1,4 +1,4 @@
-"""Follows that race with posts and deletions: every feed ends complete, and subscribers get every removal."""
+"""Follows at the same time as posts and deletions: every feed is complete in the end, and no removal event is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ READERS = [f"reader-{n:02}" for n in range(10)]
 
 @dataclass(slots=True)
 class HeldCreatePost(CreatePost):
-    """Creates a post whose transaction waits between its reads and its writes."""
+    """A change that creates a post, and waits for `may_commit` between its reads and its writes."""
 
     has_read: asyncio.Event = field(default_factory=asyncio.Event)
     may_commit: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,7 +57,7 @@ async def feed(two_stores: list[Stores]) -> FeedScenario:
 
 @pytest.fixture
 def workers(two_stores: list[Stores]) -> list[JobContext]:
-    """The job contexts of two processes, with small chunks so that there are many."""
+    """The job contexts of two processes. Fan-outs have small chunks, so that each has several."""
     return [job_context(replace(each, feeds=FeedStore(each.mongo, each.outbox, CHUNK))) for each in two_stores]
 
 

@@ -1,4 +1,4 @@
-"""Home feeds compared with a model, for any sequence of follows, blocks, posts, steps, faults, crashes and absences."""
+"""Home feeds compared with a model, for any sequence of follows, blocks, posts, runs of workers, faults and crashes."""
 
 import asyncio
 import itertools
@@ -29,11 +29,13 @@ from tests.jobs.contexts import job_context
 from tests.storage.feed.feed_scenario import FeedScenario
 
 AUTHORS = ("ann", "bob", "cyd")
-# MongoDB can be made to refuse items of these readers.
 READERS = (*AUTHORS, "fay", "gus", "hal")
-REFUSED = st.sampled_from(["fay", "gus"])
-# Their home streams exist from the beginning, so events are emitted for them.
-LISTENERS = ("bob", "gus")
+REFUSED_READER = st.sampled_from(["fay", "gus"])
+"""Readers whose feed items MongoDB can be made to refuse."""
+
+SUBSCRIBERS = ("bob", "gus")
+"""Readers whose home streams exist from the beginning. Events are emitted only to existing streams."""
+
 AUTHOR, READER = st.sampled_from(AUTHORS), st.sampled_from(READERS)
 MAX_FOLLOWERS = 3
 """A low threshold, which authors cross in both directions."""
@@ -50,7 +52,7 @@ class JobsOnLoop:
 
 
 @dataclass
-class Model:
+class FeedModel:
     """The expected state: follows, blocks and existing posts."""
 
     follows: set[tuple[str, str]] = field(default_factory=set)
@@ -75,16 +77,16 @@ class FeedMachine(RuleBasedStateMachine):
         super().__init__()
         self.run = self.process.runner.run
         self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
-        self.feed, self.model = FeedScenario(self.stores), Model()
+        self.feed, self.model = FeedScenario(self.stores), FeedModel()
         self.stopped_claims: list[FanOutClaim] = []
         self.resumed_workers = 0
         self.deleted: set[int] = set()
         # Posts, with their authors, whose removal every subscriber must receive.
-        self.expected_removals: dict[str, dict[int, str]] = {reader: {} for reader in LISTENERS}
-        self.next_reader = itertools.cycle(READERS)
+        self.expected_removals: dict[str, dict[int, str]] = {reader: {} for reader in SUBSCRIBERS}
+        self.readers_in_turn = itertools.cycle(READERS)
         self.org = self.feed.organization_id
         self.run(self.feed.sign_in(*READERS))
-        self.run(self.listen())
+        self.run(self.create_subscriber_streams())
         # Ann's posts are pushed, Cyd's are merged, Bob is at the threshold.
         for reader, authors in {
             "fay": "ann bob",
@@ -96,9 +98,9 @@ class FeedMachine(RuleBasedStateMachine):
             for author in authors.split():
                 self.follow(reader, author)
 
-    async def listen(self) -> None:
-        """Creates the home streams of LISTENERS."""
-        for reader in LISTENERS:
+    async def create_subscriber_streams(self) -> None:
+        """Creates the home streams of the subscribers."""
+        for reader in SUBSCRIBERS:
             await self.stores.events.head(home_stream(self.feed.organization_id, reader))
 
     def pair(self, one: str, other: str) -> FollowPair:
@@ -124,9 +126,9 @@ class FeedMachine(RuleBasedStateMachine):
         for timestamp in [each for each, post_author in expected_removals.items() if post_author == author]:
             del expected_removals[timestamp]
 
-    @rule(reader=st.sampled_from(LISTENERS), author=AUTHOR)
+    @rule(reader=st.sampled_from(SUBSCRIBERS), author=AUTHOR)
     def follow_anew(self, reader: str, author: str) -> None:
-        """Records posts that a backfill brought: they are on the page without an arrival event."""
+        """Unfollows and follows again. A backfill then brings posts into the feed without arrival events."""
         self.unfollow(reader, author)
         self.follow(reader, author)
 
@@ -150,14 +152,14 @@ class FeedMachine(RuleBasedStateMachine):
         followers = sum(other == author for _, other in self.model.follows)
         assert post.merged == (followers > MAX_FOLLOWERS)
         self.model.posts[post.timestamp] = author
-        assert post.timestamp in self.run(self.read_feed(author)), "the author does not see the post at once"
+        assert post.timestamp in self.run(self.read_feed(author)), "The author's own feed lacks the post."
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         if self.model.posts:
             timestamp = data.draw(st.sampled_from(sorted(self.model.posts)))
             author = self.model.posts.pop(timestamp)
-            readers = [each for each in LISTENERS if timestamp in self.run(self.read_feed(each))]
+            readers = [each for each in SUBSCRIBERS if timestamp in self.run(self.read_feed(each))]
             post = self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
             self.deleted.add(timestamp)
             for reader in readers:
@@ -201,7 +203,7 @@ class FeedMachine(RuleBasedStateMachine):
     def run_workers(self) -> None:
         self.run(self.work())
 
-    @rule(reader=REFUSED, author=AUTHOR, works=st.booleans())
+    @rule(reader=REFUSED_READER, author=AUTHOR, works=st.booleans())
     def database_refuses(self, reader: str, author: str, works: bool) -> None:
         self.run(self.feed.refuse_writes_of("feed_items", reader))
         self.post(author)
@@ -219,8 +221,8 @@ class FeedMachine(RuleBasedStateMachine):
 
     @invariant()
     def feed_holds_only_visible_posts(self) -> None:
-        """Compares one reader's feed after each step, and every feed at the end: a read takes longer than a step."""
-        reader = next(self.next_reader)
+        """Checks the feed of one further reader, because reading takes long. `check` compares all feeds at the end."""
+        reader = next(self.readers_in_turn)
         timestamps = self.run(self.read_feed(reader))
         assert set(timestamps) <= self.model.visible_posts(reader)
         assert timestamps == sorted(timestamps, reverse=True)
@@ -229,14 +231,14 @@ class FeedMachine(RuleBasedStateMachine):
         """Returns the whole feed, read in pages of three without recording a visit."""
         blocked = await self.stores.relations.blocked_by(self.org, reader)
         viewer = await self.stores.home.reader(self.org, reader, blocked)
-        found: list[int] = []
+        timestamps: list[int] = []
         page_range = timeline_range(latest=NOW, limit=3)
         while True:
             page = await self.stores.home.page(viewer, page_range)
-            found += [post.timestamp for post in page.items]
+            timestamps += [post.timestamp for post in page.items]
             assert len(page.items) == 3 or not page.has_older
             if not page.has_older:
-                return found
+                return timestamps
             page_range = timeline_range(latest=page.oldest, limit=3, inclusive=False)
 
     async def work(self) -> None:
@@ -275,17 +277,17 @@ class FeedMachine(RuleBasedStateMachine):
             if row["task"] == "push":
                 assert row["failed"] == sum(each["_id"]["ts"] == row["_id"]["ts"] for each in given_up)
         for user in READERS:
-            found = await self.stores.users.get(self.org, user)
+            record = await self.stores.users.get(self.org, user)
             followers = {one for one, other in self.model.follows if other == user}
             followees = {other for one, other in self.model.follows if one == user}
-            assert (found.follower_count, found.following_count) == (len(followers), len(followees))
+            assert (record.follower_count, record.following_count) == (len(followers), len(followees))
 
     async def check_events(self) -> None:
-        """Asserts that each subscriber got one removal for each deleted post that was in the feed, and no other.
+        """Asserts that each subscriber got one removal event for each deleted post that was in the feed, and no other.
 
-        A second removal is allowed only where a worker that was stopped put the item back after it was removed.
+        A second removal event is allowed only if a stopped worker resumed: it may insert an item that was removed.
         """
-        for reader in LISTENERS:
+        for reader in SUBSCRIBERS:
             events = await self.feed.events(home_stream(self.org, reader))
             arrived = [event.ref for event in events if event.kind == "PostArrived"]
             removed = [event.ref for event in events if event.kind == "PostRemoved"]
@@ -304,16 +306,16 @@ async def is_refused(work: Any) -> bool:
 
 @contextmanager
 def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[FeedMachine]]:
-    """Runs the state machine on an event loop of its own, since Hypothesis is synchronous."""
+    """Yields the machine's class with stores on a separate event loop, because Hypothesis is synchronous."""
     with asyncio.Runner() as runner:
-        opened = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
-        stores = runner.run(opened.__aenter__())
+        stores_context = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
+        stores = runner.run(stores_context.__aenter__())
         stores_with_small_chunks = replace(stores, feeds=FeedStore(stores.mongo, stores.outbox, CHUNK))
         try:
             process = JobsOnLoop(runner, job_context(stores_with_small_chunks))
             yield type("BoundMachine", (FeedMachine,), {"process": process})
         finally:
-            runner.run(opened.__aexit__(None, None, None))
+            runner.run(stores_context.__aexit__(None, None, None))
 
 
 def settings_for(examples: int, steps: int) -> settings:

@@ -50,7 +50,7 @@ async def create_differing_viewers(stores: Stores) -> DifferingViewers:
         for follower, followee in (("ann", "dan"), ("bob", "cat"))
     ]
     await stores.mongo["follows"].insert_many(follows)
-    new = replace(scenario.new(f"@cat @dan {LINK}", "dan"), stamp_id="hello", mention_ids=("cat", "dan"))
+    new = replace(scenario.new_message(f"@cat @dan {LINK}", "dan"), stamp_id="hello", mention_ids=("cat", "dan"))
     first = await stores.messages.post(new)
     await stores.messages.set_preview(first.key, LINK, LinkPreview(LINK, "Title", "Words", f"{LINK}a.png", "Site"))
     for name, emoji in (("cat", THUMBS_UP), ("bob", THUMBS_UP), ("ann", FIRE)):

@@ -43,7 +43,7 @@ async def scenario_without_redis(
 ) -> AsyncIterator[TopicScenario]:
     """Yields the server's topic with other stores, whose posts reach MongoDB but are not published to Redis."""
     async with open_stores(mongodb_uri, UNREACHABLE_REDIS, shared_database, mongo_driver) as stores:
-        yield server.scenario.through(stores)
+        yield server.scenario.with_stores(stores)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ async def tenant(stores: Stores) -> Stores:
     await scenario.post(TEXT)
     await stores.call_jobs.launch(new_job(organization_id=ORG), f"phone_number\n+{PHONE}\n", None)
     now = await stores.mongo.now()
-    await OrganizationMail(stores, ORG).take(*(hard(f"a{n}@{DOMAIN}", at=now) for n in range(MIN_SENT)))
+    await OrganizationMail(stores, ORG).add_events(*(hard(f"a{n}@{DOMAIN}", at=now) for n in range(MIN_SENT)))
     await WorkerHeartbeat(stores.mongo, f"{HOST}/1")._write()
     return stores
 

@@ -1,7 +1,7 @@
-"""A topic to post to, further processes on the same database, and servers that a test may stop or make fail.
+"""Fixtures: a topic, stores of further processes on the same database, and servers that a test may stop or kill.
 
-One database serves all tests of a module, since opening one takes longer than most tests. Each test has a topic of its
-own; `stores` is for those that need an empty database.
+All tests of a module share a database, because creating one takes longer than most tests. Each test gets its own
+topic. Tests that need an empty database use the fixture `stores` instead.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -36,25 +36,25 @@ async def shared_stores(
 
 @pytest.fixture
 async def scenario(shared_stores: Stores) -> TopicScenario:
-    """A topic in a community of its own."""
+    """A new topic in a new community, in the module's database."""
     return await create_topic_scenario(shared_stores)
 
 
 @pytest.fixture
 def open_process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> OpenStores:
-    """Opens what another process would have; other servers on request."""
+    """A function that opens the stores of another process on the module's database, with another Redis if given."""
 
-    def opened(redis_url: str = redis_url) -> AbstractAsyncContextManager[Stores]:
+    def open_further_stores(redis_url: str = redis_url) -> AbstractAsyncContextManager[Stores]:
         return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
 
-    return opened
+    return open_further_stores
 
 
 @pytest.fixture(scope="module")
 async def own_stores(own_mongod: Mongod, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
-    """Storage on the mongod that may fail.
+    """Stores on the mongod that a test may stop or make fail.
 
-    Its database is not dropped: transactions whose commit was made to fail would keep that waiting for a minute.
+    The database is not dropped: dropping it would wait a minute for transactions whose commit a test made fail.
     """
     async with open_stores(own_mongod.uri, redis_url, f"t_{new_id()}", mongo_driver) as stores:
         yield stores
@@ -62,13 +62,13 @@ async def own_stores(own_mongod: Mongod, redis_url: str, mongo_driver: Driver) -
 
 @pytest.fixture
 async def own_scenario(own_stores: Stores) -> TopicScenario:
-    """A topic there."""
+    """A topic in `own_stores`."""
     return await create_topic_scenario(own_stores)
 
 
 @pytest.fixture
 async def own_valkey(tmp_path: Path) -> AsyncIterator[Valkey]:
-    """A Redis of the test's own, which may be killed."""
+    """The test's own Redis server, which the test may kill."""
     valkey = Valkey(tmp_path / "own-redis", find_valkey())
     await valkey.start()
     yield valkey

@@ -1,4 +1,4 @@
-"""Finds the kinds of events and outbox rows that storage/ writes, and its kinds of streams, in its source."""
+"""Finds the kinds of events, outbox rows and streams that the source of storage/ names."""
 
 import ast
 from collections.abc import Iterator
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STORAGE = Path(__file__).parents[2] / "storage"
-FORWARDING = {"streams/outbox.py", "streams/changes.py"}
-"""Modules whose own calls pass on the kind of their caller."""
+EXCLUDED_MODULES = {"streams/outbox.py", "streams/changes.py"}
+"""Modules that define the functions below. Their own calls only forward the kind of their caller."""
 
 KIND_ARGUMENTS = {"emit": 0, "add_outbox_row": 1, "add_rows": 2}
+"""Functions with a kind among their positional arguments, and its index."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class Module:
 
     @property
     def constants(self) -> dict[str, str]:
-        found = {}
-        for node in self.tree.body:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-                found |= {target.id: str(node.value.value) for target in node.targets if isinstance(target, ast.Name)}
-        return found
+        return {
+            target.id: str(node.value.value)
+            for node in self.tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
 
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
         for node in ast.walk(self.tree):
@@ -35,55 +38,57 @@ class Module:
 
 def modules() -> list[Module]:
     paths = {path.relative_to(STORAGE).as_posix(): path for path in sorted(STORAGE.rglob("*.py"))}
-    return [Module(name, ast.parse(path.read_text())) for name, path in paths.items() if name not in FORWARDING]
+    return [Module(name, ast.parse(path.read_text())) for name, path in paths.items() if name not in EXCLUDED_MODULES]
 
 
 def event_kinds() -> set[str]:
-    """The kinds that storage emits, without those that EventRelay makes of rows."""
+    """Returns the kinds of events that changes emit. EventRelay emits further ones from outbox rows."""
     return {kind for module in modules() for kind in _kinds(module, {"emit"})}
 
 
 def row_kinds() -> set[str]:
-    """The kinds of rows that storage adds to the outbox."""
+    """Returns the kinds of rows that storage adds to the outbox."""
     names = {"add_outbox_row", "add_rows", "add_rows_to_streams"}
     return {kind for module in modules() for kind in _kinds(module, names)}
 
 
 def stream_kinds() -> set[str]:
-    """The kinds of streams that storage names."""
+    """Returns the kinds of streams that storage constructs."""
     calls = (node for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.Call))
-    named = (call.args[0] for call in calls if _name(call) == "Stream")
-    return {str(kind.value) for kind in named if isinstance(kind, ast.Constant)}
+    kinds = (call.args[0] for call in calls if _name(call) == "Stream")
+    return {str(kind.value) for kind in kinds if isinstance(kind, ast.Constant)}
 
 
 def _kinds(module: Module, functions: set[str]) -> Iterator[str]:
+    """Yields the kinds that a module passes to the functions, directly or through a function with a parameter."""
     arguments = {name: index for name, index in KIND_ARGUMENTS.items() if name in functions}
-    found: set[str] = set()
+    kinds: set[str] = set()
     pending = True
     while pending:
         pending = False
         for function in module.functions():
-            for kind in _passed(function, arguments, "add_rows_to_streams" in functions):
+            for kind in _kind_expressions(function, arguments, "add_rows_to_streams" in functions):
                 parameters = [each.arg for each in function.args.args if each.arg not in ("self", "cls")]
                 if isinstance(kind, ast.Constant):
-                    found.add(str(kind.value))
+                    kinds.add(str(kind.value))
                 elif isinstance(kind, ast.Name) and kind.id in module.constants:
-                    found.add(module.constants[kind.id])
+                    kinds.add(module.constants[kind.id])
                 elif isinstance(kind, ast.Name) and kind.id in parameters:
-                    # The caller chooses the kind: look at the calls of this function, too.
+                    # This function's callers choose the kind. Its calls are searched in the next pass.
                     pending = pending or function.name not in arguments
                     arguments[function.name] = parameters.index(kind.id)
                 else:
                     raise AssertionError(f"{module.name}:{kind.lineno}: write the kind as a literal or a constant.")
-    yield from found
+    yield from kinds
 
 
-def _passed(function: ast.AST, arguments: dict[str, int], has_tuples: bool) -> Iterator[ast.expr]:
+def _kind_expressions(function: ast.AST, arguments: dict[str, int], in_tuples: bool) -> Iterator[ast.expr]:
+    """Yields the arguments that are kinds. With `in_tuples`, also those in the row tuples of add_rows_to_streams."""
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         index = arguments.get(_name(call))
         if index is not None and len(call.args) > index:
             yield call.args[index]
-        if has_tuples and _name(call) == "add_rows_to_streams":
+        if in_tuples and _name(call) == "add_rows_to_streams":
             for row in (node for node in ast.walk(call.args[1]) if isinstance(node, ast.Tuple)):
                 yield row.elts[1]
 

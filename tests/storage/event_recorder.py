@@ -15,52 +15,56 @@ class EventRecorder:
     """The events that one subscription has returned so far."""
 
     def __init__(self) -> None:
-        self.ready: list[SubscriptionStart] = []
+        self.starts: list[SubscriptionStart] = []
         self.received: list[StreamEvent] = []
-        self.idle = 0
+        self.idle_timeouts = 0
 
     @property
     def numbers(self) -> list[int]:
-        return [step.position.n for step in self.received]
+        return [item.position.n for item in self.received]
 
     @property
     def subjects(self) -> list[Any]:
-        return [step.event.subject for step in self.received]
+        return [item.event.subject for item in self.received]
 
     async def has_received(self, n: int, deadline_s: float = 30.0) -> bool:
         """Returns whether event n arrives before the deadline."""
 
-        async def look() -> bool:
+        async def is_received() -> bool:
             return bool(self.received) and self.received[-1].position.n >= n
 
-        return await poll_until_true(look, deadline_s)
+        return await poll_until_true(is_received, deadline_s)
 
-    async def is_ready(self, times: int = 1, deadline_s: float = 30.0) -> bool:
-        """Returns whether the subscription has started `times` times before the deadline."""
+    async def has_started(self, times: int = 1, deadline_s: float = 30.0) -> bool:
+        """Returns whether the subscription starts `times` times before the deadline.
 
-        async def look() -> bool:
-            return len(self.ready) >= times
+        A subscription starts again when its position has expired.
+        """
 
-        return await poll_until_true(look, deadline_s)
+        async def is_started() -> bool:
+            return len(self.starts) >= times
+
+        return await poll_until_true(is_started, deadline_s)
 
     async def record(self, hub: Hub, stream: Stream, since: Position | None) -> None:
-        async with aclosing(follow_events(hub, stream, since)) as steps:
-            async for step in steps:
-                if isinstance(step, SubscriptionStart):
-                    self.ready.append(step)
-                elif isinstance(step, IdleTimeout):
-                    self.idle += 1
+        """Records the subscription until the task is cancelled."""
+        async with aclosing(follow_events(hub, stream, since)) as items:
+            async for item in items:
+                if isinstance(item, SubscriptionStart):
+                    self.starts.append(item)
+                elif isinstance(item, IdleTimeout):
+                    self.idle_timeouts += 1
                 else:
-                    self.received.append(step)
+                    self.received.append(item)
 
 
 @asynccontextmanager
 async def recorded_events(hub: Hub, stream: Stream, since: Position | None = None) -> AsyncIterator[EventRecorder]:
-    """Records a stream from the moment the subscription has started until the block ends."""
+    """Records a subscription during the block, which begins after the subscription has started."""
     recorder = EventRecorder()
     task = asyncio.create_task(recorder.record(hub, stream, since))
     try:
-        await recorder.is_ready()
+        await recorder.has_started()
         yield recorder
     finally:
         task.cancel()

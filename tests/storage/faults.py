@@ -1,4 +1,4 @@
-"""Faults on demand: commands that MongoDB refuses, and processes that hang."""
+"""Faults for tests: MongoDB commands that fail, and processes that hang."""
 
 import os
 import signal
@@ -13,14 +13,15 @@ from tests.product import eventually
 
 
 @asynccontextmanager
-async def failpoint(uri: str, command: str, times: int | None = None, **how: Any) -> AsyncIterator[None]:
-    """Makes a command of the product's clients fail, the next `times` times or until the block ends.
+async def failpoint(uri: str, command: str, times: int | None = None, **fault: Any) -> AsyncIterator[None]:
+    """Makes a MongoDB command of the product's clients fail, `times` times or until the block ends.
 
-    `errorCode=` refuses it, `closeConnection=True` drops it unread, `writeConcernError=` does it and then says that it
-    may be lost. Source: MongoDB's failCommand, which needs enableTestCommands.
+    With `errorCode=`, the server refuses the command. With `closeConnection=True`, it closes the connection without
+    reading the command. With `writeConcernError=`, it executes the command and answers with that error. The server
+    needs enableTestCommands for MongoDB's failCommand.
     """
     mode = "alwaysOn" if times is None else {"times": times}
-    data = {"failCommands": [command], "appName": "noroshi", **how}
+    data = {"failCommands": [command], "appName": "noroshi", **fault}
     client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(uri)
     async with client:
         await client.admin.command("configureFailPoint", "failCommand", mode=mode, data=data)
@@ -32,11 +33,11 @@ async def failpoint(uri: str, command: str, times: int | None = None, **how: Any
 
 @contextmanager
 def sigstopped(pid: int | None) -> Iterator[None]:
-    """A process that keeps its connections and answers nothing."""
-    assert pid is not None, "it does not run"
+    """Stops a process with SIGSTOP during the block: it keeps its connections and answers nothing."""
+    assert pid is not None, "The process does not run."
     os.kill(pid, signal.SIGSTOP)
-    # On a busy machine its threads go on for a moment.
-    assert eventually(lambda: _is_stopped(pid)), "it did not stop"
+    # On a busy machine, the process's threads stop with a delay.
+    assert eventually(lambda: _is_stopped(pid)), "The process did not stop."
     try:
         yield
     finally:
@@ -44,7 +45,7 @@ def sigstopped(pid: int | None) -> Iterator[None]:
 
 
 def _is_stopped(pid: int) -> bool:
-    tasks = Path(f"/proc/{pid}/task")
-    if not tasks.exists():
-        return True  # no such place to look on this system
-    return all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir())
+    threads = Path(f"/proc/{pid}/task")
+    if not threads.exists():
+        return True  # This system has no /proc, so the state cannot be read.
+    return all((thread / "stat").read_text().rpartition(")")[2].split()[0] == "T" for thread in threads.iterdir())

@@ -1,4 +1,4 @@
-"""A way to a server through this process, which a test can cut, slow down, or hold up."""
+"""A TCP proxy to a server. A test can close its connections, and drop, delay or hold its traffic."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,16 +9,19 @@ HOST = "127.0.0.1"
 
 
 class FaultyProxy:
-    """Forwards connections. What is on its way to the server is subject to the test."""
+    """Forwards connections to a server, with the faults that a test chooses."""
 
     def __init__(self, server_port: int) -> None:
         self.delay_s = 0.0
-        self.holding = asyncio.Event()
-        """Set when something is held up."""
+        """The delay of each request. Answers are not delayed."""
+
+        self.has_held = asyncio.Event()
+        """Set once a request is held. `hold` clears it."""
+
         self._server_port = server_port
-        self._word, self._skip = b"", 0
-        self._go_on = asyncio.Event()
-        self._swallows = False
+        self._word_to_hold, self._requests_to_skip = b"", 0
+        self._released = asyncio.Event()
+        self._drops_traffic = False
         self._connections: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
         self._port = 0
@@ -28,18 +31,18 @@ class FaultyProxy:
         return f"redis://{HOST}:{self._port}/0"
 
     def hold(self, word: str, skip: int = 0) -> None:
-        """Holds up the next request with that word in it; not the first `skip` of them."""
-        self._word, self._skip = word.encode(), skip
-        self.holding.clear()
-        self._go_on.clear()
+        """Holds the next request that contains the word, after forwarding `skip` such requests."""
+        self._word_to_hold, self._requests_to_skip = word.encode(), skip
+        self.has_held.clear()
+        self._released.clear()
 
     def release(self) -> None:
-        """Lets what was held up go on, even when nobody waits for the answer any more."""
-        self._word = b""
-        self._go_on.set()
+        """Forwards the held request, even if its sender has given up, and holds no further one."""
+        self._word_to_hold = b""
+        self._released.set()
 
-    async def refuse(self) -> None:
-        """Closes everything; nobody can connect."""
+    async def refuse_connections(self) -> None:
+        """Closes all connections and refuses new ones."""
         if self._listener is not None:
             self._listener.close()
             self._listener = None
@@ -47,13 +50,13 @@ class FaultyProxy:
             each.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def swallow(self) -> None:
-        """Connections stay, and nothing arrives."""
-        self._swallows = True
+    async def drop_traffic(self) -> None:
+        """Keeps connections open, and discards all requests and answers."""
+        self._drops_traffic = True
 
     async def restore(self) -> None:
-        """As in the beginning."""
-        self._swallows = False
+        """Accepts connections and forwards all traffic. Releases a held request."""
+        self._drops_traffic = False
         self.release()
         if self._listener is None:
             self._listener = await asyncio.start_server(self._serve, HOST, self._port)
@@ -70,30 +73,30 @@ class FaultyProxy:
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await asyncio.open_connection(HOST, self._server_port)
-        answers = asyncio.create_task(self._answers(server_reader, writer))
+        answers = asyncio.create_task(self._forward_answers(server_reader, writer))
         try:
             while data := await reader.read(65_536):
-                await self._on_its_way(data)
-                if not self._swallows:
+                await self._delay_or_hold(data)
+                if not self._drops_traffic:
                     server_writer.write(data)
                     await server_writer.drain()
         finally:
             answers.cancel()
             server_writer.close()
 
-    async def _on_its_way(self, data: bytes) -> None:
+    async def _delay_or_hold(self, data: bytes) -> None:
         await asyncio.sleep(self.delay_s)
-        if self._word and self._word in data:
-            if self._skip:
-                self._skip -= 1
+        if self._word_to_hold and self._word_to_hold in data:
+            if self._requests_to_skip:
+                self._requests_to_skip -= 1
                 return
-            self.holding.set()
-            await self._go_on.wait()
+            self.has_held.set()
+            await self._released.wait()
 
-    async def _answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward_answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             while data := await reader.read(65_536):
-                if not self._swallows:
+                if not self._drops_traffic:
                     writer.write(data)
                     await writer.drain()
             writer.close()
@@ -101,11 +104,11 @@ class FaultyProxy:
 
 @asynccontextmanager
 async def faulty_proxy(url: str) -> AsyncIterator[FaultyProxy]:
-    """A detour to the Redis at that URL."""
+    """Runs a proxy to the server at a URL of Redis or MongoDB."""
     proxy = FaultyProxy(urlsplit(url).port or 6379)
     await proxy.restore()
     try:
         yield proxy
     finally:
         proxy.release()
-        await proxy.refuse()
+        await proxy.refuse_connections()

@@ -10,8 +10,8 @@ from storage.batch_loader import MAX_KEYS, BatchLoader
 pytestmark = pytest.mark.anyio
 
 
-class Squares:
-    """Looks up squares, which exist for even numbers only. The first `failures` lookups fail."""
+class SquareLoader:
+    """Loads the squares of numbers. Odd numbers count as missing. The first `failures` queries fail."""
 
     def __init__(self, failures: int = 0) -> None:
         self.queries: list[list[int]] = []
@@ -26,8 +26,8 @@ class Squares:
         return {key: key * key for key in keys if key % 2 == 0}
 
 
-class SlowSquares(Squares):
-    """Squares whose first lookup lasts until `proceed` is set."""
+class SlowSquareLoader(SquareLoader):
+    """A loader whose first query lasts until `proceed` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,14 +42,14 @@ class SlowSquares(Squares):
 
 
 async def test_concurrent_lookups_share_one_query_of_distinct_keys() -> None:
-    squares = Squares()
+    squares = SquareLoader()
     loader = BatchLoader(squares.load)
     assert await asyncio.gather(*map(loader.get, [2, 4, 2, 3, 4])) == [4, 16, 4, None, 16]
     assert [sorted(query) for query in squares.queries] == [[2, 3, 4]]
 
 
 async def test_later_lookup_reads_again() -> None:
-    squares = Squares()
+    squares = SquareLoader()
     loader = BatchLoader(squares.load)
     assert [await loader.get(2), await loader.get(2)] == [4, 4]
     assert squares.queries == [[2], [2]]
@@ -60,7 +60,7 @@ async def test_lookups_during_a_lookup_share_the_next_query(
 ) -> None:
     # The batch must not start early on a slow machine.
     monkeypatch.setattr("storage.batch_loader.MAX_WAIT_S", 3600.0)
-    slow = SlowSquares()
+    slow = SlowSquareLoader()
     loader = BatchLoader(slow.load)
     first = asyncio.create_task(loader.get(2))
     await slow.started.wait()
@@ -77,7 +77,7 @@ async def test_lookups_during_a_lookup_share_the_next_query(
 
 
 async def test_hanging_lookup_delays_the_next_one_briefly() -> None:
-    slow = SlowSquares()
+    slow = SlowSquareLoader()
     loader = BatchLoader(slow.load)
     hanging = asyncio.create_task(loader.get(2))
     await slow.started.wait()
@@ -89,25 +89,25 @@ async def test_hanging_lookup_delays_the_next_one_briefly() -> None:
 
 
 async def test_get_many_keeps_key_order_and_omits_missing_keys() -> None:
-    assert await BatchLoader(Squares().load).get_many([8, 3, 2, 8]) == [64, 4, 64]
+    assert await BatchLoader(SquareLoader().load).get_many([8, 3, 2, 8]) == [64, 4, 64]
 
 
 async def test_keys_beyond_the_maximum_use_several_queries() -> None:
-    squares = Squares()
+    squares = SquareLoader()
     keys = range(0, 2 * (2 * MAX_KEYS + 1), 2)
     assert await BatchLoader(squares.load).get_many(keys) == [key * key for key in keys]
     assert [len(query) for query in squares.queries] == [MAX_KEYS, MAX_KEYS, 1]
 
 
 async def test_failure_reaches_every_caller_and_is_not_cached() -> None:
-    loader = BatchLoader(Squares(failures=1).load)
+    loader = BatchLoader(SquareLoader(failures=1).load)
     errors = await asyncio.gather(loader.get(2), loader.get(4), return_exceptions=True)
     assert [type(error) for error in errors] == [ConnectionError, ConnectionError]
     assert await loader.get(2) == 4
 
 
 async def test_cancelled_caller_leaves_other_callers_their_values() -> None:
-    loader = BatchLoader(Squares().load)
+    loader = BatchLoader(SquareLoader().load)
     waiting = [asyncio.create_task(loader.get(2)) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
@@ -117,7 +117,7 @@ async def test_cancelled_caller_leaves_other_callers_their_values() -> None:
 
 
 async def test_failure_after_every_caller_left_affects_no_later_lookup() -> None:
-    loader = BatchLoader(Squares(failures=1).load)
+    loader = BatchLoader(SquareLoader(failures=1).load)
     waiting = asyncio.create_task(loader.get(2))
     await asyncio.sleep(0)
     waiting.cancel()

@@ -1,4 +1,4 @@
-"""Idempotency keys: their scope, the stored result, and conflicts with another input."""
+"""Idempotency keys: their scope, the stored result, and the conflict when a key is used with other arguments."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.anyio
 def new_key(
     key: str = "k", user: str = "ann", mutation: str = "post", org: str = "acme", **arguments: Any
 ) -> IdempotencyKey:
-    found = idempotency_key(org, user, mutation, key, arguments)
-    assert found is not None
-    return found
+    scoped_key = idempotency_key(org, user, mutation, key, arguments)
+    assert scoped_key is not None
+    return scoped_key
 
 
 def test_missing_key_is_none() -> None:
@@ -88,7 +88,7 @@ async def test_keys_expire_after_a_day(shared_stores: Stores) -> None:
 
 @pytest.mark.parametrize("arguments", [{"text": "a"}, {"text": "b"}])
 async def test_key_of_an_earlier_version_returns_its_result(shared_stores: Stores, arguments: dict[str, str]) -> None:
-    """Earlier versions stored a bare digest of chosen arguments, which cannot be compared."""
+    """Earlier versions computed the digest of some arguments only, so a different digest proves no conflict."""
     key = new_key(org=new_id(), **arguments)
     row = {"_id": key.id, "digest": "5e" * 32, "result": "first", "at": datetime.now(UTC)}
     await shared_stores.mongo["idempotency"].insert_one(row)

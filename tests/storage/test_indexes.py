@@ -1,4 +1,4 @@
-"""Indexes: MongoDB's profiler shows that they serve every query, and their keys agree with the documents' types."""
+"""Indexes: by MongoDB's profiler, every query uses one; and index keys are fields of the documents' types."""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -42,7 +42,7 @@ NOBODY: frozenset[str] = frozenset()
 BLOCKED = frozenset({"dan", "eve"})
 
 
-async def use_identity(scenario: TopicScenario) -> None:
+async def query_identity(scenario: TopicScenario) -> None:
     users, relations, org = scenario.stores.users, scenario.stores.relations, scenario.organization_id
     for name in ("bob", "cyd", "dan"):
         await users.sign_in(org, name, (), name.title(), None)
@@ -58,7 +58,7 @@ async def use_identity(scenario: TopicScenario) -> None:
     await relations.unblock(org, "ann", "dan")
 
 
-async def use_communities(scenario: TopicScenario) -> None:
+async def query_communities(scenario: TopicScenario) -> None:
     communities, org = scenario.stores.communities, scenario.organization_id
     ann = await scenario.stores.users.get(org, "ann")
     bob = await scenario.stores.users.get(org, "bob")
@@ -73,11 +73,11 @@ async def use_communities(scenario: TopicScenario) -> None:
             await communities.list_by_name(org, "ann", joined, after, 10)
 
 
-async def use_topics(scenario: TopicScenario) -> None:
+async def query_topics(scenario: TopicScenario) -> None:
     topics, org = scenario.stores.topics, scenario.organization_id
     await topics.create(scenario.community, "ann", "Another", idempotency_key(org, "ann", "t", "k", {}))
     await topics.get(org, scenario.topic.id)
-    await use_pages(lambda asked: topics.page(scenario.community.id, asked))
+    await query_pages(lambda range_: topics.page(scenario.community.id, range_))
     await topics.trending(org, 10)
     await topics.mark_read(scenario.topic.id, "bob", 5, 5)
     await topics.read_up_to(scenario.topic.id, "bob")
@@ -85,17 +85,17 @@ async def use_topics(scenario: TopicScenario) -> None:
     await topics.unread_count(scenario.topic.id, MAX_TIMESTAMP, "bob", BLOCKED)
 
 
-async def use_pages(page: Any) -> None:
+async def query_pages(page: Any) -> None:
     for bounds in ({"oldest": 5}, {"latest": NOW}, {"latest": 5}, {"oldest": 5, "latest": 2**50}):
         await page(timeline_range(**bounds, limit=2))
 
 
-async def use_messages(scenario: TopicScenario) -> None:
+async def query_messages(scenario: TopicScenario) -> None:
     messages, reactions, org = scenario.stores.messages, scenario.stores.reactions, scenario.organization_id
     first = await scenario.post("https://example.com", key="k")
     posted = [first] + [await scenario.post(author="bob") for _ in range(5)]
     for blocked in (NOBODY, BLOCKED):
-        await use_pages(lambda asked, blocked=blocked: messages.page(scenario.topic.id, asked, blocked))
+        await query_pages(lambda range_, blocked=blocked: messages.page(scenario.topic.id, range_, blocked))
         await messages.around(scenario.topic.id, posted[2].timestamp, 3, blocked)
         await messages.last(scenario.topic.id, posted[-1].timestamp, blocked)
     await messages.get(first.key)
@@ -108,23 +108,21 @@ async def use_messages(scenario: TopicScenario) -> None:
     for blocked in (NOBODY, BLOCKED):
         await reactions.of_messages([reacted], Visibility("ann", blocked))
         await reactions.users(posted[1].key, "👍", 10, blocked)
-        await use_pages(lambda asked, blocked=blocked: reactions.received(org, "bob", asked, blocked))
+        await query_pages(lambda range_, blocked=blocked: reactions.received(org, "bob", range_, blocked))
     await messages.delete(posted[1].key, "bob", False)
 
 
-async def use_posts(scenario: TopicScenario) -> None:
+async def query_posts(scenario: TopicScenario) -> None:
     stores, org = scenario.stores, scenario.organization_id
-    posts, everyone = (
-        stores.posts,
-        [NewPost(org, "ann", "https://example.org #a", (), ["bob"], ["a"], f"s{n}") for n in (1, 2)],
-    )
-    first, second = [await posts.create(new, idempotency_key(org, "ann", "p", new.source, {})) for new in everyone]
+    posts = stores.posts
+    new_posts = [NewPost(org, "ann", "https://example.org #a", (), ["bob"], ["a"], f"s{n}") for n in (1, 2)]
+    first, second = [await posts.create(new, idempotency_key(org, "ann", "p", new.source, {})) for new in new_posts]
     for blocked in (NOBODY, BLOCKED):
-        await use_pages(lambda asked, blocked=blocked: posts.all_posts(org, asked, blocked))
-        await use_pages(lambda asked, blocked=blocked: posts.posts_with_hashtag(org, "a", asked, blocked))
-        await use_pages(lambda asked, blocked=blocked: stores.notifications.page(org, "bob", asked, blocked))
+        await query_pages(lambda range_, blocked=blocked: posts.all_posts(org, range_, blocked))
+        await query_pages(lambda range_, blocked=blocked: posts.posts_with_hashtag(org, "a", range_, blocked))
+        await query_pages(lambda range_, blocked=blocked: stores.notifications.page(org, "bob", range_, blocked))
         await stores.notifications.unread_count(org, "bob", blocked)
-    await use_pages(lambda asked: posts.posts_of_author(org, "ann", asked))
+    await query_pages(lambda range_: posts.posts_of_author(org, "ann", range_))
     await posts.get(first.key)
     await posts.awaiting_preview(-60, 10)
     await posts.set_preview(first.key, "https://example.org", None)
@@ -132,7 +130,7 @@ async def use_posts(scenario: TopicScenario) -> None:
     await stores.notifications.mark_read(org, "bob", 5)
 
 
-async def use_feeds(scenario: TopicScenario) -> None:
+async def query_feeds(scenario: TopicScenario) -> None:
     stores, org = scenario.stores, scenario.organization_id
     names = [f"reader-{n}" for n in range(5)]
     for name in names:
@@ -141,8 +139,9 @@ async def use_feeds(scenario: TopicScenario) -> None:
     await stores.follows.unfollow(FollowPair(org, names[0], "ann"))
     await stores.follows.unsettled(-60, 10)
     post = await stores.posts.create(NewPost(org, "ann", "hello", (), (), ()))
-    big = replace(stores.posts.plan(NewPost(org, "ann", "hello", (), (), ())), max_followers=0)
-    await stores.sequencer.commit(author_stream(org, "ann"), CreatePost(big))
+    # With a maximum of 0 followers, ann becomes a merged author.
+    merged_plan = replace(stores.posts.plan(NewPost(org, "ann", "hello", (), (), ())), max_followers=0)
+    await stores.sequencer.commit(author_stream(org, "ann"), CreatePost(merged_plan))
     await stores.events.head(home_stream(org, names[1]))
     chunk = await stores.feeds.followers(org, "ann", "")
     await stores.fan_outs.open(10)
@@ -157,7 +156,7 @@ async def use_feeds(scenario: TopicScenario) -> None:
     await stores.fan_outs.settle_retries(FanOutRetry(post.key, {names[1]: 1}), ())
     await stores.home.record_visit(org, names[1])
     for reader in (await stores.home.reader(org, names[1], NOBODY), await stores.home.reader(org, "ann", BLOCKED)):
-        await use_pages(lambda asked, reader=reader: stores.home.page(reader, asked))
+        await query_pages(lambda range_, reader=reader: stores.home.page(reader, range_))
     await stores.home.rebuild(org, names[1])
     await stores.home.rebuilding(10)
     await stores.feeds.remove(post.key, names)
@@ -165,7 +164,7 @@ async def use_feeds(scenario: TopicScenario) -> None:
     await stores.follows.settle(FollowPair(org, names[1], "ann"))
 
 
-async def use_streams(scenario: TopicScenario) -> None:
+async def query_streams(scenario: TopicScenario) -> None:
     log = scenario.stores.events
     for stream in (scenario.stream, scenario.community_stream, Stream("user", "new/one")):
         await log.head(stream)
@@ -180,7 +179,7 @@ async def use_streams(scenario: TopicScenario) -> None:
     await shared_secret(scenario.stores.mongo, "images")
 
 
-async def use_mail(scenario: TopicScenario) -> None:
+async def query_mail(scenario: TopicScenario) -> None:
     mongo, org = scenario.stores.mongo, scenario.organization_id
     book, ledger = AddressBook(mongo, ADDRESS_KEYS), Ledger(mongo, ADDRESS_KEYS)
     imports, rates = BookImporter(mongo, ADDRESS_KEYS), scenario.stores.bounce_rates
@@ -210,25 +209,25 @@ async def use_mail(scenario: TopicScenario) -> None:
     await scenario.stores.reports.since(day, 10)
 
 
-async def profiled(stores: Stores, work: Awaitable[Any]) -> list[Document]:
-    """Returns the profiler's entry for each operation of the work."""
-    database, profile = stores.mongo.database, stores.mongo["system.profile"]
-    await profile.drop()
+async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:
+    """Does the work. Returns the profiler's entry for each of its operations."""
+    database, profiler_entries = stores.mongo.database, stores.mongo["system.profile"]
+    await profiler_entries.drop()
     await database.create_collection("system.profile", capped=True, size=20_000_000)
     await database.command({"profile": 2})
     await work
     await database.command({"profile": 0})
-    own = {"ns": {"$ne": f"{database.name}.system.profile"}, "planSummary": {"$exists": True}}
-    return await profile.find(own).to_list(None)
+    of_work = {"ns": {"$ne": f"{database.name}.system.profile"}, "planSummary": {"$exists": True}}
+    return await profiler_entries.find(of_work).to_list(None)
 
 
-USES = {
-    use_identity: {"users", "blocks", "follows", "memberships"},
-    use_communities: {"communities", "memberships", "idempotency"},
-    use_topics: {"topics", "messages", "read_marks", "streams"},
-    use_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
-    use_posts: {"posts", "users", "notifications", "notification_marks", "fan_outs", "feed_items", "post_sources"},
-    use_feeds: {
+QUERIES = {
+    query_identity: {"users", "blocks", "follows", "memberships"},
+    query_communities: {"communities", "memberships", "idempotency"},
+    query_topics: {"topics", "messages", "read_marks", "streams"},
+    query_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
+    query_posts: {"posts", "users", "notifications", "notification_marks", "fan_outs", "feed_items", "post_sources"},
+    query_feeds: {
         "follows",
         "follow_changes",
         "feeds",
@@ -238,7 +237,7 @@ USES = {
         "merged_authors",
         "posts",
     },
-    use_mail: {
+    query_mail: {
         "mail_ledger",
         "mail_addresses",
         "mail_domains",
@@ -247,25 +246,29 @@ USES = {
         "mail_reports",
         "mail_sources",
     },
-    use_streams: {"topics", "streams", "events", "outbox", "secrets"},
+    query_streams: {"topics", "streams", "events", "outbox", "secrets"},
 }
-"""The queries of storage, and the collections that they read."""
+"""Functions that run all queries of an area, each with the collections that it must read."""
 
 
 async def test_queries_scan_and_sort_no_whole_collection(stores: Stores) -> None:
     scenario = await create_topic_scenario(stores)
-    for use, collections in USES.items():
-        entries = await profiled(stores, use(scenario))
+    for run_queries, collections in QUERIES.items():
+        entries = await profile(stores, run_queries(scenario))
         slow = [describe(entry) for entry in entries if is_slow(entry)]
         assert not slow, "Add an index to storage/indexes.py for:\n" + "\n".join(slow)
         unread = collections - {entry["ns"].partition(".")[2] for entry in entries}
-        assert not unread, f"{use.__name__} reads nothing of {sorted(unread)}: call their queries, or mend USES."
+        assert not unread, (
+            f"{run_queries.__name__} does not read {sorted(unread)}: call queries of these collections, or remove them"
+            " from QUERIES."
+        )
 
 
 def is_slow(entry: Document) -> bool:
+    """Returns whether an operation scanned a whole collection, or sorted where an index could give the order."""
     # A search by prefix sorts its few results by handle.
     is_search = "search" in entry["command"].get("filter", {})
-    # No index holds the counts of a group.
+    # A sort by a result of $group cannot use an index.
     is_ranking = any("$group" in step for step in entry["command"].get("pipeline", ()))
     is_sorted = entry.get("hasSortStage", False) and not (is_search or is_ranking)
     return "COLLSCAN" in entry["planSummary"] or is_sorted
@@ -275,9 +278,9 @@ def describe(entry: Document) -> str:
     return f"{entry['ns']} {entry['planSummary']} {entry['command']}"
 
 
-async def examined(stores: Stores, work: Awaitable[Any]) -> int:
-    """Returns how many documents MongoDB examined for the work."""
-    return sum(entry["docsExamined"] for entry in await profiled(stores, work))
+async def examined_documents(stores: Stores, work: Awaitable[Any]) -> int:
+    """Does the work. Returns how many documents MongoDB examined."""
+    return sum(entry["docsExamined"] for entry in await profile(stores, work))
 
 
 async def test_page_of_long_topic_examines_only_its_messages(stores: Stores) -> None:
@@ -289,14 +292,14 @@ async def test_page_of_long_topic_examines_only_its_messages(stores: Stores) -> 
     await stores.mongo["messages"].insert_many(documents)
     for bounds in ({"oldest": 1000}, {"latest": 1000}, {"latest": NOW}, {"oldest": 1000, "latest": 1900}):
         page = stores.messages.page("b", timeline_range(**bounds, limit=10))
-        assert await examined(stores, page) <= 13, bounds
-    assert await examined(stores, stores.messages.around("b", 1000, 10)) <= 13
+        assert await examined_documents(stores, page) <= 13, bounds
+    assert await examined_documents(stores, stores.messages.around("b", 1000, 10)) <= 13
 
 
 async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) -> None:
     documents = [{"_id": {"t": "b", "ts": ts}, "author": "ann", "text": "", "reactions": []} for ts in range(5000)]
     await stores.mongo["messages"].insert_many(documents)
-    assert await examined(stores, stores.topics.unread_count("b", MAX_TIMESTAMP, "bob", NOBODY)) <= 102
+    assert await examined_documents(stores, stores.topics.unread_count("b", MAX_TIMESTAMP, "bob", NOBODY)) <= 102
 
 
 async def test_indexes_created_again_are_unchanged(stores: Stores) -> None:
@@ -350,15 +353,15 @@ DOCUMENTS: dict[str, Any] = {
     "mail_tails": MailTailDocument,
 }
 UNTYPED = {"fences"}
-"""Collections whose documents have no type, beside those of mail."""
+"""Collections without a document type. The mail collections have none either."""
 
 AREAS = (calls, chat, feed, identity, publishing, streams)
 
 
 def lacks_path(hint: Any, path: str) -> bool:
-    """Returns whether no TypedDict in the type has the path of an index key."""
+    """Returns whether no TypedDict in the type hint has the path, which is a key of an index."""
     if not hasattr(hint, "__total__"):
-        return all(lacks_path(part, path) for part in get_args(hint))
+        return all(lacks_path(member, path) for member in get_args(hint))
     name, _, rest = path.partition(".")
     hints = get_type_hints(hint)
     return name not in hints or bool(rest and lacks_path(hints[name], rest))

@@ -65,11 +65,11 @@ def test_closing_bracket_needs_its_opening_bracket_in_the_url(text: str, url: st
 
 
 @pytest.mark.parametrize(
-    "nothing", ["https://", "http://.", "https://...", "https://)", "http://#a", "http://?", "http://[x"]
+    "scheme", ["https://", "http://.", "https://...", "https://)", "http://#a", "http://?", "http://[x"]
 )
-def test_scheme_without_host_is_skipped(nothing: str) -> None:
-    assert first_url(nothing) is None
-    assert first_url(f"{nothing} https://example.com") == "https://example.com"
+def test_scheme_without_host_is_skipped(scheme: str) -> None:
+    assert first_url(scheme) is None
+    assert first_url(f"{scheme} https://example.com") == "https://example.com"
 
 
 def test_url_longer_than_2048_characters_is_skipped() -> None:

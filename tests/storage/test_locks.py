@@ -16,7 +16,9 @@ from tests.storage.faults import sigstopped
 pytestmark = pytest.mark.anyio
 
 FOREVER_S = 60.0
-SHORT_S = 1.5
+"""Longer than any of the tests takes."""
+
+SHORT_TTL_S = 1.5
 
 
 @pytest.fixture
@@ -44,6 +46,8 @@ async def expire_lease(stores: Stores, name: str) -> None:
 async def guarded_write(
     stores: Stores, locks: Locks, lock: Lock, value: str, pause: asyncio.Event | None = None
 ) -> None:
+    """Writes a value under the lock's guard in one transaction, which waits for `pause` in the middle."""
+
     async def work(session: Session) -> None:
         await locks.guard(lock, session)
         if pause is not None:
@@ -136,13 +140,13 @@ async def test_transaction_open_at_takeover_never_overwrites_the_next(
 
 
 async def test_held_lock_is_renewed_and_released_at_the_end(shared_stores: Stores, name: str) -> None:
-    locks = Locks(shared_stores.mongo, ttl_s=SHORT_S)
+    locks = Locks(shared_stores.mongo, ttl_s=SHORT_TTL_S)
     async with locks.held(name, "ann") as lock:
         assert lock is not None
         document = await shared_stores.mongo["process_locks"].find_one({"_id": name})
         assert document is not None
         assert document["holder"] == "ann"
-        ends_at = asyncio.get_running_loop().time() + SHORT_S + 0.5
+        ends_at = asyncio.get_running_loop().time() + SHORT_TTL_S + 0.5
         while asyncio.get_running_loop().time() < ends_at:
             async with locks.held(name) as other:
                 assert other is None
@@ -151,7 +155,7 @@ async def test_held_lock_is_renewed_and_released_at_the_end(shared_stores: Store
 
 
 async def test_holder_that_loses_the_lock_is_cancelled(shared_stores: Stores, name: str) -> None:
-    locks = Locks(shared_stores.mongo, ttl_s=SHORT_S)
+    locks = Locks(shared_stores.mongo, ttl_s=SHORT_TTL_S)
     other_lock, other = None, Locks(shared_stores.mongo, ttl_s=FOREVER_S)
     with suppress(LockLost):
         async with locks.held(name):
@@ -189,13 +193,13 @@ async def test_cancelled_holder_releases_the_lock(locks: Locks, name: str) -> No
 async def test_hanging_database_cancels_holder_before_lease_ends(
     own_mongod: Mongod, own_stores: Stores, name: str
 ) -> None:
-    locks, loop = Locks(own_stores.mongo, ttl_s=SHORT_S), asyncio.get_running_loop()
-    began, stopped = loop.time(), 0.0
+    locks, loop = Locks(own_stores.mongo, ttl_s=SHORT_TTL_S), asyncio.get_running_loop()
+    began, cancelled_at = loop.time(), 0.0
     with ExitStack() as stack, suppress(LockLost):
         async with locks.held(name):
             stack.enter_context(sigstopped(own_mongod.pid))
             try:
                 await asyncio.sleep(FOREVER_S)
             finally:
-                stopped = loop.time()
-    assert 0 < stopped - began < SHORT_S
+                cancelled_at = loop.time()
+    assert 0 < cancelled_at - began < SHORT_TTL_S

@@ -1,4 +1,4 @@
-"""Notifications: created once by any area, hidden across blocks, counted from the read mark."""
+"""Notifications: created once, hidden if their actor is blocked, and counted from the read mark."""
 
 import pytest
 
@@ -29,18 +29,18 @@ async def test_notification_is_stored_iff_transaction_commits(feed: FeedScenario
     stream = user_stream(feed.organization_id, "$ann")
     stores = feed.stores
 
-    async def failed(session: Session) -> None:
+    async def add_notification(session: Session) -> None:
         ref = notification_ref(NotificationKind.PUBLICATION_FAILED, publication_id="$p1")
         await add_rows(stores.mongo, stream, "Notify", [ref], session)
 
-    async def undone(session: Session) -> None:
-        await failed(session)
+    async def add_notification_and_abort(session: Session) -> None:
+        await add_notification(session)
         raise LookupError
 
     with pytest.raises(LookupError):
-        await stores.mongo.transact(undone)
+        await stores.mongo.transact(add_notification_and_abort)
     assert await stores.mongo["outbox"].count_documents({"stream": stream.name}) == 0
-    await stores.mongo.transact(failed)
+    await stores.mongo.transact(add_notification)
     stores.outbox.nudge(stream.name)
     assert [event.kind for event in await feed.events(stream)] == ["NotificationArrived"]
     (item,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NOBODY)).items
@@ -94,9 +94,9 @@ async def test_unread_count_starts_at_mark_and_excludes_blocked(
     assert [item.post and item.post.timestamp for item in page] == [5, 4, 3, 2, 1, 0]
     assert await store.unread_count(org, "ann", NOBODY) == 6
     assert await store.unread_count(org, "ann", frozenset({"cyd"})) == 3
-    for item, left in ((page[2], 2), (page[5], 2), (page[0], 0)):
+    for item, unread in ((page[2], 2), (page[5], 2), (page[0], 0)):
         await store.mark_read(org, "ann", item.timestamp)
-        assert await store.unread_count(org, "ann", NOBODY) == left
+        assert await store.unread_count(org, "ann", NOBODY) == unread
     assert len((await store.page(org, "ann", NEWEST, frozenset({"cyd"}))).items) == 3
     assert await store.unread_count("another", "ann", NOBODY) == 0
 
@@ -106,7 +106,7 @@ async def test_event_refers_to_its_notification(feed: FeedScenario) -> None:
     stream = user_stream(feed.organization_id, "bob")
     (event,) = await feed.events(stream)
 
-    async def heard() -> object:
+    async def find_notification() -> object:
         return (await feed.stores.notifications.of_events(stream, [event.ref])).get(event.ref)
 
-    assert await poll_until_true(heard)
+    assert await poll_until_true(find_notification)

@@ -1,4 +1,4 @@
-"""Enqueuing is a hint: JSON only, once at a time for the same ids, and no error without Redis."""
+"""The job queue: jobs are JSON, a job in the queue is not added again, and nothing fails without Redis."""
 
 import asyncio
 import pickle
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 class MaliciousObject:
-    """Its pickle runs code when it is loaded."""
+    """An object whose pickle runs code when it is loaded."""
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return pytest.fail, ("The pickle was loaded.",)
@@ -39,7 +39,7 @@ def test_redis_url_becomes_arq_settings() -> None:
     assert (settings.host, settings.port, settings.database) == ("example.com", 7000, 3)
 
 
-async def queued(url: str, keys: Keys) -> list[str]:
+async def queued_jobs(url: str, keys: Keys) -> list[str]:
     async with ArqRedis.from_url(url) as redis:
         return [job.decode() for job in await redis.zrange(keys.queue(PREVIEWS), 0, -1)]
 
@@ -48,7 +48,7 @@ async def test_job_with_the_same_ids_is_queued_once_at_a_time(shared_stores: Sto
     queue = shared_stores.queue
     await asyncio.gather(*(queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1) for _ in range(5)))
     await queue.enqueue(PREVIEWS, "chat.preview_link", "t", 2)
-    assert len(await queued(redis_url, shared_stores.keys)) == 2
+    assert len(await queued_jobs(redis_url, shared_stores.keys)) == 2
 
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])

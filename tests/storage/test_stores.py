@@ -1,4 +1,4 @@
-"""Stores: opening, working without Redis, and closing."""
+"""Opening, using and closing the stores of a process, with and without Redis."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tests.storage.topic_scenario import OpenStores, create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
-NOWHERE = "redis://127.0.0.1:1/0"
+UNREACHABLE_REDIS_URL = "redis://127.0.0.1:1/0"
 
 
 async def test_processes_start_together_on_empty_database(
@@ -27,7 +27,7 @@ async def test_processes_start_together_on_empty_database(
 
 
 async def test_stores_without_redis_work_and_close_in_time(open_process: OpenStores) -> None:
-    async with asyncio.timeout(30), open_process(NOWHERE) as stores:
+    async with asyncio.timeout(30), open_process(UNREACHABLE_REDIS_URL) as stores:
         scenario = await create_topic_scenario(stores)
         message = await scenario.post()
         assert await stores.messages.get(message.key) == message
@@ -47,7 +47,7 @@ async def test_closing_stores_leaves_no_task(open_process: OpenStores) -> None:
 async def test_closing_stores_finishes_submitted_commits(shared_stores: Stores, open_process: OpenStores) -> None:
     scenario = await create_topic_scenario(shared_stores)
     async with open_process() as stores:
-        elsewhere = scenario.through(stores)
+        elsewhere = scenario.with_stores(stores)
         posting = [asyncio.create_task(elsewhere.post()) for _ in range(20)]
         await asyncio.sleep(0)
     await asyncio.gather(*posting)

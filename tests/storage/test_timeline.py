@@ -1,4 +1,4 @@
-"""Timeline pages over a list and over MongoDB, compared with a literal implementation of the rule."""
+"""Timeline pages of a list and of messages in MongoDB, compared with the results of `timeline_rule`."""
 
 import asyncio
 import itertools
@@ -22,12 +22,12 @@ from storage.timeline import (
     read_page,
     timeline_range,
 )
-from tests.storage.timeline_rule import ExpectedPage, PageArguments, actual_page, expected_page
+from tests.storage.timeline_rule import PageArguments, PageSummary, actual_page, expected_page
 
 Result = TypeVar("Result")
 
 TIMELINES = [[], [20], [20, 21, 23]]
-"""With neighbours one and two microseconds apart, since an exclusive bound moves by one microsecond."""
+"""Neighbours are one and two microseconds apart, because an exclusive bound is moved by one microsecond."""
 
 POINTS = range(18, 26)
 BOUNDS = [
@@ -51,24 +51,24 @@ def result_of(work: Coroutine[Any, Any, Result]) -> Result:
     raise AssertionError("The coroutine suspended.")
 
 
-def page_of(timeline: Sequence[int], asked: PageArguments) -> Page[int]:
+def page_of(timeline: Sequence[int], arguments: PageArguments) -> Page[int]:
     """Reads a page from an ascending list."""
 
     async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[int]:
         inside = [timestamp for timestamp in timeline if low <= timestamp <= high]
         return (inside if ascending else inside[::-1])[:limit]
 
-    return result_of(read_page(asked.range, fetch, lambda item: item))
+    return result_of(read_page(arguments.range, fetch, lambda item: item))
 
 
-def seen(page: Page[int]) -> ExpectedPage:
+def summary(page: Page[int]) -> PageSummary:
     return actual_page(page, list(page.items))
 
 
 @pytest.mark.parametrize("timeline", TIMELINES, ids=["empty", "one", "three"])
 def test_page_for_every_combination_of_bounds_follows_the_rule(timeline: list[int]) -> None:
-    for asked in ALL_ARGUMENTS:
-        assert seen(page_of(timeline, asked)) == expected_page(timeline, asked), asked
+    for arguments in ALL_ARGUMENTS:
+        assert summary(page_of(timeline, arguments)) == expected_page(timeline, arguments), arguments
 
 
 @pytest.mark.anyio
@@ -78,14 +78,14 @@ async def test_pages_of_messages_in_mongodb_follow_the_rule(stores: Stores, time
     for topic_id in ("s", "t", "u"):
         await insert_messages(stores, topic_id, timeline if topic_id == "t" else [19, 20, 22, 24])
     for batch in batches(ALL_ARGUMENTS):
-        pages = await asyncio.gather(*(stores.messages.page("t", asked.range) for asked in batch))
-        for asked, page in zip(batch, pages, strict=True):
+        pages = await asyncio.gather(*(stores.messages.page("t", arguments.range) for arguments in batch))
+        for arguments, page in zip(batch, pages, strict=True):
             timestamps: list[int] = [message.timestamp for message in page.items]
-            assert actual_page(page, timestamps) == expected_page(timeline, asked), asked
+            assert actual_page(page, timestamps) == expected_page(timeline, arguments), arguments
 
 
-def batches(asked: Sequence[PageArguments]) -> list[Sequence[PageArguments]]:
-    return [asked[start : start + 100] for start in range(0, len(asked), 100)]
+def batches(arguments: Sequence[PageArguments]) -> list[Sequence[PageArguments]]:
+    return [arguments[start : start + 100] for start in range(0, len(arguments), 100)]
 
 
 async def insert_messages(stores: Stores, topic_id: str, timestamps: Sequence[int], author: str = "ann") -> None:
@@ -99,7 +99,7 @@ async def insert_messages(stores: Stores, topic_id: str, timestamps: Sequence[in
 
 
 PAIRS = [f"1639720395.00000{micros}" for micros in (1, 2, 3, 4)]
-"""The four messages in the article about the community chat of Pairs."""
+"""The timestamps of the four messages in the article about the community chat of the app Pairs."""
 
 
 def pairs_page(limit: int, oldest: str | None = None, latest: str | None = None) -> list[str]:
@@ -143,11 +143,11 @@ def test_now_as_oldest_is_refused(latest: int | None) -> None:
 
 @pytest.mark.parametrize("inclusive", [True, False])
 def test_extreme_timestamps_are_valid_bounds(inclusive: bool) -> None:
-    for asked in (
+    for arguments in (
         PageArguments(oldest=MAX_TIMESTAMP, inclusive=inclusive),
         PageArguments(latest=0, inclusive=inclusive),
     ):
-        assert seen(page_of([0, 7, MAX_TIMESTAMP], asked)) == expected_page([0, 7, MAX_TIMESTAMP], asked)
+        assert summary(page_of([0, 7, MAX_TIMESTAMP], arguments)) == expected_page([0, 7, MAX_TIMESTAMP], arguments)
 
 
 def test_latest_now_includes_items_of_clocks_ahead() -> None:
@@ -160,32 +160,32 @@ Timelines = st.lists(st.integers(0, 60), unique=True).map(sorted)
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
 def test_walk_by_oldest_returns_each_item_once_in_order(timeline: list[int], start: int, limits: list[int]) -> None:
     walked: list[int] = []
-    asked = PageArguments(oldest=start, limit=limits[0])
+    arguments = PageArguments(oldest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
-        page = page_of(timeline, asked)
+        page = page_of(timeline, arguments)
         walked += page.items
         if page.newest is None or not page.has_newer:
             break
-        asked = PageArguments(oldest=page.newest, limit=limit, inclusive=False)
+        arguments = PageArguments(oldest=page.newest, limit=limit, inclusive=False)
     assert walked == [timestamp for timestamp in timeline if timestamp >= start]
 
 
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
 def test_walk_by_latest_returns_each_item_once_in_reverse(timeline: list[int], start: int, limits: list[int]) -> None:
     walked: list[int] = []
-    asked = PageArguments(latest=start, limit=limits[0])
+    arguments = PageArguments(latest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
-        page = page_of(timeline, asked)
+        page = page_of(timeline, arguments)
         walked += page.items
         if page.oldest is None or not page.has_older:
             break
-        asked = PageArguments(latest=page.oldest, limit=limit, inclusive=False)
+        arguments = PageArguments(latest=page.oldest, limit=limit, inclusive=False)
     assert walked == [timestamp for timestamp in timeline if timestamp <= start][::-1]
 
 
 @given(Timelines, st.sampled_from(ALL_ARGUMENTS))
-def test_page_of_any_timeline_follows_the_rule(timeline: list[int], asked: PageArguments) -> None:
-    assert seen(page_of(timeline, asked)) == expected_page(timeline, asked)
+def test_page_of_any_timeline_follows_the_rule(timeline: list[int], arguments: PageArguments) -> None:
+    assert summary(page_of(timeline, arguments)) == expected_page(timeline, arguments)
 
 
 @given(st.integers(0, MAX_TIMESTAMP))

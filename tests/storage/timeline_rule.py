@@ -1,4 +1,7 @@
-"""The timeline rule of docs/semantics.md, 1, over a list of timestamps. Tests compare real pages with its results."""
+"""The timeline rule of docs/semantics.md, section 1, applied to a list of timestamps.
+
+Tests compare the product's pages with the results of this module.
+"""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -23,28 +26,28 @@ class PageArguments:
 
     def include(self, timestamp: int) -> bool:
         """Returns whether an item with this timestamp lies within the bounds."""
-        above = self.oldest is None or timestamp > self.oldest or (self.inclusive and timestamp == self.oldest)
-        upper = None if self.latest == NOW else self.latest
-        below = upper is None or timestamp < upper or (self.inclusive and timestamp == upper)
-        return above and below
+        is_above = self.oldest is None or timestamp > self.oldest or (self.inclusive and timestamp == self.oldest)
+        latest = None if self.latest == NOW else self.latest
+        is_below = latest is None or timestamp < latest or (self.inclusive and timestamp == latest)
+        return is_above and is_below
 
 
 @dataclass(frozen=True)
-class ExpectedPage:
-    """A page: its timestamps in order, and whether older and newer items exist."""
+class PageSummary:
+    """The comparable content of a page: its timestamps in order, and whether older and newer items exist."""
 
     timestamps: list[int]
     has_older: bool
     has_newer: bool
 
 
-def expected_page(timeline: list[int], arguments: PageArguments) -> ExpectedPage:
+def expected_page(timeline: list[int], arguments: PageArguments) -> PageSummary:
     """Returns the page of an ascending timeline of visible items."""
     inside = [timestamp for timestamp in timeline if arguments.include(timestamp)]
     page = inside[: arguments.limit] if arguments.oldest is not None else inside[::-1][: arguments.limit]
     if not page:
-        return ExpectedPage([], *_neighbours_of_empty_page(timeline, arguments))
-    return ExpectedPage(page, any(t < min(page) for t in timeline), any(t > max(page) for t in timeline))
+        return PageSummary([], *_neighbours_of_empty_page(timeline, arguments))
+    return PageSummary(page, any(t < min(page) for t in timeline), any(t > max(page) for t in timeline))
 
 
 def _neighbours_of_empty_page(timeline: list[int], arguments: PageArguments) -> tuple[bool, bool]:
@@ -63,7 +66,7 @@ def _neighbours_of_empty_page(timeline: list[int], arguments: PageArguments) -> 
     return older, newer
 
 
-def expected_around(timeline: list[int], timestamp: int, limit: int) -> ExpectedPage:
+def expected_around(timeline: list[int], timestamp: int, limit: int) -> PageSummary:
     """Returns the page of messagesAround: at most floor(limit/2) older items, then items at or after the timestamp.
 
     Missing newer items are not replaced by older ones.
@@ -73,11 +76,14 @@ def expected_around(timeline: list[int], timestamp: int, limit: int) -> Expected
     half = limit // 2
     before = older[len(older) - min(half, len(older)) :]
     after = newer[: limit - len(before)]
-    return ExpectedPage(before + after, len(older) > len(before), len(newer) > len(after))
+    return PageSummary(before + after, len(older) > len(before), len(newer) > len(after))
 
 
-def actual_page(page: Page[Item], timestamps: list[int]) -> ExpectedPage:
-    """Returns a real page in the same form. Asserts that its ends are the ends of its items."""
-    ends = (min(timestamps), max(timestamps)) if timestamps else (None, None)
-    assert (page.oldest, page.newest) == ends
-    return ExpectedPage(timestamps, page.has_older, page.has_newer)
+def actual_page(page: Page[Item], timestamps: list[int]) -> PageSummary:
+    """Returns the summary of one of the product's pages, whose items have the given timestamps.
+
+    Asserts that `oldest` and `newest` of the page are the lowest and the highest of the timestamps.
+    """
+    lowest_and_highest = (min(timestamps), max(timestamps)) if timestamps else (None, None)
+    assert (page.oldest, page.newest) == lowest_and_highest
+    return PageSummary(timestamps, page.has_older, page.has_newer)

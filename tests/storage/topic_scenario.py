@@ -15,7 +15,7 @@ from storage.mongo import Document
 from storage.stores import Stores
 from storage.streams.log import Stream
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 OpenStores = Callable[..., AbstractAsyncContextManager[Stores]]
 
 
@@ -39,53 +39,53 @@ class TopicScenario:
     def community_stream(self) -> Stream:
         return Stream("community", self.community.id)
 
-    def through(self, stores: Stores) -> "TopicScenario":
+    def with_stores(self, stores: Stores) -> "TopicScenario":
         """Returns the same topic with the stores of another process."""
         return replace(self, stores=stores)
 
-    def new(self, text: str = "hello", author: str = "ann") -> NewMessage:
+    def new_message(self, text: str = "hello", author: str = "ann") -> NewMessage:
         """Returns a new message for this topic."""
         return NewMessage(self.topic.id, self.community.id, author, text, None, ())
 
-    def key(self, key: str, text: str = "hello", author: str = "ann") -> IdempotencyKey:
-        """Returns the idempotency key of posting that message."""
+    def idempotency_key(self, key: str, text: str = "hello", author: str = "ann") -> IdempotencyKey:
+        """Returns the key as the mutation postMessage would use it to post this text."""
         arguments = {"topicId": self.topic.id, "text": text}
-        made = idempotency_key(self.organization_id, author, "postMessage", key, arguments)
-        assert made is not None
-        return made
+        scoped_key = idempotency_key(self.organization_id, author, "postMessage", key, arguments)
+        assert scoped_key is not None
+        return scoped_key
 
-    def change(self, text: str = "hello", key: str | None = None) -> PostMessage:
+    def post_change(self, text: str = "hello", key: str | None = None) -> PostMessage:
         """Returns the change that posts a message."""
-        return PostMessage(self.new(text), None if key is None else self.key(key, text))
+        return PostMessage(self.new_message(text), None if key is None else self.idempotency_key(key, text))
 
     async def post(self, text: str = "hello", author: str = "ann", key: str | None = None) -> Message:
-        """Posts a message through these stores."""
-        used = None if key is None else self.key(key, text, author)
-        return await self.stores.messages.post(self.new(text, author), used)
+        """Posts a message in the process of these stores."""
+        scoped_key = None if key is None else self.idempotency_key(key, text, author)
+        return await self.stores.messages.post(self.new_message(text, author), scoped_key)
 
     async def messages(self) -> list[Document]:
         """Returns the topic's stored messages in order."""
-        found = self.stores.mongo["messages"].find({"_id.t": self.topic.id}).sort("_id", 1)
-        return await found.to_list(None)
+        cursor = self.stores.mongo["messages"].find({"_id.t": self.topic.id}).sort("_id", 1)
+        return await cursor.to_list(None)
 
     async def events(self) -> list[Document]:
         """Returns the topic's stored events in order."""
-        found = self.stores.mongo["events"].find({"_id.s": self.stream.name}).sort("_id", 1)
-        return await found.to_list(None)
+        cursor = self.stores.mongo["events"].find({"_id.s": self.stream.name}).sort("_id", 1)
+        return await cursor.to_list(None)
 
 
 async def create_topic_scenario(stores: Stores, organization_id: str | None = None) -> TopicScenario:
-    """Creates a community of ann's with one topic, in a new organization unless one is given."""
+    """Creates a community that ann owns, with one topic. Without `organization_id`, the organization is new."""
     organization_id = organization_id or secrets.token_hex(6)
     founder = await stores.users.sign_in(organization_id, "ann", (), "Ann", None)
     community = await stores.communities.create(NewCommunity(organization_id, "Hilltops", ""), founder, None)
     return TopicScenario(stores, community, await stores.topics.create(community, "ann", "Beacons", None))
 
 
-async def poll_until_true(look: Callable[[], Awaitable[Found]], deadline_s: float = 30.0) -> Found:
-    """Calls `look` until its result is true or the deadline has passed; returns the last result."""
+async def poll_until_true(check: Callable[[], Awaitable[Result]], deadline_s: float = 30.0) -> Result:
+    """Calls `check` until its result is true or the deadline has passed. Returns the last result."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + deadline_s
-    while not (found := await look()) and loop.time() < ends_at:
+    while not (result := await check()) and loop.time() < ends_at:
         await asyncio.sleep(0.01)
-    return found
+    return result

@@ -25,7 +25,10 @@ def xrpc_error(status: int, name: str, message: str) -> Response:
 
 
 class BlueskyTwin(Twin):
-    """One account: ann.example with the password app-pass."""
+    """The API of Bluesky with one account: ann.example with the password app-pass.
+
+    A video job ends at status request number `polls_until_ready`, with `video_result`.
+    """
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
@@ -33,9 +36,9 @@ class BlueskyTwin(Twin):
         self.blobs: set[str] = set()
         self.jwts = 0
         self.jobs: dict[str, dict[str, Any]] = {}
-        self.fate: dict[str, Any] = {"state": "JOB_STATE_COMPLETED"}
-        self.looks_until_done = 2
-        self.is_confirmed = True
+        self.video_result: dict[str, Any] = {"state": "JOB_STATE_COMPLETED"}
+        self.polls_until_ready = 2
+        self.has_confirmed_email = True
 
     def routes(self) -> list[Route]:
         return [
@@ -61,15 +64,15 @@ class BlueskyTwin(Twin):
     async def service_auth(self, request: Request) -> Response:
         if not self.is_signed_in(request):
             return xrpc_error(400, "ExpiredToken", "Token has expired")
-        asked = request.query_params
-        if not time.time() < int(asked["exp"]) <= time.time() + 3600:
+        parameters = request.query_params
+        if not time.time() < int(parameters["exp"]) <= time.time() + 3600:
             return xrpc_error(400, "BadExpiration", "expiration is too far")
-        return JSONResponse({"token": f"{asked['aud']} {asked['lxm']}"})
+        return JSONResponse({"token": f"{parameters['aud']} {parameters['lxm']}"})
 
     async def video(self, request: Request) -> Response:
         if bearer(request) != f"did:web:{SERVER} com.atproto.repo.uploadBlob" or request.query_params["did"] != DID:
             return xrpc_error(401, "InvalidToken", "not for this")
-        if not self.is_confirmed:
+        if not self.has_confirmed_email:
             body = {"did": "", "error": "unconfirmed_email", "jobId": "", "state": ""}
             return JSONResponse({"jobStatus": body}, 400)
         content = await request.body()
@@ -80,19 +83,19 @@ class BlueskyTwin(Twin):
         if id_ in self.blobs:
             return JSONResponse({**known, "error": "already_exists", "message": "Video already processed"}, 409)
         blob = {"$type": "blob", "ref": {"$link": id_}, "mimeType": "video/mp4", "size": len(content)}
-        self.jobs[id_] = {"did": DID, "jobId": id_, "blob": blob, "looks": 0}
+        self.jobs[id_] = {"did": DID, "jobId": id_, "blob": blob, "polls": 0}
         return JSONResponse({"did": DID, "jobId": id_, "state": "JOB_STATE_CREATED"})
 
     async def job(self, request: Request) -> Response:
         job = self.jobs[request.query_params["jobId"]]
-        job["looks"] += 1
+        job["polls"] += 1
         body = {"did": DID, "jobId": job["jobId"]}
-        if job["looks"] < self.looks_until_done:
+        if job["polls"] < self.polls_until_ready:
             return JSONResponse({"jobStatus": {**body, "state": "JOB_STATE_ENCODING", "progress": 50}})
-        if self.fate["state"] == "JOB_STATE_COMPLETED":
+        if self.video_result["state"] == "JOB_STATE_COMPLETED":
             self.blobs.add(job["jobId"])
             body["blob"] = job["blob"]
-        return JSONResponse({"jobStatus": {**body, **self.fate}})
+        return JSONResponse({"jobStatus": {**body, **self.video_result}})
 
     async def blob(self, request: Request) -> Response:
         if not self.is_signed_in(request):
@@ -109,7 +112,7 @@ class BlueskyTwin(Twin):
         if not self.is_signed_in(request):
             return xrpc_error(400, "ExpiredToken", "Token has expired")
         body = await request.json()
-        return await self.faulty(lambda: self._put(body))
+        return await self.act_with_faults(lambda: self._put(body))
 
     async def _put(self, body: dict[str, Any]) -> Response:
         record, key = body["record"], body["rkey"]
@@ -121,7 +124,7 @@ class BlueskyTwin(Twin):
             return xrpc_error(400, "InvalidRequest", "Could not find blob")
         content = orjson.dumps(record, option=orjson.OPT_SORT_KEYS)
         if self.records.get(key) != content:
-            # Other content under a known key would be an unwanted edit, so it counts as an effect.
+            # A known key with other content edits the post, which nothing may do, so the ledger gets a second entry.
             self.records[key] = content
             self.bodies.append(record)
             self.publish(DID, record["text"], key)

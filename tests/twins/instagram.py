@@ -16,17 +16,20 @@ def graph_error(status: int, message: str, code: int, subcode: int | None = None
 
 
 class InstagramTwin(Twin):
-    """`processing` is the number of status requests until a container is FINISHED."""
+    """The Graph API of Instagram. A container is FINISHED at status request number `polls_until_ready`.
+
+    With `fails_processing`, its state becomes ERROR instead. `failure` is the answer to all calls that publish.
+    """
 
     user = "1784"
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
-        self.processing = 1
+        self.polls_until_ready = 1
         self.quota = 50
         self.containers: dict[str, dict[str, Any]] = {}
         self.failure: Response | None = None
-        self.spoiled = False
+        self.fails_processing = False
 
     def routes(self) -> list[Route]:
         return [
@@ -46,7 +49,7 @@ class InstagramTwin(Twin):
         if fields.get("media_type") == "CAROUSEL" and not 2 <= len(children) <= 10:
             return graph_error(400, "A carousel has 2 to 10 items", 100, 2207023)
         id_ = self.new_id("c")
-        self.containers[id_] = {"fields": fields, "status": "IN_PROGRESS", "left": self.processing}
+        self.containers[id_] = {"fields": fields, "status": "IN_PROGRESS", "polls_left": self.polls_until_ready}
         return JSONResponse({"id": id_})
 
     async def read(self, request: Request) -> Response:
@@ -57,9 +60,9 @@ class InstagramTwin(Twin):
         if container is None:
             return graph_error(400, "Unsupported get request", 100, 33)
         if container["status"] == "IN_PROGRESS":
-            container["left"] -= 1
-            if container["left"] <= 0:
-                container["status"] = "ERROR" if self.spoiled else "FINISHED"
+            container["polls_left"] -= 1
+            if container["polls_left"] <= 0:
+                container["status"] = "ERROR" if self.fails_processing else "FINISHED"
         return JSONResponse({"status_code": container["status"], "status": container["status"].title(), "id": id_})
 
     async def limit(self, request: Request) -> Response:
@@ -70,7 +73,7 @@ class InstagramTwin(Twin):
         if bearer(request) != self.token:
             return graph_error(401, "Invalid OAuth access token", 190)
         fields = dict(parse_qsl((await request.body()).decode()))
-        return await self.faulty(lambda: self._publish(fields["creation_id"]))
+        return await self.act_with_faults(lambda: self._publish(fields["creation_id"]))
 
     async def _publish(self, id_: str) -> Response:
         if self.failure is not None:

@@ -13,11 +13,14 @@ MAX_CHARACTERS = 500
 
 
 class MastodonTwin(Twin):
-    """`processing` is the number of requests until a medium is ready; `retention_s` the life of idempotency keys."""
+    """The API of Mastodon. A medium is ready at status request number `polls_until_ready`.
+
+    Idempotency keys are remembered for `retention_s`.
+    """
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
-        self.processing = 1
+        self.polls_until_ready = 1
         self.retention_s = 3600.0
         self.media: dict[str, dict[str, Any]] = {}
         self.keys: dict[str, tuple[float, dict[str, Any]]] = {}
@@ -33,26 +36,31 @@ class MastodonTwin(Twin):
         if bearer(request) != self.token:
             return error(401, "The access token is invalid")
         parts = await multipart(request)
-        kind, content = parts["file"]
-        if not kind.startswith(("image/", "video/")):
+        content_type, content = parts["file"]
+        if not content_type.startswith(("image/", "video/")):
             return error(422, "Validation failed: File content type is invalid")
         id_ = self.new_id("m")
-        described = parts["description"][1].decode()
-        self.media[id_] = {"left": self.processing, "bytes": len(content), "description": described, "used": False}
+        description = parts["description"][1].decode()
+        self.media[id_] = {
+            "polls_left": self.polls_until_ready,
+            "bytes": len(content),
+            "description": description,
+            "used": False,
+        }
         return JSONResponse({"id": id_, "url": None}, 202)
 
     async def medium(self, request: Request) -> Response:
         medium = self.media.get(request.path_params["id"])
         if medium is None:
             return error(404, "Record not found")
-        medium["left"] -= 1
-        return JSONResponse({"id": request.path_params["id"]}, 206 if medium["left"] > 0 else 200)
+        medium["polls_left"] -= 1
+        return JSONResponse({"id": request.path_params["id"]}, 206 if medium["polls_left"] > 0 else 200)
 
     async def post(self, request: Request) -> Response:
         if bearer(request) != self.token:
             return error(401, "The access token is invalid")
         body, key = await request.json(), request.headers.get("idempotency-key")
-        return await self.faulty(lambda: self._post(body, key))
+        return await self.act_with_faults(lambda: self._post(body, key))
 
     async def _post(self, body: dict[str, Any], key: str | None) -> Response:
         known = self.keys.get(key or "")
@@ -61,7 +69,7 @@ class MastodonTwin(Twin):
         media = [self.media.get(id_) for id_ in body["media_ids"]]
         if any(each is None or each["used"] for each in media):
             return error(422, "Validation failed: Media not found or already attached to another post")
-        if any(each["left"] > 0 for each in media if each):
+        if any(each["polls_left"] > 0 for each in media if each):
             return error(422, "Cannot attach files that have not finished processing. Try again in a moment!")
         if len(body["status"]) > MAX_CHARACTERS:
             return error(422, "Validation failed: Text character limit of 500 exceeded")

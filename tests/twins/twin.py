@@ -1,4 +1,4 @@
-"""The base of every twin: routes, a ledger of effects, and faults on request."""
+"""The base of all twins of social networks: routes, a ledger of published posts, and faults that a test requests."""
 
 import asyncio
 import random
@@ -22,16 +22,16 @@ from uvicorn.server import ServerState
 
 
 class Fault(Enum):
-    """The fault of the next call that would publish."""
+    """A fault of the next publishing call. To act is to publish the post."""
 
-    FAIL_BEFORE = "500 without having acted"
-    FAIL_AFTER = "500 after having acted"
-    CUT_BEFORE = "the connection is cut, not acted"
-    CUT_AFTER = "acted, the connection is cut"
-    SILENT_BEFORE = "no answer for as long as anybody waits, not acted"
-    SILENT_AFTER = "acted, no answer for as long as anybody waits"
-    LATE = "the connection is cut, and it acts when the next call arrives, or on request"
-    BUSY = "429 without having acted"
+    FAIL_BEFORE = "answers 500 without acting"
+    FAIL_AFTER = "acts, then answers 500"
+    CUT_BEFORE = "closes the connection without acting"
+    CUT_AFTER = "acts, then closes the connection"
+    SILENT_BEFORE = "does not answer for a minute, and does not act"
+    SILENT_AFTER = "acts, then does not answer for a minute"
+    LATE = "closes the connection, and acts when the next call arrives or the test calls act_late"
+    BUSY = "answers 429 without acting"
 
 
 NOT_ACTED = {Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE, Fault.LATE}
@@ -41,7 +41,7 @@ CUT = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect: something published. `at` is the Unix time when it became visible."""
+    """A published post. `at` is the Unix time when it became visible."""
 
     id: str
     account: str
@@ -50,20 +50,20 @@ class Effect:
 
 
 class Twin:
-    """One network. `lose_rate` is the share of responses that are lost after acting."""
+    """A network with its accounts. `lose_rate` is the share of calls that are acted on and answered with a fault."""
 
     token = "token"
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         self.ledger: list[Effect] = []
-        self.asked: Counter[str] = Counter()
+        self.request_counts: Counter[str] = Counter()
         self.bodies: list[Any] = []
         self.faults: deque[Fault] = deque()
         self.busy_headers: dict[str, str] = {"Retry-After": "1"}
         self.url = ""
         self._random = random.Random(seed)
         self._lose_rate = lose_rate
-        self.late_until_told = False
+        self.acts_late_only_on_request = False
         self._late: deque[Callable[[], Awaitable[Response]]] = deque()
         self._ids = 0
 
@@ -75,17 +75,17 @@ class Twin:
         return f"{prefix}{self._ids}"
 
     def publish(self, account: str, text: str, id_: str | None = None) -> Effect:
-        """Adds an effect to the ledger."""
+        """Adds a post to the ledger."""
         effect = Effect(id_ or self.new_id(), account, text, time.time())
         self.ledger.append(effect)
         return effect
 
-    async def faulty(self, act: Callable[[], Awaitable[Response]]) -> Response:
-        """Acts and responds, unless a fault is requested."""
+    async def act_with_faults(self, act: Callable[[], Awaitable[Response]]) -> Response:
+        """Calls `act`, which publishes, and returns its response. A requested fault prevents or replaces that."""
         fault = self.faults.popleft() if self.faults else None
         if fault is None and self._random.random() < self._lose_rate:
             fault = Fault.SILENT_AFTER if self._random.random() < 0.5 else Fault.FAIL_AFTER
-        if not self.late_until_told:
+        if not self.acts_late_only_on_request:
             await self.act_late()
         if fault is Fault.BUSY:
             return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
@@ -95,13 +95,13 @@ class Twin:
         if fault in SILENT:
             await asyncio.sleep(60)
         if fault in CUT:
-            return Cut()
+            return NoResponse()
         if answer is None or fault is Fault.FAIL_AFTER:
             return JSONResponse({"error": "Something went wrong"}, 500)
         return answer
 
     async def act_late(self) -> None:
-        """Applies delayed effects, long after the caller has disconnected."""
+        """Acts on the calls that had the fault LATE."""
         while self._late:
             await self._late.popleft()()
 
@@ -110,7 +110,7 @@ class Twin:
 
         def counted(route: Route) -> Route:
             async def endpoint(request: Request) -> Response:
-                self.asked[f"{request.method} {request.url.path}"] += 1
+                self.request_counts[f"{request.method} {request.url.path}"] += 1
                 answer: Response = await route.endpoint(request)
                 return answer
 
@@ -119,21 +119,21 @@ class Twin:
         return Starlette(routes=[counted(route) for route in self.routes()])
 
 
-class Cut(Response):
-    """Closes the connection without a response, so that no test has to wait for a timeout."""
+class NoResponse(Response):
+    """Closes the connection instead of a response. Tests that lose an answer need not wait for a timeout."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["state"]["cut"]()
+        scope["state"]["abort"]()
         while (await receive())["type"] != "http.disconnect":
             pass
 
 
-class Line(HttpToolsProtocol):
-    """A connection that the twin may cut."""
+class AbortableConnection(HttpToolsProtocol):
+    """A connection that an endpoint can close through the request's state."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["state"]["cut"] = self.transport.abort
+        self.scope["state"]["abort"] = self.transport.abort
 
 
 def bearer(request: Request) -> str:
@@ -142,7 +142,7 @@ def bearer(request: Request) -> str:
 
 
 def error(status: int, message: str, **more: Any) -> JSONResponse:
-    """Returns a refusal."""
+    """Returns an error as JSON."""
     return JSONResponse({"error": message, **more}, status)
 
 
@@ -155,20 +155,20 @@ async def multipart(request: Request) -> dict[str, tuple[str, bytes]]:
     for part in (await request.body()).split(b"--" + boundary[1].encode())[1:-1]:
         head, _, body = part.strip(b"\r\n").partition(b"\r\n\r\n")
         name = re.search(rb'name="([^"]+)"', head)
-        kind = re.search(rb"(?i)content-type: *([^\r\n]+)", head)
+        content_type = re.search(rb"(?i)content-type: *([^\r\n]+)", head)
         assert name is not None
-        parts[name[1].decode()] = (kind[1].decode() if kind else "", body)
+        parts[name[1].decode()] = (content_type[1].decode() if content_type else "", body)
     return parts
 
 
 @asynccontextmanager
-async def running(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
+async def running_twin(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
     """Serves a twin on loopback, in this event loop."""
     config = uvicorn.Config(twin.app(), lifespan="off", log_config=None, access_log=False)
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Line(config, state, {}), "127.0.0.1", port, backlog=1024)
+    server = await loop.create_server(lambda: AbortableConnection(config, state, {}), "127.0.0.1", port, backlog=1024)
     twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield twin

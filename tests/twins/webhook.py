@@ -1,4 +1,4 @@
-"""A receiver of signed webhooks by Standard Webhooks: verifies signatures, repeats the response to a known id."""
+"""A receiver of Standard Webhooks: verifies signatures, and repeats its response to an id that it received before."""
 
 import time
 from typing import Any
@@ -13,15 +13,18 @@ from tests.twins.twin import Twin, error
 
 
 class WebhookTwin(Twin):
-    """`secret` is shared with the sender."""
+    """A receiver that shares `secret` with the sender.
+
+    It refuses messages with `refusal_status`, if set. With `answers_plain_text`, its answers are not JSON.
+    """
 
     secret = "whsec_c2VjcmV0LW9mLXRoZS13ZWJob29r"
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
         self.answers: dict[str, dict[str, Any]] = {}
-        self.refusal: int | None = None
-        self.bare = False
+        self.refusal_status: int | None = None
+        self.answers_plain_text = False
 
     def routes(self) -> list[Route]:
         return [Route("/hook", self.receive, methods=["POST"])]
@@ -32,8 +35,8 @@ class WebhookTwin(Twin):
             id_ = verify(self.secret, headers, body, time.time()).id
         except SignatureRefused as refused:
             return error(401, str(refused))
-        if self.refusal is not None:
-            return error(self.refusal, "refused")
+        if self.refusal_status is not None:
+            return error(self.refusal_status, "refused")
 
         async def act() -> Response:
             if id_ not in self.answers:
@@ -41,6 +44,6 @@ class WebhookTwin(Twin):
                 self.bodies.append(parsed)
                 effect = self.publish("hook", parsed["text"])
                 self.answers[id_] = {"id": effect.id, "url": f"https://example.org/{effect.id}"}
-            return Response(b"thanks") if self.bare else JSONResponse(self.answers[id_])
+            return Response(b"thanks") if self.answers_plain_text else JSONResponse(self.answers[id_])
 
-        return await self.faulty(act)
+        return await self.act_with_faults(act)

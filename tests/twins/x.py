@@ -1,4 +1,4 @@
-"""X: chunked media that expire on their own, and posts, which nothing makes idempotent."""
+"""X: media are uploaded in chunks and expire after a time; posts have no idempotency key."""
 
 import time
 from typing import Any
@@ -18,13 +18,16 @@ def problem(status: int, detail: str) -> Response:
 
 
 class XTwin(Twin):
-    """`processing` is the number of requests until a video is ready."""
+    """The API of X. A video is ready at status request number `polls_until_ready`, and at once if that is 0.
+
+    With `fails_processing`, videos fail instead.
+    """
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
-        self.processing = 0
+        self.polls_until_ready = 0
         self.expires_s = 1_295_999
-        self.spoiled = False
+        self.fails_processing = False
         self.media: dict[str, dict[str, Any]] = {}
         self.busy_headers = {"x-rate-limit-reset": str(int(time.time()) + 2)}
 
@@ -42,7 +45,13 @@ class XTwin(Twin):
         if bearer(request) != self.token:
             return problem(401, "Unauthorized")
         body, id_ = await request.json(), self.new_id("70")
-        self.media[id_] = {**body, "chunks": {}, "state": "new", "left": self.processing, "at": time.time()}
+        self.media[id_] = {
+            **body,
+            "chunks": {},
+            "state": "new",
+            "polls_left": self.polls_until_ready,
+            "at": time.time(),
+        }
         return JSONResponse({"data": self._data(id_)})
 
     def _data(self, id_: str, **more: Any) -> dict[str, Any]:
@@ -65,15 +74,15 @@ class XTwin(Twin):
 
     async def status(self, request: Request) -> Response:
         id_ = request.query_params["media_id"]
-        self.media[id_]["left"] -= 1
+        self.media[id_]["polls_left"] -= 1
         return JSONResponse({"data": self._processed(id_)})
 
     def _processed(self, id_: str) -> dict[str, Any]:
         medium = self.media[id_]
-        if self.spoiled:
+        if self.fails_processing:
             failure = {"state": "failed", "error": {"message": "Unsupported video format"}}
             return self._data(id_, processing_info=failure)
-        if medium["left"] > 0:
+        if medium["polls_left"] > 0:
             return self._data(id_, processing_info={"state": "in_progress", "check_after_secs": 1})
         medium["state"] = "done"
         return self._data(id_)
@@ -87,7 +96,7 @@ class XTwin(Twin):
         if bearer(request) != self.token:
             return problem(401, "Unauthorized")
         body = await request.json()
-        return await self.faulty(lambda: self._tweet(body))
+        return await self.act_with_faults(lambda: self._tweet(body))
 
     async def _tweet(self, body: dict[str, Any]) -> Response:
         media = [self.media.get(id_) for id_ in body.get("media", {}).get("media_ids", ())]

@@ -1,4 +1,4 @@
-"""A call centre for tests: stores, the telephony twin, and its client."""
+"""The scenario of call tests: an organization, the telephony twin, and the product's client of the twin."""
 
 import asyncio
 import secrets
@@ -20,7 +20,7 @@ from tests.storage.calls.in_memory_stream import new_job
 
 @dataclass
 class CallCentre:
-    """An organization with limits, whose calls go to the twin."""
+    """An organization with limits, whose calls go to the telephony twin."""
 
     stores: Stores
     twin: TelephonyTwin
@@ -31,11 +31,11 @@ class CallCentre:
     def jobs(self) -> JobContext:
         return job_context(self.stores, telephony=self.telephony)
 
-    async def launch(self, numbers: int, first: int = 0, **changes: Any) -> CallJob:
+    async def launch(self, numbers: int, first: int = 0, **fields: Any) -> CallJob:
         """Launches a job with `numbers` consecutive phone numbers, from number `first` on."""
         rows = (f"+8190{10_000_000 + n},n{n}\n" for n in range(first, first + numbers))
         csv = "phone_number,name\n" + "".join(rows)
-        new: NewCallJob = new_job(organization_id=self.org, **changes)
+        new: NewCallJob = new_job(organization_id=self.org, **fields)
         return await self.stores.call_jobs.launch(new, csv, None)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
@@ -47,6 +47,7 @@ class CallCentre:
         self.twin.allowed = concurrent
 
     async def job(self, job: CallJob) -> CallJob:
+        """Returns the job as it is now."""
         return await self.stores.call_jobs.get(self.org, job.id)
 
     async def states(self, job: CallJob) -> dict[str, str]:

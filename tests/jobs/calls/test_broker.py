@@ -49,12 +49,12 @@ async def test_list_is_called_in_order_within_limits(stores: Stores) -> None:
         await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         assert await is_completed(centre, job)
         assert centre.twin.faults == []
-        assert centre.twin.most_active == 3
+        assert centre.twin.max_active == 3
         assert centre.twin.rolling_faults(20) == []
         # Start times show the order. Requests may overtake each other on their way to the twin.
         tasks = await centre.stores.call_jobs.tasks(job, None, 0, 100)
         assert len(tasks) == 20
-        # On a busy machine a call may have been too late. It was requeued then, and is left out.
+        # On a busy machine, a call that is too late is requeued. Requeued calls are left out.
         start_times = [task.started_at for task in tasks if task.started_at and task.call_id == f"{task.id}-1"]
         assert start_times == sorted(start_times)
         assert set(centre.twin.dialled.values()) == {1}
@@ -72,7 +72,7 @@ async def test_freed_slot_is_used_at_once(stores: Stores) -> None:
 
 
 async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
-    """Brokers overlap and are cancelled at any point, answers and reports are lost, and limits change."""
+    """Brokers overlap and are cancelled, answers and reports are lost, and limits change."""
     async with call_centre(stores, 6, lose_answers=0.1, lose_reports=0.1) as centre:
         await centre.limit(6, 20)
         job = await centre.launch(60)
@@ -285,9 +285,9 @@ class _CancelledAwait:
 
 
 class _CancelledBroker(Broker):
-    """A broker that is cancelled at the n-th await of `run`, or of the first `_start_call` or `_place_call`."""
+    """A broker that is cancelled at await number `at` of a method: of `run`, or of its first call of the others."""
 
-    where, at, awaits = "run", -1, 0
+    method, at, awaits = "run", -1, 0
     running_task: asyncio.Task[None] | None = None
 
     async def run(self, fence: int) -> None:
@@ -304,7 +304,7 @@ class _CancelledBroker(Broker):
         await self._interrupted("_place_call", super()._place_call(call, due_s))
 
     async def _interrupted(self, name: str, work: Any) -> Any:
-        if name != self.where or self.awaits:
+        if name != self.method or self.awaits:
             return await work
         work_with_cancel = _CancelledAwait(work, self.at)
         try:
@@ -322,9 +322,9 @@ ORGANIZATIONS = 12
 
 # A cancellation while PyMongo connects leaves a socket to the garbage collector (docs/upstream.md).
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-@pytest.mark.parametrize("where", ["run", "_start_call", "_place_call"])
-async def test_broker_cancelled_at_any_await_leaks_no_slot(stores: Stores, where: str) -> None:
-    """Cancels at each await in turn, for a dozen organizations at once, until a run has no further await."""
+@pytest.mark.parametrize("method", ["run", "_start_call", "_place_call"])
+async def test_broker_cancelled_at_any_await_leaks_no_slot(stores: Stores, method: str) -> None:
+    """Cancels at await 1, then 2 and so on, for twelve organizations at a time, until a run has no further await."""
     brokers: dict[str, Broker] = {}
     async with call_centre(stores, ORGANIZATIONS, talk_s=(0.0, 0.01)) as centre:
         listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
@@ -332,7 +332,7 @@ async def test_broker_cancelled_at_any_await_leaks_no_slot(stores: Stores, where
         at = 1
         while all(
             await asyncio.gather(
-                *(finishes_after_cancel_at(centre, brokers, where, at + n) for n in range(ORGANIZATIONS))
+                *(finishes_after_cancel_at(centre, brokers, method, at + n) for n in range(ORGANIZATIONS))
             )
         ):
             at += ORGANIZATIONS
@@ -348,20 +348,20 @@ async def poll_overdue_repeatedly(centre: CallCentre) -> None:
         await asyncio.sleep(0.2)
 
 
-async def finishes_after_cancel_at(centre: CallCentre, brokers: dict[str, Broker], where: str, at: int) -> bool:
+async def finishes_after_cancel_at(centre: CallCentre, brokers: dict[str, Broker], method: str, at: int) -> bool:
     """Returns whether the await existed. Asserts that the next broker finishes the list and calls no number again."""
     own_centre = replace(centre, org=f"{centre.org} {at}")
     broker = brokers[own_centre.org] = _CancelledBroker(own_centre.stores.calls, own_centre.telephony, own_centre.org)
-    broker.where, broker.at = where, at
+    broker.method, broker.at = method, at
     await own_centre.stores.call_jobs.set_limits(own_centre.org, 1, 100)
     job = await own_centre.launch(2)
     with suppress(asyncio.CancelledError):
-        # In a task of its own, since the broker's task is cancelled; from Python 3.12 on wait_for makes none.
+        # The broker cancels its task, which must not be this one. From Python 3.12 on, wait_for creates no task.
         await asyncio.wait_for(asyncio.create_task(broker.run(1)), DEADLINE_S)
     brokers[own_centre.org] = new_broker(own_centre)
     await asyncio.wait_for(brokers[own_centre.org].run(2), DEADLINE_S)
     assert await is_completed(own_centre, job)
-    assert await own_centre.slots() == [], f"cancelled at await {at} of {where}"
+    assert await own_centre.slots() == [], f"The broker was cancelled at await {at} of {method}"
     dialled = Counter(call.number for call in own_centre.twin.calls.values() if call.id.startswith(job.id))
-    assert dialled == {"+819010000000": 1, "+819010000001": 1}, f"cancelled at await {at} of {where}"
+    assert dialled == {"+819010000000": 1, "+819010000001": 1}, f"The broker was cancelled at await {at} of {method}"
     return broker.awaits >= at

@@ -118,7 +118,7 @@ async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) ->
 
 
 class _RacedLocks(Locks):
-    """Locks of which another process takes one just before the first attempt, and dies a second later."""
+    """Locks where another process acquires the lock just before the first attempt, and dies. Its lease is 1 s long."""
 
     rival_lock: Lock | None = None
 
@@ -134,12 +134,12 @@ async def test_pool_that_lost_the_race_takes_over_from_dead(stores: Stores) -> N
         await centre.limit(1, 50)
         job = await centre.launch(2)
         async with running_pool(centre):
-            # The minute tick would take longer.
+            # The pool's search for work, once a minute, would take longer.
             await until(lambda: is_completed(centre, job))
 
 
 class _HeldLocks(Locks):
-    """Locks that announce an attempt to acquire one, and hold it until `may_acquire` is set."""
+    """Locks that set `attempted` on an attempt to acquire one, and delay the attempt until `may_acquire` is set."""
 
     def __init__(self, mongo: Mongo) -> None:
         super().__init__(mongo)
@@ -175,9 +175,9 @@ class _ObservedLocks(Locks):
         self.has_read_leases = asyncio.Event()
 
     async def remaining_leases_s(self, names: Sequence[str]) -> dict[str, float]:
-        found = await super().remaining_leases_s(names)
+        leases_s = await super().remaining_leases_s(names)
         self.has_read_leases.set()
-        return found
+        return leases_s
 
 
 class _LateWakeUpChannel(WakeUpChannel):
@@ -194,17 +194,17 @@ class _LateWakeUpChannel(WakeUpChannel):
 
 async def test_pool_looks_again_when_it_has_subscribed(stores: Stores) -> None:
     """The lock is released after the new pool looked for work, and before it subscribed to wake-ups."""
-    locks, wakes = _ObservedLocks(stores.mongo), _LateWakeUpChannel(stores.redis, stores.keys)
-    async with call_centre(replace(stores, locks=locks, call_wake_ups=wakes), 1, talk_s=(0.02, 0.05)) as centre:
+    locks, wake_ups = _ObservedLocks(stores.mongo), _LateWakeUpChannel(stores.redis, stores.keys)
+    async with call_centre(replace(stores, locks=locks, call_wake_ups=wake_ups), 1, talk_s=(0.02, 0.05)) as centre:
         await centre.limit(1, 50)
         job = await centre.launch(2)
         # The lease would expire after a minute.
-        before = await Locks(stores.mongo, ttl_s=60.0).acquire(lock_name(centre.org), "the process before")
-        assert before is not None
+        earlier_lock = await Locks(stores.mongo, ttl_s=60.0).acquire(lock_name(centre.org), "an earlier process")
+        assert earlier_lock is not None
         async with running_pool(centre):
             await locks.has_read_leases.wait()
-            await locks.release(before)
-            wakes.may_subscribe.set()
+            await locks.release(earlier_lock)
+            wake_ups.may_subscribe.set()
             await until(lambda: is_completed(centre, job))
 
 
@@ -217,8 +217,8 @@ async def test_job_outside_window_or_paused_is_not_called(stores: Stores) -> Non
         assert job.state is CallJobState.WAITING_FOR_WINDOW
         paused = await centre.launch(1)
         await centre.stores.call_jobs.act(centre.org, paused.id, JobAction.PAUSE)
-        opened = await centre.launch(1)
-        await until(lambda: is_completed(centre, opened))
+        callable_job = await centre.launch(1)
+        await until(lambda: is_completed(centre, callable_job))
         assert not await is_completed(centre, job)
         assert (await centre.job(paused)).progress.queued + (await centre.job(paused)).progress.active <= 1
 

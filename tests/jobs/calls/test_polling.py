@@ -1,4 +1,4 @@
-"""Settling of overdue calls by polling: when a slot ends, and when a number may be called again."""
+"""Reconciliation of overdue calls by polling: when a slot ends, and when a number may be called again."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -29,28 +29,29 @@ from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.anyio
 
-AHEAD, LATER, TOO_LONG = -60.0, 6.0, UNKNOWN_AFTER_S + 1
+BEFORE_START_S, AFTER_START_S, PAST_UNKNOWN_S = -60.0, 6.0, UNKNOWN_AFTER_S + 1
+"""Ages of a call: before its start, shortly after it, and so old that the call becomes UNKNOWN without an answer."""
 
 
 @dataclass
 class FixedAnswerTelephony:
     """A telephony service that gives every poll the same answer."""
 
-    found: CallState
+    answer: CallState
     honours_not_after = True
 
     async def start(self, call: Call) -> StartOutcome:
         return StartUncertain("This service starts no calls.")
 
     async def look_up(self, call: Call) -> CallState:
-        return self.found
+        return self.answer
 
     async def aclose(self) -> None:
         return
 
 
 async def start_call(centre: CallCentre, age_s: float) -> str:
-    """Starts the only call of a new list, dated back by `age_s` and without an answer. Returns its id."""
+    """Starts the only call of a new list, and sets its start time to `age_s` ago. Returns the call's id."""
     job = await centre.launch(1)
     task = TaskKey(job.id, 2)
     while not isinstance(
@@ -63,10 +64,10 @@ async def start_call(centre: CallCentre, age_s: float) -> str:
     return start.call.id
 
 
-async def after_polling(centre: CallCentre, found: CallState) -> tuple[str, bool, int]:
+async def poll_once(centre: CallCentre, answer: CallState) -> tuple[str, bool, int]:
     """Polls once. Returns the number's state, whether a slot is taken, and the attempts."""
     await centre.make_calls_overdue()
-    jobs = job_context(centre.stores, telephony=FixedAnswerTelephony(found))
+    jobs = job_context(centre.stores, telephony=FixedAnswerTelephony(answer))
     assert await poll_overdue_calls(jobs) == 1
     assert await poll_overdue_calls(jobs) == 0, "A call was polled twice."
     task = await centre.stores.mongo["call_tasks"].find_one({"org": centre.org})
@@ -75,49 +76,49 @@ async def after_polling(centre: CallCentre, found: CallState) -> tuple[str, bool
 
 
 @pytest.mark.parametrize(
-    ("found", "age_s", "after"),
+    ("answer", "age_s", "expected"),
     [
-        (CallActive(), LATER, ("DIALLING", True, 1)),
-        (CallEnded(CallOutcome.ANSWERED), LATER, ("COMPLETED", False, 1)),
-        (CallEnded(None), LATER, ("UNKNOWN", False, 1)),
-        (CallUntraceable(), LATER, ("UNKNOWN", False, 1)),
-        # A call that is still on its way is not known to the service yet.
-        (CallNotFound(), AHEAD, ("DIALLING", True, 1)),
-        (CallNotFound(), LATER, ("QUEUED", False, 0)),
-        (QueryFailed("no answer"), LATER, ("DIALLING", True, 1)),
-        # A slot does not end by time alone.
-        (QueryFailed("no answer"), TOO_LONG, ("UNKNOWN", True, 1)),
+        (CallActive(), AFTER_START_S, ("DIALLING", True, 1)),
+        (CallEnded(CallOutcome.ANSWERED), AFTER_START_S, ("COMPLETED", False, 1)),
+        (CallEnded(None), AFTER_START_S, ("UNKNOWN", False, 1)),
+        (CallUntraceable(), AFTER_START_S, ("UNKNOWN", False, 1)),
+        # The service does not know a call before its start.
+        (CallNotFound(), BEFORE_START_S, ("DIALLING", True, 1)),
+        (CallNotFound(), AFTER_START_S, ("QUEUED", False, 0)),
+        (QueryFailed("no answer"), AFTER_START_S, ("DIALLING", True, 1)),
+        # Time alone does not end a slot.
+        (QueryFailed("no answer"), PAST_UNKNOWN_S, ("UNKNOWN", True, 1)),
     ],
 )
 async def test_unreported_call_is_settled_by_the_answer(
-    stores: Stores, found: CallState, age_s: float, after: tuple[str, bool, int]
+    stores: Stores, answer: CallState, age_s: float, expected: tuple[str, bool, int]
 ) -> None:
     async with call_centre(stores, 1) as centre:
         await start_call(centre, age_s)
-        assert await after_polling(centre, found) == after
+        assert await poll_once(centre, answer) == expected
 
 
 async def test_answered_call_that_service_lost_is_unknown(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
-        call_id = await start_call(centre, LATER)
+        call_id = await start_call(centre, AFTER_START_S)
         await centre.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
-        assert await after_polling(centre, CallNotFound()) == ("UNKNOWN", False, 1)
+        assert await poll_once(centre, CallNotFound()) == ("UNKNOWN", False, 1)
 
 
 @dataclass
 class HeldAnswerTelephony(FixedAnswerTelephony):
-    """A telephony service that answers polls once `needed_polls` polls wait at a time."""
+    """A telephony service that answers only after `needed_polls` polls have arrived."""
 
     needed_polls: int = 1
     polled: list[str] = field(default_factory=list)
-    all_waiting: asyncio.Event = field(default_factory=asyncio.Event)
+    have_all_arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def look_up(self, call: Call) -> CallState:
         self.polled.append(call.id)
         if len(self.polled) >= self.needed_polls:
-            self.all_waiting.set()
-        await self.all_waiting.wait()
-        return self.found
+            self.have_all_arrived.set()
+        await self.have_all_arrived.wait()
+        return self.answer
 
 
 async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) -> None:
@@ -134,25 +135,25 @@ async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) ->
         assert sum(counts) == len(slow.polled) == len(set(slow.polled)) == numbers
 
 
-@pytest.mark.parametrize("found", [CallUntraceable(), CallEnded(None)])
-async def test_answered_untraceable_call_keeps_its_slot(stores: Stores, found: CallState) -> None:
+@pytest.mark.parametrize("answer", [CallUntraceable(), CallEnded(None)])
+async def test_answered_untraceable_call_keeps_its_slot(stores: Stores, answer: CallState) -> None:
     async with call_centre(stores, 1) as centre:
-        call_id = await start_call(centre, LATER)
+        call_id = await start_call(centre, AFTER_START_S)
         await centre.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
-        expected = ("IN_CALL", True, 1) if isinstance(found, CallUntraceable) else ("UNKNOWN", False, 1)
-        assert await after_polling(centre, found) == expected
+        expected = ("IN_CALL", True, 1) if isinstance(answer, CallUntraceable) else ("UNKNOWN", False, 1)
+        assert await poll_once(centre, answer) == expected
 
 
 async def test_call_not_yet_in_list_keeps_its_slot(stores: Stores) -> None:
-    """A service without callIds may not list a call that is still on its way."""
+    """Without callIds, only the service's list of calls can be searched. A call that just started may not be in it."""
     async with call_centre(stores, 1) as centre:
-        await start_call(centre, LATER)
+        await start_call(centre, AFTER_START_S)
         await centre.make_calls_overdue()
         unlisted = FixedAnswerTelephony(CallUntraceable())
         unlisted.honours_not_after = False
         await poll_overdue_calls(job_context(centre.stores, telephony=unlisted))
         assert await centre.slots() != []
-        assert await after_polling(centre, CallUntraceable()) == ("UNKNOWN", False, 1)
+        assert await poll_once(centre, CallUntraceable()) == ("UNKNOWN", False, 1)
 
 
 async def test_retried_call_at_twilio_keeps_its_slot(stores: Stores) -> None:
@@ -163,7 +164,7 @@ async def test_retried_call_at_twilio_keeps_its_slot(stores: Stores) -> None:
         broker = Broker(centre.stores.calls, telephony, centre.org)
         dialling = asyncio.create_task(broker.run(1))
         await until(lambda: is_sid_stored(centre, twin, 0))
-        # Ids are read, not counted: a broker that is held up requeues a call, and the next has another number.
+        # The ids are read from the slots: a delayed broker requeues a call, and the next call has another number.
         (first,) = await centre.slots()
         twin.set_status(next(iter(twin.calls)), "busy")
         await centre.stores.calls.report(first, 3, CallReportEvent.ENDED, CallOutcome.BUSY)
@@ -193,8 +194,8 @@ async def is_sid_stored(centre: CallCentre, twin: TwilioTwin, index: int) -> boo
 
 async def test_late_report_settles_an_unknown_call(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
-        call_id = await start_call(centre, TOO_LONG)
-        assert await after_polling(centre, QueryFailed("no answer")) == ("UNKNOWN", True, 1)
+        call_id = await start_call(centre, PAST_UNKNOWN_S)
+        assert await poll_once(centre, QueryFailed("no answer")) == ("UNKNOWN", True, 1)
         task = await centre.stores.calls.report(call_id, 7, CallReportEvent.ENDED, CallOutcome.VOICEMAIL)
         assert task.state.value == "COMPLETED"
         assert await centre.slots() == []

@@ -1,4 +1,4 @@
-"""A worker's aggregation loops: every partition is aggregated, and few at once."""
+"""A worker's aggregation loops: all partitions are aggregated, few of them at the same time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,14 +29,14 @@ class CountingAggregator:
 
     aggregator: Aggregator
     running: int = 0
-    most: int = 0
+    max_running: int = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.aggregator, name)
 
     async def aggregate(self, lock: Lock, partition: int, limit: int) -> int:
         self.running += 1
-        self.most = max(self.most, self.running)
+        self.max_running = max(self.max_running, self.running)
         try:
             return await self.aggregator.aggregate(lock, partition, limit)
         finally:
@@ -45,19 +45,19 @@ class CountingAggregator:
 
 @dataclass
 class SlowAggregator(CountingAggregator):
-    """An aggregator whose big batches time out."""
+    """An aggregator whose batches of more than 300 events time out."""
 
-    tried: list[int] = field(default_factory=list)
+    tried_limits: list[int] = field(default_factory=list)
 
     async def aggregate(self, lock: Lock, partition: int, limit: int) -> int:
-        self.tried.append(limit)
+        self.tried_limits.append(limit)
         if limit > 300:
             raise Unavailable("The database is busy.")
         return await super().aggregate(lock, partition, limit)
 
 
 @asynccontextmanager
-async def aggregating(stores: Stores) -> AsyncIterator[None]:
+async def running_loops(stores: Stores) -> AsyncIterator[None]:
     task = asyncio.create_task(AggregationLoops(stores).run())
     try:
         yield
@@ -71,10 +71,10 @@ async def test_failed_batch_is_halved_until_it_succeeds(stores: Stores, monkeypa
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
     mail, slow = OrganizationMail(stores, new_id()), SlowAggregator(stores.aggregator)
     await mail.record(*(ok(f"a{number}@one.example") for number in range(400)))
-    async with aggregating(replace(stores, aggregator=slow)):
+    async with running_loops(replace(stores, aggregator=slow)):
         await until(lambda: _is_drained(stores), 30)
-    assert slow.tried[:3] == [1000, 500, 250]
-    assert (await mail.domain("one.example")).success == 400
+    assert slow.tried_limits[:3] == [1000, 500, 250]
+    assert (await mail.domain_standing("one.example")).success == 400
 
 
 async def test_broken_partition_stops_no_other(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,14 +83,14 @@ async def test_broken_partition_stops_no_other(stores: Stores, monkeypatch: pyte
     await mail.record(ok("ann@broken.example"))
     await stores.mongo["mail_ledger"].update_one({"domain": "broken.example"}, {"$unset": {"outcome": ""}})
     with capture_logs() as logs:
-        async with aggregating(stores):
+        async with running_loops(stores):
             await until(lambda: _is_true(any(each["event"] == "mail_aggregation_crashed" for each in logs)), 30)
             others = [
                 f"d{number}.example" for number in range(60) if partition(f"d{number}.example") != broken_partition
             ]
             await mail.record(*(ok(f"a@{domain}") for domain in others))
             await until(lambda: _is_only_pending(stores, broken_partition), 30)
-    assert (await mail.domain(others[0])).success == 1
+    assert (await mail.domain_standing(others[0])).success == 1
 
 
 async def _is_drained(stores: Stores) -> bool:
@@ -111,7 +111,7 @@ async def test_all_partitions_are_aggregated_few_at_once(stores: Stores) -> None
     assert {partition(each) for each in domains} == set(range(PARTITIONS))
     await mail.record(*(ok(f"a{number}@{domain}") for number in range(10) for domain in domains))
     counting = CountingAggregator(stores.aggregator)
-    async with aggregating(replace(stores, aggregator=counting)):
+    async with running_loops(replace(stores, aggregator=counting)):
         await until(lambda: _is_drained(stores), 30)
-    assert counting.most <= MAX_CONCURRENT_TRANSACTIONS
-    assert (await mail.domain("d7.example")).success == 10
+    assert counting.max_running <= MAX_CONCURRENT_TRANSACTIONS
+    assert (await mail.domain_standing("d7.example")).success == 10

@@ -1,4 +1,4 @@
-"""Postfix log lines in the format of Debian's package."""
+"""Delivery events from Postfix log lines, in the format of Debian's package."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -25,7 +25,7 @@ BOUNCED = (
     "dsn=5.1.1, status=bounced (host mail.example.org[192.0.2.1] said: 550 5.1.1 <ann@example.org>: Recipient "
     "address rejected: User unknown in virtual mailbox table (in reply to RCPT TO command))"
 )
-REFUSED = (
+CONNECTION_REFUSED = (
     HEAD + "to=<ann@example.org>, relay=none, delay=0.1, delays=0.1/0/0/0, dsn=4.4.1, status=deferred "
     "(connect to mail.example.org[192.0.2.1]:25: Connection refused)"
 )
@@ -40,20 +40,20 @@ def read(*lines: str, log: PostfixLogReader | None = None) -> list[DeliveryEvent
 
 
 @pytest.mark.parametrize(
-    ("line", "smtp", "status", "counts_as"),
+    ("line", "smtp", "status", "expected"),
     [
         (SENT, 250, "2.0.0", Outcome.DELIVERED),
         (DEFERRED, 452, "4.2.2", Outcome.SOFT),
         (BOUNCED, 550, "5.1.1", Outcome.HARD),
-        (REFUSED, None, "4.4.1", Outcome.DOMAIN),
+        (CONNECTION_REFUSED, None, "4.4.1", Outcome.DOMAIN),
     ],
 )
-def test_delivery_line_gives_one_event(line: str, smtp: int, status: str, counts_as: Outcome) -> None:
+def test_delivery_line_gives_one_event(line: str, smtp: int, status: str, expected: Outcome) -> None:
     (event,) = read(line)
     assert (event.address, event.smtp_code, event.enhanced_status) == ("ann@example.org", smtp, status)
     assert event.message_id == "4Q1ABC2XYZ"
     assert event.at == datetime(2026, 11, 21, 11, 0, 0, 123456, tzinfo=UTC)
-    assert outcome(event) is counts_as
+    assert outcome(event) is expected
 
 
 def test_event_id_is_unique_per_line() -> None:

@@ -1,4 +1,4 @@
-"""DSNs and complaints of real mail servers, and similar messages that are neither."""
+"""Delivery events from DSNs and complaints of real mail servers, and similar messages that are refused."""
 
 from datetime import UTC, datetime
 
@@ -129,7 +129,7 @@ def test_dsn_without_queue_id_uses_original_message_id() -> None:
     assert read(DSN.replace("X-Postfix-Queue-ID: 4Q1ABC\n", ""))[0].message_id == "<news-1@example.com>"
 
 
-def test_report_without_date_is_of_now() -> None:
+def test_report_without_date_has_current_time() -> None:
     assert read(DSN.replace("Date: Fri, 20 Nov 2026 09:30:00 +0900\n", "", 1))[0].at == NOW
 
 

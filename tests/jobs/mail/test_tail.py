@@ -1,4 +1,4 @@
-"""No line is lost or counted twice: by rotation, copying, truncation, partial lines, restarts, or kills."""
+"""Following a mail log loses no line and counts none twice, despite rotation, truncation, restarts and kills."""
 
 import asyncio
 import random
@@ -28,12 +28,12 @@ pytestmark = pytest.mark.anyio
 
 
 class ProcessKilled(Exception):
-    """Simulates the end of the process."""
+    """Simulates a kill of the process."""
 
 
 @dataclass
 class FakeLedger:
-    """Recorded events by id. `kills` ends the process before or after they are durable."""
+    """A ledger in memory. `kills` says whether the process dies before or after the next events are recorded."""
 
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
     kills: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class FakeLedger:
 
 @dataclass
 class LoggingMailServer:
-    """A mail server that writes its log."""
+    """A mail server that appends delivery lines to its log. Line n is of a mail to a<n>@example.org."""
 
     path: Path
     written: int = 0
@@ -86,12 +86,12 @@ def start_tail(
 ) -> Iterator[Callable[[], MailLogFollower]]:
     tails: list[MailLogFollower] = []
 
-    def started() -> MailLogFollower:
+    def start() -> MailLogFollower:
         tails.append(MailLogFollower(mta.path, tmp_path / "state.json", ledger.record, stores.mongo))
         tails[-1].restore()
         return tails[-1]
 
-    yield started
+    yield start
     for tail in tails:
         tail.close()
 
@@ -111,7 +111,8 @@ async def test_tail_reads_existing_and_new_lines(
     mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
 ) -> None:
     tail = start_tail()
-    await drain(tail)  # the file does not exist yet
+    # The file does not exist yet.
+    await drain(tail)
     mta.write()
     await drain(tail)
     mta.write(2500)
@@ -204,8 +205,8 @@ async def test_tail_restart_reads_no_line_twice(
     mta.write(5)
     lines = 0
     tail = start_tail()
-    while found := await tail.step():
-        lines += found
+    while line_count := await tail.step():
+        lines += line_count
     assert lines == 5
     assert is_complete(mta, ledger)
 
@@ -255,7 +256,7 @@ async def test_tail_restart_keeps_deferred_recipients_in_private_file(
 
 @asynccontextmanager
 async def mongo_through_proxy(uri: str, database: str) -> AsyncIterator[tuple[FaultyProxy, Mongo]]:
-    """MongoDB through a proxy that can be cut."""
+    """Connects to MongoDB through a proxy. Yields the proxy and the connection."""
     async with faulty_proxy(uri) as proxy:
         port = urlsplit(proxy.url).port
         mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
@@ -274,27 +275,27 @@ async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
     deferred = "to=<ann@example.org>, relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2 full)"
     mta.path.write_text(f"{at} mx postfix/smtp[7]: 4Q00000001: {deferred}\n")
 
-    async def has(number: int) -> bool:
-        return await rows.count_documents({}) == number
+    async def has_events(count: int) -> bool:
+        return await rows.count_documents({}) == count
 
     async with mongo_through_proxy(mongodb_uri, stores.mongo.database.name) as (proxy, mongo):
         record = partial(Ledger(mongo, ADDRESS_KEYS).record, "acme", "tail")
         following = asyncio.create_task(MailLogFollower(mta.path, tmp_path / "state.json", record, mongo).run())
-        await until(lambda: has(1))
+        await until(lambda: has_events(1))
         with capture_logs() as logs:
-            await proxy.refuse()
+            await proxy.refuse_connections()
             with mta.path.open("a") as file:
                 file.write(
                     f"{at} mx postfix/qmgr[7]: 4Q00000001: from=<n@x.example>, status=expired, returned to sender\n"
                 )
             mta.write()
 
-            async def waits() -> bool:
+            async def is_delay_logged_twice() -> bool:
                 return sum(each["event"] == "mail_log_delayed" for each in logs) >= 2
 
-            await until(waits)
+            await until(is_delay_logged_twice)
         await proxy.restore()
-        await until(lambda: has(5))
+        await until(lambda: has_events(5))
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     assert "@" not in str(logs)

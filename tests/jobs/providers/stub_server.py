@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback whose responses are coroutines. It counts connections and records requests."""
+"""A real HTTP server on loopback. A coroutine writes each response; connections are counted and requests recorded."""
 
 import asyncio
 import ssl
@@ -9,7 +9,7 @@ StubResponse = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 class StubServer:
-    """An HTTP server that answers each path of `answers` with a coroutine, and every other path with 404."""
+    """An HTTP server. `answers` holds a coroutine for each path, which writes the response. Other paths get 404."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -17,8 +17,8 @@ class StubServer:
         self.connections = 0
         self.requests: list[str] = []
         self.answers: dict[str, StubResponse] = {}
-        self.open: set[asyncio.Task[None]] = set()
-        self.most_open = 0
+        self.open_tasks: set[asyncio.Task[None]] = set()
+        self.max_open = 0
 
     def url(self, path: str = "/", host: str | None = None, scheme: str = "http") -> str:
         return f"{scheme}://{host or self.host}:{self.port}{path}"
@@ -30,8 +30,8 @@ class StubServer:
         self.connections += 1
         task = asyncio.current_task()
         assert task
-        self.open.add(task)
-        self.most_open = max(self.most_open, len(self.open))
+        self.open_tasks.add(task)
+        self.max_open = max(self.max_open, len(self.open_tasks))
         try:
             request = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.requests.append(request)
@@ -41,28 +41,30 @@ class StubServer:
             pass
         finally:
             writer.close()
-            self.open.discard(task)
+            self.open_tasks.discard(task)
 
 
 @asynccontextmanager
 async def stub_server(
     host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[StubServer]:
-    served = StubServer(host)
-    server = await asyncio.start_server(served.serve, host, port, ssl=tls)
-    served.port = server.sockets[0].getsockname()[1]
+    """Serves a stub server. Without `port`, the system chooses one."""
+    stub = StubServer(host)
+    server = await asyncio.start_server(stub.serve, host, port, ssl=tls)
+    stub.port = server.sockets[0].getsockname()[1]
     try:
-        yield served
+        yield stub
     finally:
         server.close()
-        for task in list(served.open):
+        for task in list(stub.open_tasks):
             task.cancel()
-        await asyncio.gather(*served.open, return_exceptions=True)
+        await asyncio.gather(*stub.open_tasks, return_exceptions=True)
 
 
 def head(status: int = 200, content_type: str = "text/html; charset=utf-8", **headers: str) -> bytes:
-    named = {"Content-Type": content_type, "Connection": "close", **headers}
-    lines = [f"HTTP/1.1 {status} X", *(f"{name.replace('_', '-')}: {value}" for name, value in named.items())]
+    """Returns the status line and the headers of a response. An underscore in a name stands for a hyphen."""
+    all_headers = {"Content-Type": content_type, "Connection": "close", **headers}
+    lines = [f"HTTP/1.1 {status} X", *(f"{name.replace('_', '-')}: {value}" for name, value in all_headers.items())]
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
@@ -80,7 +82,7 @@ def redirect(location: str, status: int = 302) -> StubResponse:
 
 
 def endless(chunk: bytes, written: list[int], content_type: str = "text/html", **headers: str) -> StubResponse:
-    """Writes `chunk` until the client disconnects; `written` collects the sizes."""
+    """Returns a response that repeats `chunk` until the client disconnects. `written` collects the sizes."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, content_type, **headers))
@@ -93,7 +95,7 @@ def endless(chunk: bytes, written: list[int], content_type: str = "text/html", *
 
 
 def silent(start: bytes = b"") -> StubResponse:
-    """Writes `start` and then nothing more."""
+    """Returns a response that writes `start`, and then nothing while the connection stays open."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(start)

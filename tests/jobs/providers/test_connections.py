@@ -1,4 +1,4 @@
-"""The connection pool against servers that speak HTTP correctly, incorrectly and not at all."""
+"""The connection pool against servers that answer with correct HTTP, with incorrect HTTP, or without HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +20,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 @dataclass
 class RawServer:
-    """A server that sends raw bytes, and the requests that it received, by connection."""
+    """The address of a server that sends raw bytes, its requests by connection, and how many connections ended."""
 
     url: str = ""
     requests: list[list[bytes]] = field(default_factory=list)
@@ -29,12 +29,12 @@ class RawServer:
 
 @asynccontextmanager
 async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[RawServer]:
-    """Serves each request of a connection with the next response, and repeats the last one."""
+    """Answers request n of a connection with response n, or with the last response. Closes it with `hang_up`."""
     raw = RawServer()
-    open_: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
+    connections: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_[asyncio.current_task()] = writer
+        connections[asyncio.current_task()] = writer
         requests: list[bytes] = []
         raw.requests.append(requests)
         try:
@@ -57,9 +57,9 @@ async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Ra
         yield raw
     finally:
         server.close()
-        for writer in open_.values():
+        for writer in connections.values():
             writer.transport.abort()
-        await asyncio.gather(*(task for task in open_ if task is not None))
+        await asyncio.gather(*(task for task in connections if task is not None))
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ async def test_framed_response_keeps_connection_open(pool: ConnectionPool, answe
         OK + b"HTTP/1.1 200 OK\r\nContent-Le",
         OK + b"and more",
     ],
-    ids=["closing", "old", "two answers", "the beginning of another", "more than it said"],
+    ids=["closing", "HTTP/1.0", "two answers", "start of another answer", "longer than its length"],
 )
 async def test_connection_with_extra_bytes_is_not_reused(pool: ConnectionPool, answer: bytes) -> None:
     async with raw_server(answer) as server:

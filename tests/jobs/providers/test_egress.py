@@ -43,8 +43,8 @@ ONLY_ONE: tuple[IpNetwork, ...] = (ip_network("127.0.0.1/32"),)
 
 @pytest.fixture
 async def server() -> AsyncIterator[StubServer]:
-    async with stub_server() as served:
-        yield served
+    async with stub_server() as server:
+        yield server
 
 
 @pytest.fixture
@@ -140,6 +140,7 @@ def test_allowed_range_does_not_open_translation_gateways(text: str) -> None:
 
 
 def embedding(prefix: str, shift: int) -> Callable[[IPv4Address], IPv6Address]:
+    """Returns a function that puts an IPv4 address into an IPv6 prefix, shifted left by `shift` bits."""
     return lambda ipv4: IPv6Address(int(IPv6Address(prefix)) | int(ipv4) << shift)
 
 
@@ -157,12 +158,12 @@ ADDRESSES = st.one_of(
 
 
 def embedded(address: IpAddress) -> list[IPv4Address]:
-    """Returns every IPv4 address embedded in the address, according to `ipaddress`, which does not know NAT64."""
+    """Returns every IPv4 address embedded in the address. The module `ipaddress` finds all but those of NAT64."""
     if isinstance(address, IPv4Address):
         return []
     nat64 = [IPv4Address(address.packed[-4:])] if address.packed[:12] == bytes.fromhex("0064ff9b") + bytes(8) else []
-    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ()), *nat64]
-    return [ipv4 for ipv4 in found if ipv4 is not None]
+    candidates = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ()), *nat64]
+    return [ipv4 for ipv4 in candidates if ipv4 is not None]
 
 
 @given(ADDRESSES)
@@ -185,7 +186,7 @@ def test_ipv4_address_is_public_iff_global_unicast(address: IPv4Address) -> None
 
 
 @given(V4)
-def test_ipv4_address_embedded_in_ipv6_is_judged_alike(address: IPv4Address) -> None:
+def test_ipv4_address_embedded_in_ipv6_is_equally_public(address: IPv4Address) -> None:
     for embed in (embedding("::ffff:0:0", 0), embedding("64:ff9b::", 0), embedding("2002::", 80)):
         assert is_public(embed(address)) == is_public(address)
 
@@ -265,7 +266,7 @@ AnswerLookup = Callable[[list[str]], None]
 
 @pytest.fixture
 def answer_lookup(monkeypatch: pytest.MonkeyPatch) -> AnswerLookup:
-    """Queues the addresses that the next lookups of `name.example` return; the last ones are repeated."""
+    """A function that queues the addresses for the next lookup of `name.example`. Further lookups repeat the last."""
     queued: list[list[str]] = []
     system = socket.getaddrinfo
 
@@ -373,7 +374,7 @@ async def test_connection_is_not_reused_for_another_name(server: StubServer, egr
 @pytest.mark.anyio
 async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerLookup) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_.append(writer)
+        connections.append(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 requests.append(await reader.readuntil(b"\r\n\r\n"))
@@ -382,7 +383,7 @@ async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerL
         ended.set()
 
     requests: list[bytes] = []
-    open_: list[asyncio.StreamWriter] = []
+    connections: list[asyncio.StreamWriter] = []
     ended = asyncio.Event()
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
@@ -391,11 +392,11 @@ async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerL
     assert [(await egress_guard.get(url)).body for _ in range(2)] == [b"ok", b"ok"]
     with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
         await egress_guard.get(url)
-    assert (len(open_), len(requests)) == (1, 2)
+    assert (len(connections), len(requests)) == (1, 2)
     await egress_guard.aclose()
     await ended.wait()
     with suppress(ConnectionError):
-        await open_[0].wait_closed()
+        await connections[0].wait_closed()
     listening.close()
 
 
@@ -403,19 +404,19 @@ async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerL
 async def test_concurrent_lookups_of_a_name_share_one_answer(
     server: StubServer, egress: Egress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked_up: list[str] = []
+    lookups: list[str] = []
     system = socket.getaddrinfo
 
     def look_up(host: str, *rest: int, **more: int) -> list[Any]:
-        looked_up.append(host)
+        lookups.append(host)
         return list(system(host, *rest, **more))
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     server.answers["/"] = respond(b"here")
     assert len(await asyncio.gather(*(egress.get(server.url(host="localhost")) for _ in range(10)))) == 10
-    assert looked_up.count("localhost") == 1
+    assert lookups.count("localhost") == 1
     await egress.get(server.url(host="localhost"))
-    assert looked_up.count("localhost") == 2
+    assert lookups.count("localhost") == 2
 
 
 # Redirects
@@ -489,9 +490,9 @@ async def test_error_response_has_status_and_no_body(server: StubServer, egress:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("sent", ["video/mp4", "text/htmlx", ""])
-async def test_response_of_other_type_is_refused_unread(server: StubServer, egress: Egress, sent: str) -> None:
-    server.answers["/"] = silent(head(content_type=sent))
+@pytest.mark.parametrize("content_type", ["video/mp4", "text/htmlx", ""])
+async def test_response_of_other_type_is_refused_unread(server: StubServer, egress: Egress, content_type: str) -> None:
+    server.answers["/"] = silent(head(content_type=content_type))
     with pytest.raises(EgressRefused, match="the answer is"):
         await egress.get(server.url(), accept=("text/html",), timeout_s=30)
 
@@ -510,7 +511,7 @@ async def test_reading_stops_soon_after_byte_limit(server: StubServer, egress: E
         await egress.get(server.url(), max_bytes=100_000)
     fetched = await egress.get(server.url(), max_bytes=100_000, truncate=True)
     assert fetched.body == bytes(100_000)
-    assert sum(written) < 2 * 16 * 1024 * 1024  # As much as socket buffers hold.
+    assert sum(written) < 2 * 16 * 1024 * 1024, "More was read than the socket buffers hold."
 
 
 @pytest.mark.anyio
@@ -570,10 +571,10 @@ async def test_response_that_is_not_http_is_retryable(server: StubServer, egress
 
 @pytest.mark.anyio
 async def test_refused_connection_is_retryable(egress: Egress) -> None:
-    async with stub_server() as gone:
-        address = gone.url()
+    async with stub_server() as closed_server:
+        url = closed_server.url()
     with pytest.raises(EgressFailed, match="ConnectError"):
-        await egress.get(address)
+        await egress.get(url)
 
 
 @pytest.mark.anyio

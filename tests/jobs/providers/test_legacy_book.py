@@ -22,7 +22,7 @@ WRONG_TYPE = orjson.dumps({"results": [{"address": each, "blocked": 1} for each 
 
 
 @asynccontextmanager
-async def book_answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[str, list[Any]]]:
+async def served_book(content: bytes, status: int = 200) -> AsyncIterator[tuple[str, list[Any]]]:
     """Serves a fixed response. Yields the URL and the list of request bodies received so far."""
     requests: list[Any] = []
 
@@ -36,7 +36,7 @@ async def book_answering(content: bytes, status: int = 200) -> AsyncIterator[tup
 
 async def test_legacy_book_answer_is_used() -> None:
     results = {"results": [{"address": ADDRESSES[1], "blocked": True}, {"address": ADDRESSES[0], "blocked": False}]}
-    async with book_answering(orjson.dumps(results)) as (url, requests), legacy_book(url, 30) as book:
+    async with served_book(orjson.dumps(results)) as (url, requests), legacy_book(url, 30) as book:
         assert book is not None
         assert book.share == 30
         assert await book.ask(ADDRESSES) == {ADDRESSES[0]: False, ADDRESSES[1]: True}
@@ -58,7 +58,7 @@ async def test_legacy_book_answer_is_used() -> None:
     ],
 )
 async def test_unexpected_answer_fails_without_showing_addresses(content: bytes, status: int) -> None:
-    async with book_answering(content, status) as (url, _), legacy_book(url, 30) as book:
+    async with served_book(content, status) as (url, _), legacy_book(url, 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError) as failed:
             await book.ask(ADDRESSES)

@@ -1,4 +1,4 @@
-"""Link previews of real pages on loopback: Japanese, incomplete and hostile ones."""
+"""Link previews of pages on loopback: complete, incomplete, Japanese and hostile pages."""
 
 import time
 import unicodedata
@@ -19,8 +19,8 @@ PAGE_URL = "https://example.com/articles/1"
 
 @pytest.fixture
 async def server() -> AsyncIterator[StubServer]:
-    async with stub_server() as served:
-        yield served
+    async with stub_server() as server:
+        yield server
 
 
 EGRESS = Egress((ip_network("127.0.0.1/32"),))
@@ -113,20 +113,21 @@ async def test_endless_page_is_read_up_to_512_kib(server: StubServer) -> None:
     preview = await fetch_preview(EGRESS, server.url())
     assert preview is not None
     assert preview.title == "Long"
-    assert sum(written) < 32 * MAX_PAGE_BYTES  # As much as socket buffers hold.
+    assert sum(written) < 32 * MAX_PAGE_BYTES, "More was read than the socket buffers hold."
 
 
 # oEmbed
 
 
-def with_oembed(server: StubServer, path: str = "/oembed?format=json", head: str = "") -> None:
+def serve_page_with_oembed(server: StubServer, path: str = "/oembed?format=json", head: str = "") -> None:
+    """Makes the server answer with a page that has `head` and a link to an oEmbed document."""
     link = f'<link rel="alternate" type="application/json+oembed" href="{path.replace("&", "&amp;")}">'
     server.answers["/"] = respond(f"<head>{head}{link}</head>".encode())
 
 
 @pytest.mark.anyio
 async def test_oembed_fills_missing_fields(server: StubServer) -> None:
-    with_oembed(server, head="<meta name=description content=D><meta property=og:site_name content=Site>")
+    serve_page_with_oembed(server, head="<meta name=description content=D><meta property=og:site_name content=Site>")
     answer = {"title": "Song\n1", "thumbnail_url": "t.png", "provider_name": "Provider", "version": 1.0}
     server.answers["/oembed?format=json"] = respond(orjson.dumps(answer), content_type="application/json+oembed")
     preview = await fetch_preview(EGRESS, server.url())
@@ -136,7 +137,7 @@ async def test_oembed_fills_missing_fields(server: StubServer) -> None:
 
 @pytest.mark.anyio
 async def test_oembed_is_not_requested_for_complete_page(server: StubServer) -> None:
-    with_oembed(server, head=FULL)
+    serve_page_with_oembed(server, head=FULL)
     assert await fetch_preview(EGRESS, server.url()) is not None
     assert server.paths() == ["/"]
 
@@ -157,7 +158,7 @@ async def test_oembed_is_not_requested_for_complete_page(server: StubServer) -> 
     ],
 )
 async def test_invalid_oembed_response_is_ignored(server: StubServer, body: bytes) -> None:
-    with_oembed(server, head="<title>T</title>")
+    serve_page_with_oembed(server, head="<title>T</title>")
     server.answers["/oembed?format=json"] = respond(body, content_type="application/json")
     assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
 
@@ -168,7 +169,7 @@ async def test_oembed_request_passes_egress_guard(server: StubServer) -> None:
         secret.answers["/admin"] = respond(b'{"title": "secret"}', content_type="application/json")
         server.answers["/redirect"] = redirect(secret.url("/admin"))
         for path in (secret.url("/admin"), "/redirect", "file:///etc/passwd", "javascript:alert(1)"):
-            with_oembed(server, path, head="<title>T</title>")
+            serve_page_with_oembed(server, path, head="<title>T</title>")
             assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
         assert secret.connections == 0
 
@@ -176,7 +177,7 @@ async def test_oembed_request_passes_egress_guard(server: StubServer) -> None:
 @pytest.mark.anyio
 async def test_page_and_oembed_share_one_deadline(server: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.providers.link_preview.TIMEOUT_S", 2)
-    with_oembed(server, head="<title>T</title>")
+    serve_page_with_oembed(server, head="<title>T</title>")
     server.answers["/oembed?format=json"] = silent()
     started = time.monotonic()
     assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
@@ -276,11 +277,11 @@ JAPANESE = "狼煙を上げる①～髙"
 def test_japanese_encoding_is_read_from_any_declaration(codec: str, label: str) -> None:
     title = JAPANESE if codec in ("utf-8", "cp932") else "狼煙を上げる"
     page = f"<title>{title}</title>".encode(codec)
-    old = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">'.encode()
+    http_equiv = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">'.encode()
     assert preview_of(page, f"text/html; charset={label}")["title"] == title
     assert preview_of(page, f'text/html;charset="{label}"')["title"] == title
     assert preview_of(f"<meta charset='{label}'>".encode() + page, "text/html")["title"] == title
-    assert preview_of(old + page, "text/html")["title"] == title
+    assert preview_of(http_equiv + page, "text/html")["title"] == title
     assert preview_of(f'<?xml version="1.0" encoding="{label}"?>'.encode() + page, "text/html")["title"] == title
 
 
@@ -357,14 +358,14 @@ PIECES = [
     st.text(max_size=30) | st.sampled_from(["text/html; charset=utf-16", "text/html; charset=big5", "charset=gb2312"]),
 )
 def test_arbitrary_page_gives_displayable_preview(body: bytes, content_type: str) -> None:
-    answer = preview_of(body, content_type)
-    for name, text in answer.items():
+    preview = preview_of(body, content_type)
+    for name, text in preview.items():
         assert text == text.strip() != ""
         assert len(text) <= {"title": 300, "description": 500, "site": 100}.get(name, 2048)
         assert not any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
         text.encode()
-    for name in {"image", "oembed"} & answer.keys():
-        assert answer[name].startswith(("http://", "https://"))
+    for name in {"image", "oembed"} & preview.keys():
+        assert preview[name].startswith(("http://", "https://"))
 
 
 @pytest.mark.parametrize(

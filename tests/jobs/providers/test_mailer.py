@@ -1,4 +1,4 @@
-"""Mail through a real SMTP server, or into files without one."""
+"""Mail is sent to a real SMTP server. Without a server, it is written to files."""
 
 import asyncio
 import email
@@ -19,7 +19,7 @@ MAIL = Mail("Ann Lee", "ann@example.org", "Not published: 狼煙", "Hello Ann,\n
 
 
 class RecordingSmtpHandler:
-    """A handler of an SMTP server that keeps accepted mails. If `refusal` is set, it refuses recipients with it."""
+    """The handler of an SMTP server. It keeps accepted mails, and answers recipients with `refusal` if that is set."""
 
     def __init__(self) -> None:
         self.mails: list[Any] = []
@@ -38,6 +38,7 @@ class RecordingSmtpHandler:
 
 @asynccontextmanager
 async def smtp(inbox: RecordingSmtpHandler) -> AsyncIterator[str]:
+    """Serves SMTP on loopback. Yields the URL."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: SMTP(inbox, hostname="twin", loop=loop), "127.0.0.1", 0)
     async with server:
@@ -63,8 +64,8 @@ async def test_mail_sent_again_has_the_same_message_id(inbox: RecordingSmtpHandl
     async with smtp(inbox) as url:
         for id_ in ("post..1", "post..1", "post.%1", "mail:<a@example.org>"):
             await Mailer(url, "Noroshi <noroshi@example.org>", tmp_path).send(MAIL, id_)
-    first, again, *others = [message["message-id"] for _, message in inbox.mails]
-    assert first == again == "<post%2E%2E1@noroshi.invalid>"
+    first, repeated, *others = [message["message-id"] for _, message in inbox.mails]
+    assert first == repeated == "<post%2E%2E1@noroshi.invalid>"
     assert others == ["<post%2E%251@noroshi.invalid>", "<mail%3A%3Ca%40example%2Eorg%3E@noroshi.invalid>"]
 
 

@@ -1,4 +1,4 @@
-"""Standard Webhooks: the published vector, rotation of secrets, and refused signatures."""
+"""Signatures of Standard Webhooks: the published test vector, rotation of secrets, and refused signatures."""
 
 import base64
 
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from jobs.providers.signed_webhooks import ID, SIGNATURE, TIMESTAMP, SignatureRefused, sign, verify
 from storage.secrets.webhook_keys import webhook_key
 
-SECRET = "a secret of our own"
+SECRET = "a secret without prefix"
 BODY = b'{"callId": "c1", "sequence": 1}'
 NOW = 1_700_000_000
 
 
 def test_signature_matches_published_vector() -> None:
-    """From the specification's reference libraries."""
+    """The vector is from the reference libraries of the specification."""
     secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     headers = sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert headers[SIGNATURE] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

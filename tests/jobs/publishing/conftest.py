@@ -1,6 +1,6 @@
-"""A publishing scenario in which nothing else is due, and a publisher that may reach loopback addresses.
+"""A publishing scenario without publications of earlier tests, and a publisher that may reach loopback addresses.
 
-All tests of a module share a database, because opening one takes longer than most tests.
+All tests of a module share a database, because creating one takes longer than most tests.
 """
 
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,7 @@
-"""A worker process that kills itself by SIGKILL at a chosen step. Started by tests/jobs/publishing/test_crashes.py.
+"""A worker process that kills itself with SIGKILL at a chosen step. tests/jobs/publishing/test_crashes.py starts it.
 
 For each number n on stdin, a forked child publishes due publications and dies at step n. A step is the start or the
-end of a suspension of any task. The process answers "killed", or "done" and the number of steps.
+end of a suspension of any task. The parent prints "killed", or "done" and the number of steps.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.jobs.publishing.runs import quick_networks
 
 
 class StepCounter:
-    """Counts steps and kills the process at the chosen one; 0: never."""
+    """Counts steps, and kills the process at step `kill_at`. With 0, it kills nothing."""
 
     def __init__(self, kill_at: int) -> None:
         self.count, self._kill_at = 0, kill_at
@@ -32,7 +32,7 @@ class StepCounter:
             os.kill(os.getpid(), signal.SIGKILL)
 
     @types.coroutine
-    def through(self, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    def run_counted(self, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """Runs the coroutine with a step before and after each suspension."""
         value, error = None, None
         while True:
@@ -56,13 +56,13 @@ async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
         egress = Egress((ip_network("127.0.0.0/8"),))
         publisher = PostPublisher(stores, quick_networks(stores, egress))
 
-        async def stepped(coroutine: Coroutine[Any, Any, Any]) -> Any:
-            return await steps.through(coroutine)
+        async def run_counted(coroutine: Coroutine[Any, Any, Any]) -> Any:
+            return await steps.run_counted(coroutine)
 
-        def make(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
-            return asyncio.Task(stepped(coroutine), loop=loop, **more)
+        def create_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
+            return asyncio.Task(run_counted(coroutine), loop=loop, **more)
 
-        asyncio.get_running_loop().set_task_factory(make)  # type: ignore[arg-type]
+        asyncio.get_running_loop().set_task_factory(create_task)  # type: ignore[arg-type]
         await asyncio.create_task(publisher.sweep())
         await publisher.wait_until_idle()
         count = steps.count
@@ -72,7 +72,7 @@ async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
 
 
 def run(arguments: list[str], kill_at: int) -> str:
-    """Runs one child and returns how it ended."""
+    """Runs one child. Returns the answer that is printed: "killed", or "done" and the number of steps."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -22,7 +22,7 @@ from tests.storage.publishing.scenario import PublishingScenario
 from tests.twins.bluesky import BlueskyTwin
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Twin, running
+from tests.twins.twin import Twin, running_twin
 from tests.twins.webhook import WebhookTwin
 from tests.twins.x import XTwin
 
@@ -60,20 +60,20 @@ async def connected_twin(
     scenario: PublishingScenario, network: Network
 ) -> AsyncIterator[tuple[Twin, ConnectedAccount]]:
     """Starts the network's twin, and connects an account to it."""
-    async with running(TWINS[network]()) as twin:
+    async with running_twin(TWINS[network]()) as twin:
         path = "/hook" if network is Network.WEBHOOK else ""
-        yield twin, await scenario.account(network, SECRETS[network], f"{twin.url}{path}")
+        yield twin, await scenario.connect_account(network, SECRETS[network], f"{twin.url}{path}")
 
 
 async def run_once(publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost) -> Publication:
     """Sweeps once, waits for the work, and returns the post's only publication."""
     await publisher.sweep()
     await publisher.wait_until_idle()
-    return await scenario.only(post)
+    return await scenario.publication(post)
 
 
 async def run_uploads(publisher: PostPublisher) -> int:
-    """Runs the uploads that are due and returns how many there were."""
+    """Runs the uploads that are due. Returns how many were started."""
     started = await publisher.uploads.start_due_uploads()
     await publisher.uploads.wait_until_idle()
     return started
@@ -82,12 +82,12 @@ async def run_uploads(publisher: PostPublisher) -> int:
 async def run_until_finished(
     publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost, rounds: int = 20
 ) -> Publication:
-    """Sweeps and lets time pass until the publication is finished, at most `rounds` times."""
+    """Sweeps and simulates 16 s, at most `rounds` times, until the publication is finished or waits for a person."""
     publication = await run_once(publisher, scenario, post)
     for _ in range(rounds):
         if publication.state not in (PublicationState.UNKNOWN, PublicationState.PUBLISHING):
             break
-        if "wake_at" not in await scenario.stored(publication):
+        if "wake_at" not in await scenario.stored_document(publication):
             break
         await scenario.pass_time(16)
         publication = await run_once(publisher, scenario, post)

@@ -1,4 +1,7 @@
-"""kill -9 at awaits of a publication (in the soak test: at each await). The twins' ledgers show what was published."""
+"""Workers that are killed with SIGKILL while they publish: at a sample of awaits, and in the soak test at each await.
+
+The ledgers of the twins show what was published.
+"""
 
 import asyncio
 import sys
@@ -40,13 +43,13 @@ class KillableWorker:
         self._mongo = mongo
 
     async def work(self, kill_at: int) -> int | None:
-        """Runs a worker that dies at that step. Returns None, or the number of steps if it finished."""
+        """Runs a worker that dies at step `kill_at`. Returns None, or the number of steps if the worker finished."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{kill_at}\n".encode())
         answer = (await self._process.stdout.readline()).decode().split()
-        assert answer, "the worker's parent process died"
-        # Ends the open transactions of the dead worker at once; the product ends them by age after 1.5 s.
+        assert answer, "The worker's parent process died."
+        # Ends the open transactions of the dead worker at once. The product ends them when they are 1.5 s old.
         await self._mongo.client.admin.command("killAllSessions", [])
         return None if answer[0] == "killed" else int(answer[1])
 
@@ -64,15 +67,15 @@ async def killable_worker(
     await process.wait()
 
 
-def kill_steps(steps: int, every: bool) -> Iterator[int]:
-    """Yields the steps at which a worker is killed: each, or an evenly spread sample."""
-    stride = 1 if every else max(1, steps // SAMPLED_STEPS)
+def kill_steps(steps: int, at_each_step: bool) -> Iterator[int]:
+    """Yields the steps at which a worker is killed: each step, or an evenly spread sample."""
+    stride = 1 if at_each_step else max(1, steps // SAMPLED_STEPS)
     yield from range(1 + stride // 2, steps, stride)
 
 
 @dataclass
 class CrashScenario:
-    """Posts to the same targets (internal, networks or both), each published by a worker that dies."""
+    """Publishes posts to the same targets (internal, networks or both) by workers that die."""
 
     killable_worker: KillableWorker
     scenario: PublishingScenario
@@ -81,7 +84,10 @@ class CrashScenario:
     networks: dict[Network, tuple[Twin, ConnectedAccount]]
 
     async def publish_with_crash(self, kill_at: int) -> int | None:
-        """Kills a worker at that step, lets others finish and checks the result. Returns the number of steps."""
+        """Kills a worker at step `kill_at`, lets another one finish, and checks that each target got one post.
+
+        Returns the number of steps if the worker finished, otherwise None.
+        """
         before = {network: len(twin.ledger) for network, (twin, _) in self.networks.items()}
         # X refuses a repeated text, which would hide a second call.
         post = await self.scenario.schedule(*self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}")
@@ -110,15 +116,15 @@ class CrashScenario:
         return [IMAGE] if Network.INSTAGRAM in self.networks else []
 
     async def run_until_finished(self, post: ScheduledPost) -> list[Publication]:
-        """Returns the post's publications once no worker has to look at them any more."""
+        """Sweeps until the post's publications are finished or wait for a person. Returns the publications."""
         for _ in range(20):
             await self.publisher.sweep()
             await self.publisher.wait_until_idle()
-            found = await self.scenario.publications(post)
-            if not any(["wake_at" in await self.scenario.stored(each) for each in found]):
+            publications = await self.scenario.publications(post)
+            if not any(["wake_at" in await self.scenario.stored_document(each) for each in publications]):
                 break
             await self.scenario.pass_time(16)
-        return found
+        return publications
 
     async def published_internally(self, target: Target, text: str) -> int:
         if isinstance(target, TopicTarget):
@@ -127,32 +133,32 @@ class CrashScenario:
         return await self.scenario.stores.mongo["posts"].count_documents(query)
 
 
-async def crash_at_each_step(
+async def crash_at_steps(
     killable_worker: KillableWorker,
     scenario: PublishingScenario,
     publisher: PostPublisher,
     networks: Sequence[Network],
     has_internal: bool,
-    every: bool,
+    at_each_step: bool,
 ) -> None:
     async with AsyncExitStack() as stack:
         twins = {each: await stack.enter_async_context(connected_twin(scenario, each)) for each in networks}
         for twin, _ in twins.values():
             if isinstance(twin, InstagramTwin):
-                # There are more steps than posts that Instagram allows in a day.
+                # The test publishes more posts than Instagram allows in a day.
                 twin.quota = 1000
-        crash = CrashScenario(killable_worker, scenario, publisher, has_internal, twins)
-        steps = await crash.publish_with_crash(0)
+        crash_scenario = CrashScenario(killable_worker, scenario, publisher, has_internal, twins)
+        steps = await crash_scenario.publish_with_crash(0)
         assert steps is not None
-        for kill_at in kill_steps(steps, every):
-            await crash.publish_with_crash(kill_at)
+        for kill_at in kill_steps(steps, at_each_step):
+            await crash_scenario.publish_with_crash(kill_at)
 
 
 async def test_worker_killed_at_some_awaits_publishes_once(
     killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    await crash_at_each_step(
-        killable_worker, scenario, publisher, [Network.WEBHOOK, Network.X], has_internal=True, every=False
+    await crash_at_steps(
+        killable_worker, scenario, publisher, [Network.WEBHOOK, Network.X], has_internal=True, at_each_step=False
     )
 
 
@@ -163,4 +169,6 @@ async def test_worker_killed_at_any_await_publishes_once(
     killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher, network: Network | None
 ) -> None:
     networks = [] if network is None else [network]
-    await crash_at_each_step(killable_worker, scenario, publisher, networks, has_internal=network is None, every=True)
+    await crash_at_steps(
+        killable_worker, scenario, publisher, networks, has_internal=network is None, at_each_step=True
+    )

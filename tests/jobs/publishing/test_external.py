@@ -1,4 +1,4 @@
-"""Calls to networks that fail, hang or lose their answer: published at most once, never repeated blindly."""
+"""Calls to networks that fail, hang or lose their answer: the post is published at most once."""
 
 from collections.abc import Sequence
 
@@ -24,11 +24,11 @@ pytestmark = pytest.mark.anyio
 
 S = PublicationState
 RECONCILABLE = [network for network in TWINS if network is not Network.X]
-AFTER = [Fault.FAIL_AFTER, Fault.CUT_AFTER]
-BEFORE = [Fault.FAIL_BEFORE, Fault.CUT_BEFORE]
+FAULTS_AFTER_EFFECT = [Fault.FAIL_AFTER, Fault.CUT_AFTER]
+FAULTS_BEFORE_EFFECT = [Fault.FAIL_BEFORE, Fault.CUT_BEFORE]
 
 
-def media(network: Network) -> Sequence[object]:
+def media_for(network: Network) -> Sequence[object]:
     return [IMAGE] if network is Network.INSTAGRAM else []
 
 
@@ -41,20 +41,20 @@ async def notification_kinds(scenario: PublishingScenario) -> list[str]:
     return [row["kind"] async for row in rows]
 
 
-@pytest.mark.parametrize("fault", [*AFTER, *BEFORE])
+@pytest.mark.parametrize("fault", [*FAULTS_AFTER_EFFECT, *FAULTS_BEFORE_EFFECT])
 @pytest.mark.parametrize("network", RECONCILABLE)
 async def test_lost_answer_is_reconciled(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: Fault
 ) -> None:
     async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(fault)
-        post = await scenario.schedule(account_target(account), in_s=-1, media=media(network))
+        post = await scenario.schedule(account_target(account), in_s=-1, media=media_for(network))
         unknown = await run_once(publisher, scenario, post)
         assert unknown.state is S.UNKNOWN
-        done = await run_until_finished(publisher, scenario, post)
-        assert done.state is S.PUBLISHED, done
-        assert done.published_at is not None
-        assert outcomes(done) == ["UNKNOWN", "PUBLISHED"]
+        finished = await run_until_finished(publisher, scenario, post)
+        assert finished.state is S.PUBLISHED, finished
+        assert finished.published_at is not None
+        assert outcomes(finished) == ["UNKNOWN", "PUBLISHED"]
         assert len(twin.ledger) == 1
         assert await notification_kinds(scenario) == []
 
@@ -72,21 +72,21 @@ async def test_unanswered_call_times_out_and_is_reconciled(
 
 
 @pytest.mark.parametrize(
-    ("network", "is_last"),
+    ("network", "acts_last"),
     [*((network, False) for network in RECONCILABLE), (Network.INSTAGRAM, True), (Network.WEBHOOK, True)],
 )
 async def test_late_effect_is_published_once_and_never_failed(
-    scenario: PublishingScenario, publisher: PostPublisher, network: Network, is_last: bool
+    scenario: PublishingScenario, publisher: PostPublisher, network: Network, acts_last: bool
 ) -> None:
-    """The first call takes effect just before the repeated call, or after everything else."""
+    """The network acts on the first call just before the repeated call, or after the publication is finished."""
     async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(Fault.LATE)
-        twin.late_until_told = is_last
-        post = await scenario.schedule(account_target(account), in_s=-1, media=media(network))
+        twin.acts_late_only_on_request = acts_last
+        post = await scenario.schedule(account_target(account), in_s=-1, media=media_for(network))
         assert (await run_once(publisher, scenario, post)).state is S.UNKNOWN
-        done = await run_until_finished(publisher, scenario, post)
+        finished = await run_until_finished(publisher, scenario, post)
         await twin.act_late()
-        assert done.state is S.PUBLISHED, done
+        assert finished.state is S.PUBLISHED, finished
         assert len(twin.ledger) == 1
         assert await notification_kinds(scenario) == []
 
@@ -109,15 +109,15 @@ async def test_published_at_is_start_of_last_possible_call(
 ) -> None:
     async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(fault)
-        post = await scenario.schedule(account_target(account), in_s=0, media=media(network))
+        post = await scenario.schedule(account_target(account), in_s=0, media=media_for(network))
         first = await run_once(publisher, scenario, post)
         assert first.progress is not None
         await scenario.pass_time(40)
-        done = await run_until_finished(publisher, scenario, post)
-        assert done.state is S.PUBLISHED
-        assert done.lateness_ms is not None
+        finished = await run_until_finished(publisher, scenario, post)
+        assert finished.state is S.PUBLISHED
+        assert finished.lateness_ms is not None
         is_looked_up = network is Network.INSTAGRAM and fault is Fault.FAIL_AFTER
-        assert (done.lateness_ms < 40_000) == is_looked_up, done
+        assert (finished.lateness_ms < 40_000) == is_looked_up, finished
 
 
 async def test_author_is_notified_once_of_unknown_past_deadline(
@@ -140,7 +140,7 @@ async def test_author_is_notified_once_of_unknown_past_deadline(
         assert await notification_kinds(scenario) == ["PUBLICATION_UNKNOWN"]
 
 
-@pytest.mark.parametrize("fault", [*AFTER, *BEFORE])
+@pytest.mark.parametrize("fault", [*FAULTS_AFTER_EFFECT, *FAULTS_BEFORE_EFFECT])
 async def test_lost_answer_of_x_waits_for_person(
     scenario: PublishingScenario, publisher: PostPublisher, fault: Fault
 ) -> None:
@@ -148,11 +148,11 @@ async def test_lost_answer_of_x_waits_for_person(
         twin.faults.append(fault)
         post = await scenario.schedule(account_target(account), in_s=-1)
         assert (await run_until_finished(publisher, scenario, post)).state is S.UNKNOWN
-        assert len(twin.ledger) == (fault in AFTER)
+        assert len(twin.ledger) == (fault in FAULTS_AFTER_EFFECT)
         assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
         await scenario.pass_time(3600)
         assert (await run_once(publisher, scenario, post)).state is S.UNKNOWN
-        assert twin.asked["POST /2/tweets"] == 1
+        assert twin.request_counts["POST /2/tweets"] == 1
 
 
 @pytest.mark.parametrize("network", list(TWINS))
@@ -161,15 +161,15 @@ async def test_call_of_dead_worker_is_unknown_then_reconciled(
 ) -> None:
     async with connected_twin(scenario, network) as (twin, account):
         post = await scenario.schedule(account_target(account), in_s=-1)
-        claimed = await scenario.claimed(post)
+        claimed = await scenario.claim(post)
         key = quick_networks(scenario.stores, Egress())[network].new_key(claimed.id, claimed.due_at)
         await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, key))
         await scenario.pass_time(16)
         unknown = await run_once(publisher, scenario, post)
         assert (unknown.state, twin.ledger) == (S.UNKNOWN, [])
-        done = await run_until_finished(publisher, scenario, post)
+        finished = await run_until_finished(publisher, scenario, post)
         expected = {Network.X: S.UNKNOWN, Network.INSTAGRAM: S.FAILED}.get(network, S.PUBLISHED)
-        assert done.state is expected, done
+        assert finished.state is expected, finished
         assert len(twin.ledger) == (expected is S.PUBLISHED)
 
 
@@ -183,7 +183,7 @@ async def test_key_past_retention_is_not_sent_again(scenario: PublishingScenario
         await scenario.pass_time(3600)
         unresolved = await run_once(publisher, scenario, post)
         assert unresolved.state is S.UNKNOWN
-        assert "wake_at" not in await scenario.stored(unresolved)
+        assert "wake_at" not in await scenario.stored_document(unresolved)
         assert len(twin.ledger) == 1
         assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
@@ -196,7 +196,7 @@ async def test_repeated_unknown_outcome_is_reconciled_in_the_end(
         post = await scenario.schedule(account_target(account), in_s=-1)
         assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.ledger) == 1
-        assert outcomes(await scenario.only(post)) == ["UNKNOWN"] * 4 + ["PUBLISHED"]
+        assert outcomes(await scenario.publication(post)) == ["UNKNOWN"] * 4 + ["PUBLISHED"]
 
 
 async def test_revoked_token_leaves_unknown_to_person(scenario: PublishingScenario, publisher: PostPublisher) -> None:
@@ -207,7 +207,7 @@ async def test_revoked_token_leaves_unknown_to_person(scenario: PublishingScenar
         twin.token = "another"
         unresolved = await run_until_finished(publisher, scenario, post)
         assert unresolved.state is S.UNKNOWN
-        assert "wake_at" not in await scenario.stored(unresolved)
+        assert "wake_at" not in await scenario.stored_document(unresolved)
 
 
 async def test_disconnected_account_leaves_unknown_to_person(
@@ -220,18 +220,18 @@ async def test_disconnected_account_leaves_unknown_to_person(
         await scenario.stores.accounts.disconnect(account)
         unresolved = await run_until_finished(publisher, scenario, post)
         assert unresolved.state is S.UNKNOWN
-        assert "wake_at" not in await scenario.stored(unresolved)
+        assert "wake_at" not in await scenario.stored_document(unresolved)
 
 
 async def test_refused_connection_is_tried_five_times(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    account = await scenario.account(Network.WEBHOOK, WebhookTwin.secret, "http://127.0.0.1:1/hook")
+    account = await scenario.connect_account(Network.WEBHOOK, WebhookTwin.secret, "http://127.0.0.1:1/hook")
     post = await scenario.schedule(account_target(account), in_s=-1)
     first = await run_once(publisher, scenario, post)
     assert (first.state, outcomes(first)) == (S.PUBLISHING, ["NO_EFFECT"])
-    done = await run_until_finished(publisher, scenario, post)
-    assert done.error is not None
-    assert (done.state, done.error.code) == (S.FAILED, "UNREACHABLE")
-    assert outcomes(done) == ["NO_EFFECT"] * 4 + ["FAILED"]
+    finished = await run_until_finished(publisher, scenario, post)
+    assert finished.error is not None
+    assert (finished.state, finished.error.code) == (S.FAILED, "UNREACHABLE")
+    assert outcomes(finished) == ["NO_EFFECT"] * 4 + ["FAILED"]
 
 
 async def test_busy_network_is_retried_after_its_delay(scenario: PublishingScenario, publisher: PostPublisher) -> None:
@@ -250,13 +250,13 @@ async def test_busy_network_is_retried_after_its_delay(scenario: PublishingScena
 async def test_refusal_is_final_and_notified(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         assert isinstance(twin, WebhookTwin)
-        twin.refusal = 410
+        twin.refusal_status = 410
         post = await scenario.schedule(account_target(account), in_s=-1)
         failed = await run_until_finished(publisher, scenario, post)
         assert failed.error is not None
         assert (failed.state, failed.error.code) == (S.FAILED, "REFUSED")
         assert "410" in failed.error.message
-        twin.refusal = None
+        twin.refusal_status = None
         await scenario.pass_time(600)
         assert (await run_once(publisher, scenario, post)).state is S.FAILED
         assert twin.ledger == []
@@ -279,7 +279,7 @@ async def test_expired_container_is_uploaded_again(scenario: PublishingScenario,
 async def test_undecryptable_credentials_fail_publication(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    account = await scenario.account()
+    account = await scenario.connect_account()
     sealed = CredentialCipher({"9": b"z" * 32}).seal("ok", account.id)
     await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, {"$set": {"credentials": sealed}})
     post = await scenario.schedule(account_target(account), in_s=-1)
@@ -291,7 +291,7 @@ async def test_undecryptable_credentials_fail_publication(
 async def test_private_address_of_account_is_refused(scenario: PublishingScenario) -> None:
     egress = Egress()
     publisher = PostPublisher(scenario.stores, quick_networks(scenario.stores, egress))
-    account = await scenario.account(Network.WEBHOOK, "secret", "http://127.0.0.1:9/hook")
+    account = await scenario.connect_account(Network.WEBHOOK, "secret", "http://127.0.0.1:9/hook")
     failed = await run_once(publisher, scenario, await scenario.schedule(account_target(account), in_s=-1))
     await egress.aclose()
     assert failed.error is not None
@@ -304,7 +304,7 @@ async def test_private_address_of_account_is_refused(scenario: PublishingScenari
 async def test_sandbox_produces_each_outcome(
     scenario: PublishingScenario, publisher: PostPublisher, credentials: str, state: PublicationState
 ) -> None:
-    account = await scenario.account(secret=credentials)
+    account = await scenario.connect_account(secret=credentials)
     post = await scenario.schedule(account_target(account), in_s=-1)
     assert (await run_until_finished(publisher, scenario, post)).state is state
 

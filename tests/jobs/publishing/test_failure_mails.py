@@ -1,4 +1,4 @@
-"""Failure mails are sent once, retried while delayed and dropped when refused; job and sweepers publish."""
+"""Failure mails are sent once, and again if the mail server is unreachable. The job and the sweepers publish posts."""
 
 from pathlib import Path
 
@@ -27,12 +27,12 @@ async def context(scenario: PublishingScenario, publisher: PostPublisher, egress
 async def test_failure_mail_names_target_and_reason(
     scenario: PublishingScenario, publisher: PostPublisher, context: JobContext, tmp_path: Path
 ) -> None:
-    account = await scenario.account(secret="fail")
+    account = await scenario.connect_account(secret="fail")
     post = await scenario.schedule(account_target(account), in_s=-1, text="the text")
     failed = await run_once(publisher, scenario, post)
     assert await send_failure_mails(context) == 1
     assert await send_failure_mails(context) == 0
-    assert "mail_at" not in await scenario.stored(failed)
+    assert "mail_at" not in await scenario.stored_document(failed)
     (file,) = tmp_path.iterdir()
     text = file.read_text()
     assert file.name == f"{failed.id}.eml"
@@ -44,14 +44,14 @@ async def test_delayed_mail_is_sent_later(
     scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
 ) -> None:
     post = await scenario.schedule(scenario.topic, in_s=-1)
-    await scenario.stores.communities.leave(scenario.place.community, "ann")
+    await scenario.stores.communities.leave(scenario.topic_scenario.community, "ann")
     failed = await run_once(publisher, scenario, post)
     unreachable_mailer = job_context(context.stores, context.egress, publisher=publisher)
     assert await send_failure_mails(unreachable_mailer) == 1
-    assert await send_failure_mails(context) == 0, "not at once"
+    assert await send_failure_mails(context) == 0, "The mail must not be sent again at once."
     await scenario.pass_time(121)
     assert await send_failure_mails(context) == 1
-    assert "mail_at" not in await scenario.stored(failed)
+    assert "mail_at" not in await scenario.stored_document(failed)
 
 
 async def test_mail_without_address_is_dropped(
@@ -63,7 +63,7 @@ async def test_mail_without_address_is_dropped(
     failed = await run_once(publisher, scenario, post)
     assert failed.state is PublicationState.FAILED
     await send_failure_mails(job_context(context.stores, context.egress, publisher=publisher))
-    assert "mail_at" not in await scenario.stored(failed)
+    assert "mail_at" not in await scenario.stored_document(failed)
 
 
 async def test_job_and_sweeper_publish_due_posts(
@@ -75,17 +75,17 @@ async def test_job_and_sweeper_publish_due_posts(
     await wake({"jobs": context}, second.id, second.revision)
     await publisher.wait_until_idle()
     for post in (first, second):
-        assert (await scenario.only(post)).state is PublicationState.PUBLISHED
+        assert (await scenario.publication(post)).state is PublicationState.PUBLISHED
     assert await upload_media(context) == 0
 
 
 async def test_sweeper_fails_publications_to_disconnected_account(
     scenario: PublishingScenario, context: JobContext
 ) -> None:
-    account = await scenario.account()
+    account = await scenario.connect_account()
     posts = [await scenario.schedule(account_target(account)) for _ in range(3)]
     await scenario.stores.accounts.disconnect(account)
     assert await fail_disconnected(context) == 3
-    assert {(await scenario.only(post)).state for post in posts} == {PublicationState.FAILED}
+    assert {(await scenario.publication(post)).state for post in posts} == {PublicationState.FAILED}
     assert await fail_disconnected(context) == 0
     assert await scenario.stores.accounts.list_disconnected(10) == []

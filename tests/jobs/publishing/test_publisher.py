@@ -32,16 +32,16 @@ async def test_internal_target_is_published_at_due_moment(
     assert await publisher.sweep() == 2
     await publisher.wait_until_idle()
     for post in (topic, home):
-        publication = await scenario.only(post)
+        publication = await scenario.publication(post)
         assert publication.state is S.PUBLISHED
         assert publication.published_at is not None
         assert publication.published_at >= due_at
         assert publication.lateness_ms is not None
-        assert publication.lateness_ms < 5000, "it waited for a sweep or a lease"
+        assert publication.lateness_ms < 5000, "The publication waited for a sweep, or for the end of a lease."
     (message,) = await scenario.messages()
     assert message["text"] == "hello"
-    found = await scenario.stores.mongo["posts"].find({"_id.o": scenario.organization_id}).to_list(None)
-    assert [row["text"] for row in found] == ["hello"]
+    posts = await scenario.stores.mongo["posts"].find({"_id.o": scenario.organization_id}).to_list(None)
+    assert [row["text"] for row in posts] == ["hello"]
 
 
 async def test_mentions_resolve_at_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
@@ -116,73 +116,73 @@ async def test_cancelled_claimed_post_is_not_published(scenario: PublishingScena
         assert {each.state for each in await scenario.publications(post)} == {S.CANCELLED}
 
 
-def failed_as_forbidden(publication: Publication) -> bool:
+def has_failed_as_forbidden(publication: Publication) -> bool:
     error = publication.error
     return publication.state is S.FAILED and error is not None and error.code == "FORBIDDEN"
 
 
 async def test_rights_are_checked_at_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    account = await scenario.account()
+    account = await scenario.connect_account()
     to_topic = await scenario.schedule(in_s=-1)
-    await scenario.stores.communities.leave(scenario.place.community, "ann")
-    assert failed_as_forbidden(await run_once(publisher, scenario, to_topic))
+    await scenario.stores.communities.leave(scenario.topic_scenario.community, "ann")
+    assert has_failed_as_forbidden(await run_once(publisher, scenario, to_topic))
     to_account = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.MEMBER], None, None)
-    assert failed_as_forbidden(await run_once(publisher, scenario, to_account))
-    home = await scenario.schedule(scenario.home, in_s=-1)
+    assert has_failed_as_forbidden(await run_once(publisher, scenario, to_account))
+    to_home = await scenario.schedule(scenario.home, in_s=-1)
     await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.SERVICE], None, None)
-    assert failed_as_forbidden(await run_once(publisher, scenario, home))
+    assert has_failed_as_forbidden(await run_once(publisher, scenario, to_home))
     assert await scenario.messages() == []
 
 
 async def test_publication_to_disconnected_account_fails(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    account = await scenario.account()
+    account = await scenario.connect_account()
     waiting = await scenario.schedule(account_target(account), in_s=60)
     due = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.accounts.disconnect(account)
-    assert failed_as_forbidden(await run_once(publisher, scenario, due))
+    assert has_failed_as_forbidden(await run_once(publisher, scenario, due))
     assert await scenario.stores.scheduled_posts.fail_waiting(account) == 1
-    assert failed_as_forbidden(await scenario.only(waiting))
+    assert has_failed_as_forbidden(await scenario.publication(waiting))
 
 
 async def test_outage_fails_only_publications_past_deadline(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    account = account_target(await scenario.account())
+    account = account_target(await scenario.connect_account())
     late = [await scenario.schedule(each, max_lateness_s=60) for each in (scenario.topic, account)]
     in_time = [await scenario.schedule(each, max_lateness_s=3600) for each in (scenario.topic, account)]
     await scenario.pass_time(180)
     await publisher.sweep()
     await publisher.wait_until_idle()
     for post in late:
-        failed = await scenario.only(post)
+        failed = await scenario.publication(post)
         assert failed.error is not None
         assert (failed.state, failed.error.code) == (S.FAILED, "TOO_LATE")
-    assert {(await scenario.only(post)).state for post in in_time} == {S.PUBLISHED}
+    assert {(await scenario.publication(post)).state for post in in_time} == {S.PUBLISHED}
 
 
 async def test_close_releases_waiting_and_finishes_started(scenario: PublishingScenario, egress: Egress) -> None:
     slow_network = {Network.SANDBOX: Sandbox(SandboxStore(scenario.stores.mongo), 3)}
     publisher = PostPublisher(scenario.stores, {**quick_networks(scenario.stores, egress), **slow_network})
-    slow = await scenario.account(secret="slow")
+    slow = await scenario.connect_account(secret="slow")
     started = await scenario.schedule(account_target(slow), in_s=-1)
     waiting = await scenario.schedule(in_s=4.5)
     await publisher.sweep()
 
-    async def publishing() -> bool:
-        return (await scenario.only(started)).state is S.PUBLISHING
+    async def is_publishing() -> bool:
+        return (await scenario.publication(started)).state is S.PUBLISHING
 
-    assert await poll_until_true(publishing)
+    assert await poll_until_true(is_publishing)
     await publisher.close()
-    assert (await scenario.only(started)).state is S.PUBLISHED
-    assert (await scenario.claimed(waiting)).state is S.SCHEDULED
+    assert (await scenario.publication(started)).state is S.PUBLISHED
+    assert (await scenario.claim(waiting)).state is S.SCHEDULED
 
 
 async def test_preparation_of_dead_worker_is_continued(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    post = await scenario.schedule(account_target(await scenario.account()), in_s=-1)
-    claimed = await scenario.claimed(post)
+    post = await scenario.schedule(account_target(await scenario.connect_account()), in_s=-1)
+    claimed = await scenario.claim(post)
     await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.PREPARING, "key"))
     await scenario.pass_time(10)
     assert (await run_once(publisher, scenario, post)).state is S.PUBLISHED
@@ -194,38 +194,38 @@ async def test_hanging_network_does_not_block_others(scenario: PublishingScenari
         stuck = [await scenario.schedule(account_target(account), in_s=-1) for _ in range(10)]
         await publisher.sweep()
 
-        async def hang() -> bool:
+        async def are_all_hanging() -> bool:
             return not twin.faults
 
-        assert await poll_until_true(hang)
+        assert await poll_until_true(are_all_hanging)
         post = await scenario.schedule(in_s=-1)
         await publisher.sweep()
 
-        async def published() -> bool:
-            return (await scenario.only(post)).state is S.PUBLISHED
+        async def is_published() -> bool:
+            return (await scenario.publication(post)).state is S.PUBLISHED
 
-        assert await poll_until_true(published)
-        assert {(await scenario.only(each)).state for each in stuck} == {S.PUBLISHING}
+        assert await poll_until_true(is_published)
+        assert {(await scenario.publication(each)).state for each in stuck} == {S.PUBLISHING}
     await publisher.wait_until_idle()
 
 
-async def test_cut_off_call_is_reconciled(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    post = await scenario.schedule(account_target(await scenario.account(secret="ok")), in_s=-1)
-    claimed = await scenario.claimed(post)
+async def test_call_interrupted_by_crash_is_reconciled(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    post = await scenario.schedule(account_target(await scenario.connect_account(secret="ok")), in_s=-1)
+    claimed = await scenario.claim(post)
     await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, "key"))
     await scenario.pass_time(16)
-    cut_off = await run_once(publisher, scenario, post)
-    assert cut_off.state is S.UNKNOWN
+    unknown = await run_once(publisher, scenario, post)
+    assert unknown.state is S.UNKNOWN
     assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
 
 
 async def seconds_until_published(scenario: PublishingScenario, publisher: PostPublisher, post: ScheduledPost) -> int:
-    """Lets time pass with a sweep in each second; returns the seconds until another worker has published it."""
+    """Simulates seconds, each with a sweep. Returns how many pass until the post is published."""
     for second in range(60):
         if (await run_once(publisher, scenario, post)).state is S.PUBLISHED:
             return second
         await scenario.pass_time(1)
-    raise AssertionError(await scenario.only(post))
+    raise AssertionError(await scenario.publication(post))
 
 
 @pytest.mark.parametrize(
@@ -239,12 +239,12 @@ async def seconds_until_published(scenario: PublishingScenario, publisher: PostP
 async def test_claim_of_killed_worker_is_published_within_15_s(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, phase: CallPhase | None
 ) -> None:
-    """The worker dies at the due moment, or after it has stored the phase. The phase has the longest lease."""
+    """The worker dies at the due moment, or after it has stored `phase`. The lease of this phase is the longest."""
     async with connected_twin(scenario, network) as (twin, account):
         media = [IMAGE] if network is Network.INSTAGRAM else []
         post = await scenario.schedule(account_target(account), in_s=0, media=media)
         await run_uploads(publisher)
-        claimed = await scenario.claimed(post)
+        claimed = await scenario.claim(post)
         if phase is not None:
             key = quick_networks(scenario.stores, Egress())[network].new_key(claimed.id, claimed.due_at)
             await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, phase, key))
@@ -257,5 +257,5 @@ async def test_internal_claim_of_killed_worker_takes_at_most_15_s(
 ) -> None:
     for target in (scenario.topic, scenario.home):
         post = await scenario.schedule(target, in_s=0)
-        await scenario.claimed(post)
+        await scenario.claim(post)
         assert await seconds_until_published(scenario, publisher, post) <= 14

@@ -29,13 +29,13 @@ from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.publishing.runs import SECRETS, quick_networks
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.instagram import InstagramTwin
-from tests.twins.twin import Fault, Twin, running
+from tests.twins.twin import Fault, Twin, running_twin
 from tests.twins.webhook import WebhookTwin
 from tests.twins.x import XTwin
 
 Result = TypeVar("Result")
 
-TARGETS = ["topic", "home", "hook", "x", "gram"]
+TARGETS = ["topic", "home", "hook", "x", "instagram"]
 FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.LATE, Fault.BUSY])
 OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
 
@@ -81,28 +81,32 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.scenario: PublishingScenario = await create_publishing_scenario(stores)
         self.egress = Egress((ip_network("127.0.0.0/8"),))
         self.publisher = PostPublisher(stores, quick_networks(stores, self.egress))
-        gram = InstagramTwin()
-        gram.quota = 1000
-        self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin(), "gram": gram}
-        self.serving = [running(twin) for twin in self.twins.values()]
-        for each in self.serving:
+        instagram_twin = InstagramTwin()
+        instagram_twin.quota = 1000
+        self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin(), "instagram": instagram_twin}
+        self.running_twins = [running_twin(twin) for twin in self.twins.values()]
+        for each in self.running_twins:
             await each.__aenter__()
-        hook = await self.scenario.account(Network.WEBHOOK, SECRETS[Network.WEBHOOK], f"{self.twins['hook'].url}/hook")
-        x = await self.scenario.account(Network.X, "token", self.twins["x"].url)
-        instagram = await self.scenario.account(Network.INSTAGRAM, SECRETS[Network.INSTAGRAM], gram.url)
+        hook = await self.scenario.connect_account(
+            Network.WEBHOOK, SECRETS[Network.WEBHOOK], f"{self.twins['hook'].url}/hook"
+        )
+        x = await self.scenario.connect_account(Network.X, "token", self.twins["x"].url)
+        instagram = await self.scenario.connect_account(
+            Network.INSTAGRAM, SECRETS[Network.INSTAGRAM], instagram_twin.url
+        )
         self.targets: dict[str, Target] = {
             "topic": self.scenario.topic,
             "home": self.scenario.home,
             "hook": account_target(hook),
             "x": account_target(x),
-            "gram": account_target(instagram),
+            "instagram": account_target(instagram),
         }
 
     @rule(target=posts, target_name=st.sampled_from(TARGETS), due_in_s=st.sampled_from([-1.0, 3.0, 20.0, 120.0]))
     def create(self, target_name: str, due_in_s: float) -> int:
         self.number += 1
         text = f"post {self.number}"
-        media = [IMAGE] if target_name == "gram" else []
+        media = [IMAGE] if target_name == "instagram" else []
         post = self.run(self.scenario.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
         self.expected[self.number] = PostModel(post.id, text, due_in_s, texts={text})
         return self.number
@@ -134,14 +138,14 @@ class ScheduleMachine(RuleBasedStateMachine):
         expected.cancelled = True
 
     @rule(seconds=st.sampled_from([2.0, 6.0, 16.0, 60.0]))
-    def tick(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
         self.run(self.scenario.pass_time(seconds))
         for expected in self.expected.values():
             expected.due_in_s -= seconds
 
     @rule()
     def claim(self) -> None:
-        """A slow worker claims what is due."""
+        """A slow worker claims the due publications, and continues in `publish_claimed`."""
         self.claimed += self.run(self.scenario.stores.claims.claim(100))
 
     @rule(times=st.integers(1, 3))
@@ -159,7 +163,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         await self.publisher.publish(publication, post)
 
     def is_due(self, publication: Publication) -> bool:
-        """Returns whether the publication is due. The publisher would wait for others in real time."""
+        """Returns whether the publication is due. The publisher would wait for another one in real time."""
         expected = next(
             (each for each in self.expected.values() if each.post_id == publication.scheduled_post_id), None
         )
@@ -167,7 +171,7 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 30))
     def crash(self, steps: int) -> None:
-        """A worker claims what is due and dies while publishing."""
+        """A worker claims the due publications, and dies while it publishes them."""
         for publication in self.run(self.scenario.stores.claims.claim(100)):
             if self.is_due(publication):
                 self.run(_abandon(self.publish(publication), steps))
@@ -178,21 +182,21 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     async def _sweep(self, count: int) -> None:
         claims = [self.scenario.stores.claims.claim(100) for _ in range(count)]
-        found = [each for claimed in await asyncio.gather(*claims) for each in claimed]
-        await _gather(self.publish(each) for each in found if self.is_due(each))
+        publications = [each for claimed in await asyncio.gather(*claims) for each in claimed]
+        await _gather(self.publish(each) for each in publications if self.is_due(each))
 
-    @rule(name=st.sampled_from(["hook", "x", "gram"]), fault=FAULTS)
+    @rule(name=st.sampled_from(["hook", "x", "instagram"]), fault=FAULTS)
     def fail(self, name: str, fault: Fault) -> None:
         """Makes the next call to the twin fail."""
         self.twins[name].faults.append(fault)
 
     def teardown(self) -> None:
-        self.run(self._end())
+        self.run(self._finish_all())
 
-    async def _end(self) -> None:
+    async def _finish_all(self) -> None:
         for twin in self.twins.values():
             twin.faults.clear()
-        # The long steps are for outcomes that were reconciled so often that the pause is half an hour.
+        # After many reconciliations of a publication, the pause before the next is half an hour.
         for seconds in [61] * 12 + [1801] * 3:
             await self.scenario.pass_time(seconds)
             await self.publisher.sweep()
@@ -202,7 +206,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         await self._check()
         await self.publisher.close()
         await self.egress.aclose()
-        for each in self.serving:
+        for each in self.running_twins:
             await each.__aexit__(None, None, None)
 
     async def _check(self) -> None:
@@ -210,13 +214,13 @@ class ScheduleMachine(RuleBasedStateMachine):
         published_texts.update(message["text"] for message in await self.scenario.messages())
         query = {"_id.o": self.scenario.organization_id}
         published_texts.update([row["text"] async for row in self.scenario.stores.mongo["posts"].find(query)])
-        assert [text for text, count in published_texts.items() if count > 1] == [], "published twice"
+        assert [text for text, count in published_texts.items() if count > 1] == [], "A post was published twice."
         for expected in self.expected.values():
             (publication,) = await self.scenario.stores.scheduled_posts.publications_of(expected.post_id)
             published = publication.state is PublicationState.PUBLISHED
             is_x = publication.target == self.targets["x"]
             if expected.cancelled:
-                assert published_texts[expected.text] == 0, "a cancelled post was published"
+                assert published_texts[expected.text] == 0, "A cancelled post was published."
             assert published <= (published_texts[expected.text] == 1), (
                 f"{expected} is PUBLISHED, but was not published once"
             )
@@ -233,7 +237,7 @@ async def _gather(work: Any) -> None:
 
 
 async def _abandon(work: Coroutine[Any, Any, None], steps: int) -> None:
-    """Runs the coroutine up to its n-th suspension and abandons it without running its clean-up."""
+    """Runs the coroutine up to suspension number `steps`, and abandons it without running its clean-up."""
     value: Any = None
     error: BaseException | None = None
     for _ in range(steps):
@@ -249,7 +253,7 @@ async def _abandon(work: Coroutine[Any, Any, None], steps: int) -> None:
         try:
             await asyncio.wait([awaited])
         except asyncio.CancelledError as cancelled:
-            # The coroutine's own time limit cancels this task, which it runs in.
+            # The coroutine runs in this task, so its time limit cancels this task.
             error = cancelled
     ABANDONED.append(work)
 
@@ -261,12 +265,14 @@ ABANDONED: list[Coroutine[Any, Any, None]] = []
 @pytest.fixture
 def process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> Any:
     with asyncio.Runner() as runner:
-        opened = open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
-        yield StoresOnLoop(runner, runner.run(opened.__aenter__()))
-        runner.run(opened.__aexit__(None, None, None))
+        stores_context = open_stores(
+            mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS
+        )
+        yield StoresOnLoop(runner, runner.run(stores_context.__aenter__()))
+        runner.run(stores_context.__aexit__(None, None, None))
 
 
-def check(process: StoresOnLoop, examples: int, steps: int) -> None:
+def run_schedule_machine(process: StoresOnLoop, examples: int, steps: int) -> None:
     class Machine(ScheduleMachine):
         pass
 
@@ -281,9 +287,9 @@ def check(process: StoresOnLoop, examples: int, steps: int) -> None:
 
 
 def test_random_operations_publish_once_and_respect_cancels(process: StoresOnLoop) -> None:
-    check(process, examples=12, steps=20)
+    run_schedule_machine(process, examples=12, steps=20)
 
 
 @pytest.mark.soak
 def test_many_random_operations_publish_once(process: StoresOnLoop) -> None:
-    check(process, examples=300, steps=40)
+    run_schedule_machine(process, examples=300, steps=40)

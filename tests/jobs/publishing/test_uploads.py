@@ -1,4 +1,4 @@
-"""Media are uploaded once, ten minutes ahead; missing or stale ones are uploaded at the due moment."""
+"""Media are uploaded once, ten minutes before the due moment, or at the due moment if they are missing or stale."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def media() -> AsyncIterator[StubServer]:
-    async with stub_server() as served:
-        served.answers["/a.png"] = respond(b"png", content_type="image/png")
-        yield served
+    async with stub_server() as server:
+        server.answers["/a.png"] = respond(b"png", content_type="image/png")
+        yield server
 
 
 def image(media: StubServer) -> ScheduledMedia:
@@ -41,7 +41,7 @@ async def test_media_are_uploaded_ten_minutes_ahead(
         assert await run_uploads(publisher) == 0
         await scenario.pass_time(61)
         assert await run_uploads(publisher) == 1
-        ready = await scenario.only(post)
+        ready = await scenario.publication(post)
         assert ready.media_state is MediaState.READY
         assert ready.upload is not None
         assert ready.upload.expires_at is not None
@@ -57,8 +57,8 @@ async def test_missing_media_are_uploaded_at_due_moment(
 ) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         post = await scenario.schedule(account_target(account), in_s=-1, media=[image(media)])
-        done = await run_once(publisher, scenario, post)
-        assert (done.state, done.media_state) == (PublicationState.PUBLISHED, MediaState.READY)
+        finished = await run_once(publisher, scenario, post)
+        assert (finished.state, finished.media_state) == (PublicationState.PUBLISHED, MediaState.READY)
         assert len(twin.ledger) == 1
 
 
@@ -70,21 +70,21 @@ async def test_edited_post_is_uploaded_again(scenario: PublishingScenario, publi
         await scenario.stores.scheduled_posts.update(
             scenario.organization_id, post.id, ScheduledPostEdit(text="edited")
         )
-        assert (await scenario.only(post)).media_state is MediaState.STALE
+        assert (await scenario.publication(post)).media_state is MediaState.STALE
         await run_uploads(publisher)
         await scenario.pass_time(300)
         await run_once(publisher, scenario, post)
         assert [effect.text for effect in twin.ledger] == ["edited"]
 
 
-async def test_failed_upload_is_decided_at_due_moment(
+async def test_failed_upload_is_repeated_at_due_moment(
     scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         media.answers["/a.png"] = respond(b"no", 404)
         post = await scenario.schedule(account_target(account), in_s=300, media=[image(media)])
         await run_uploads(publisher)
-        assert (await scenario.only(post)).media_state is MediaState.FAILED
+        assert (await scenario.publication(post)).media_state is MediaState.FAILED
         media.answers["/a.png"] = respond(b"png", content_type="image/png")
         await scenario.pass_time(301)
         assert (await run_once(publisher, scenario, post)).state is PublicationState.PUBLISHED
@@ -100,10 +100,10 @@ async def test_failed_upload_is_decided_at_due_moment(
 async def test_upload_to_unreachable_server_is_retried(
     scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
-    dead = await scenario.account(Network.MASTODON, "token", "http://127.0.0.1:1")
+    dead = await scenario.connect_account(Network.MASTODON, "token", "http://127.0.0.1:1")
     post = await scenario.schedule(account_target(dead), in_s=300, media=[image(media)])
     await run_uploads(publisher)
-    failed = await scenario.only(post)
+    failed = await scenario.publication(post)
     assert failed.media_state is MediaState.FAILED
     assert [each.outcome for each in failed.attempts] == ["UPLOAD_FAILED"]
     await scenario.pass_time(61)
@@ -142,10 +142,10 @@ async def test_slow_uploads_do_not_block_others(
         assert await publisher.uploads.start_due_uploads() == 0
         posts = [await scenario.schedule(account_target(other), in_s=300, media=[IMAGE]) for _ in range(2)]
 
-        async def ready() -> bool:
+        async def are_ready() -> bool:
             await publisher.uploads.start_due_uploads()
-            found = [await scenario.only(post) for post in posts]
-            return all(each.media_state is MediaState.READY for each in found)
+            publications = [await scenario.publication(post) for post in posts]
+            return all(each.media_state is MediaState.READY for each in publications)
 
-        assert await poll_until_true(ready)
+        assert await poll_until_true(are_ready)
         release.set()

@@ -7,7 +7,7 @@ import pytest
 from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
-from tests.storage.mail.events import event, hard, ok, soft, today
+from tests.storage.mail.events import event, hard, ok, soft, yesterday_noon
 from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
@@ -49,13 +49,13 @@ def mail(stores: Stores) -> OrganizationMail:
 
 
 async def test_address_book_gives_standing_and_verdict(operator: Person, mail: OrganizationMail) -> None:
-    await mail.take(ok("ann@example.org"), hard("Bob@Example.org"))
+    await mail.add_events(ok("ann@example.org"), hard("Bob@Example.org"))
     (ann, bob, malformed) = await operator.do(BOOK, addresses=["ann@example.org", "bob@EXAMPLE.org", "malformed"])
     assert (ann["blocked"], ann["success"], ann["verdict"]["rule"]) == (False, 1, "DELIVERABLE")
     assert (bob["blocked"], bob["hardBounce"], bob["verdict"]["rule"]) == (True, 1, "HARD_BOUNCED")
     assert "550 5.1.1 (no such mailbox)" in bob["verdict"]["detail"]
     assert (bob["address"], bob["normalized"]) == ("bob@EXAMPLE.org", "bob@example.org")
-    assert bob["lastEventAt"] == today().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert bob["lastEventAt"] == yesterday_noon().isoformat(timespec="milliseconds").replace("+00:00", "Z")
     assert bob["domain"]["hardBounce"] == bob["domain"]["success"] == 1
     assert (malformed["normalized"], malformed["domain"], malformed["blocked"]) == (None, None, True)
 
@@ -68,15 +68,15 @@ async def test_lookups_accept_at_most_1000(operator: Person) -> None:
 
 
 async def test_domain_standings_keep_order(operator: Person, mail: OrganizationMail) -> None:
-    await mail.take(event("ann@gone.example", 550, "5.1.2"))
+    await mail.add_events(event("ann@gone.example", 550, "5.1.2"))
     found = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
     assert [each["id"] for each in found] == ["new.example", "gone.example", "no domain"]
     assert [each["verdict"]["rule"] for each in found] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
 
 
 async def test_bounce_rates_by_day_and_domain(operator: Person, mail: OrganizationMail) -> None:
-    await mail.take(*(ok(f"a{n}@example.org") for n in range(49)), hard("b@example.org"), soft("c@other.example"))
-    days = {"from": (today() - timedelta(days=1)).isoformat(), "to": today().isoformat()}
+    await mail.add_events(*(ok(f"a{n}@example.org") for n in range(49)), hard("b@example.org"), soft("c@other.example"))
+    days = {"from": (yesterday_noon() - timedelta(days=1)).isoformat(), "to": yesterday_noon().isoformat()}
     before, day = await operator.do(RATES, **days)
     assert (before["sent"], before["rate"]) == (0, 0.0)
     assert (day["domain"], day["sent"], day["bounced"]) == (None, 51, 2)
@@ -95,7 +95,7 @@ async def test_bounce_rates_check_arguments(operator: Person, change: dict[str, 
 
 
 async def test_unblock_address_records_operator_and_reason(operator: Person, mail: OrganizationMail) -> None:
-    await mail.take(hard())
+    await mail.add_events(hard())
     done = await operator.do(UNBLOCK, address="Ann@example.org", reason="typo in our list")
     assert (done["blocked"], done["hardBounce"], done["verdict"]["rule"]) == (False, 0, "UNBLOCKED")
     assert "op-1" in done["verdict"]["detail"]

@@ -6,7 +6,7 @@ from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
-from tests.storage.mail.events import today
+from tests.storage.mail.events import yesterday_noon
 from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def mail(stores: Stores) -> OrganizationMail:
 
 
 def event(**more: object) -> dict[str, object]:
-    return {"eventId": new_id(), "address": "ann@example.org", "at": today().isoformat(), **more}
+    return {"eventId": new_id(), "address": "ann@example.org", "at": yesterday_noon().isoformat(), **more}
 
 
 async def test_record_deliveries_counts_events_once(service: Person, mail: OrganizationMail) -> None:

@@ -66,7 +66,7 @@ def test_larger_share_contains_smaller_share() -> None:
 
 
 async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -> None:
-    await mail.take(*map(hard, ADDRESSES))
+    await mail.add_events(*map(hard, ADDRESSES))
     blocks_none = FakeLegacyBook()
     answered = await blocked(mail, blocks_none, 30)
     assert answered == {each for each in ADDRESSES if not is_answered_by_legacy(each, 30)}
@@ -76,7 +76,7 @@ async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -
 
 
 async def test_lookup_differences_are_counted_and_stored_by_hash(mail: OrganizationMail) -> None:
-    await mail.take(*map(hard, ADDRESSES[:3]))
+    await mail.add_events(*map(hard, ADDRESSES[:3]))
     before = count("same"), count("different")
     await blocked(mail, FakeLegacyBook(set(ADDRESSES[1:5])), 100)
     assert (count("same") - before[0], count("different") - before[1]) == (197, 3)
@@ -86,7 +86,7 @@ async def test_lookup_differences_are_counted_and_stored_by_hash(mail: Organizat
 
 
 async def test_lookup_failed_legacy_book_uses_own_book(mail: OrganizationMail) -> None:
-    await mail.take(hard(ADDRESSES[0]), ok(ADDRESSES[1]))
+    await mail.add_events(hard(ADDRESSES[0]), ok(ADDRESSES[1]))
     assert await blocked(mail, FakeLegacyBook({ADDRESSES[5]}, is_down=True), 100) == {ADDRESSES[0]}
 
 

@@ -15,7 +15,7 @@ from storage.stores import open_stores
 from tests.jobs.mail.test_reports import DSN
 from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
 from tests.product import NOROSHI, environment, eventually
-from tests.storage.mail.events import hard, today
+from tests.storage.mail.events import hard, yesterday_noon
 from tests.storage.mail.organization_mail import OrganizationMail
 
 ROWS = "address,success,soft_bounce,hard_bounce\nAnn@Example.org,3,0,0\nbob@example.org,0,1,2\n"
@@ -90,7 +90,7 @@ def test_mail_rebuild_removes_source(
     csv_file: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["mail", "import", str(csv_file), "--org", "acme", "--source", "mysql"])
-    run_with_mail(lambda mail: mail.take(hard("ann@example.org"), source="broken"))
+    run_with_mail(lambda mail: mail.add_events(hard("ann@example.org"), source="broken"))
     assert run_with_mail(lambda mail: mail.standing()).blocked
     assert run(["mail", "rebuild", "--org", "acme", "--without", "broken"]) == 0
     assert not run_with_mail(lambda mail: mail.standing()).blocked
@@ -104,7 +104,7 @@ def test_mail_report_reads_file(
     tmp_path: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "report.eml"
-    file.write_text(DSN.replace("20 Nov 2026", today().strftime("%d %b %Y")))
+    file.write_text(DSN.replace("20 Nov 2026", yesterday_noon().strftime("%d %b %Y")))
     assert run(["mail", "report", str(file), "--org", "acme"]) == 0
     assert run(["mail", "report", str(file), "--org", "acme"]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -183,8 +183,8 @@ def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], run
         with log.open("a") as file:
             for number in range(first, last):
                 file.write(
-                    f"{today().isoformat()} mx postfix/smtp[7]: 4Q{number:08d}: to=<a{number}@example.org>, relay=x, "
-                    "delay=1, dsn=5.1.1, status=bounced (said: 550 5.1.1 unknown)\n"
+                    f"{yesterday_noon().isoformat()} mx postfix/smtp[7]: 4Q{number:08d}: to=<a{number}@example.org>, "
+                    "relay=x, delay=1, dsn=5.1.1, status=bounced (said: 550 5.1.1 unknown)\n"
                 )
 
     command = [*NOROSHI, "mail", "tail", str(log), "--org", "acme", "--state", str(tmp_path / "state")]

@@ -67,8 +67,8 @@ async def test_status_shows_bounce_rates_of_today(
 ) -> None:
     now = await stores.mongo.now()
     bad = [hard(f"a{n}@bad.example", at=now) for n in range(MIN_SENT)]
-    await OrganizationMail(stores, "acme").take(*bad, ok("a@few.example", at=now))
-    await OrganizationMail(stores, "other").take(ok("a@few.example", at=now))
+    await OrganizationMail(stores, "acme").add_events(*bad, ok("a@few.example", at=now))
+    await OrganizationMail(stores, "other").add_events(ok("a@few.example", at=now))
     tables = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
     (rates,) = (table for table in tables if table.title.startswith("Mail: bounce rates"))
     assert rates.rows == [

@@ -222,7 +222,7 @@ async def test_concurrent_fetches_are_limited() -> None:
         await until(lambda: len(site.cache._fetches) == 10 and site.remote.connections >= 3)
         release.set()
         assert {answer.status_code for answer in await asyncio.gather(*requests)} == {200}
-        assert (site.remote.connections, site.remote.most_open) == (10, 3)
+        assert (site.remote.connections, site.remote.max_open) == (10, 3)
 
 
 @pytest.mark.anyio

@@ -19,7 +19,7 @@ from tests.jobs.mail.test_reports import DSN
 from tests.product import eventually
 from tests.serving import WebProcess, noroshi_process, server_variables, web_process, worker_process
 from tests.storage.faults import failpoint
-from tests.storage.mail.events import today
+from tests.storage.mail.events import yesterday_noon
 
 RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
 UNBLOCK = 'mutation ($address: String!) { unblockAddress(address: $address, reason: "requested") { blocked } }'
@@ -41,7 +41,7 @@ def http(web: WebProcess) -> Iterator[httpx2.Client]:
 
 def event_line(**more: Any) -> dict[str, Any]:
     """Returns a delivery event with a new id, changed by `more`."""
-    return {"eventId": secrets.token_hex(8), "address": "ann@example.org", "at": today().isoformat(), **more}
+    return {"eventId": secrets.token_hex(8), "address": "ann@example.org", "at": yesterday_noon().isoformat(), **more}
 
 
 def ndjson(*lines: object) -> bytes:
@@ -114,7 +114,7 @@ def test_unreadable_encoding_is_refused(http: httpx2.Client, encoding: str, cont
 
 
 def test_repeated_report_is_duplicate(http: httpx2.Client) -> None:
-    content = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y")).encode()
+    content = DSN.replace("20 Nov 2026", yesterday_noon().strftime("%d %b %Y")).encode()
     answers = [http.post("/ingest/reports", content=content).json() for _ in range(2)]
     assert [(each["accepted"], each["duplicates"]) for each in answers] == [(3, 0), (0, 3)]
 
@@ -199,7 +199,7 @@ def send_canary_over_http(web: WebProcess, http: httpx2.Client) -> None:
 
 def canary_report() -> bytes:
     """Returns a delivery report about the canary addresses."""
-    dated = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y"))
+    dated = DSN.replace("20 Nov 2026", yesterday_noon().strftime("%d %b %Y"))
     return dated.replace("full@example.org", CANARY).replace("Gone@Example.org", f"{CANARY}@").encode()
 
 
@@ -211,7 +211,7 @@ def run_mail_commands(web: WebProcess, folder: Path, variables: dict[str, str]) 
     malformed = folder / "malformed.csv"
     malformed.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY}@,0,1,0\n")
     result = "relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2"
-    head = f"{today().isoformat()} mx postfix/smtp[7]: 4Q00000001:"
+    head = f"{yesterday_noon().isoformat()} mx postfix/smtp[7]: 4Q00000001:"
     log.write_text("".join(f"{head} to=<{address}>, {result} {CANARY} is full)\n" for address in CANARIES))
     commands = {
         "report": ["report", str(report)],

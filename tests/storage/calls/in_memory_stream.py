@@ -1,4 +1,4 @@
-"""Plans changes one after the other in memory, on a manual clock. The documents end as commits would leave them."""
+"""A stream of jobs in memory: plans one change after another on a manual clock, and keeps the resulting documents."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,9 +19,9 @@ BEGIN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Result = TypeVar("Result")
 
 
-def new_job(**changes: Any) -> NewCallJob:
-    """Returns a valid new job with these changes."""
-    fields: dict[str, Any] = {
+def new_job(**fields: Any) -> NewCallJob:
+    """Returns a valid new job, with some fields replaced."""
+    defaults: dict[str, Any] = {
         "organization_id": ORG,
         "creator_id": "ann",
         "name": "Reminders",
@@ -32,7 +32,7 @@ def new_job(**changes: Any) -> NewCallJob:
         "retry_delay_s": 60,
         "expected_call_s": 60,
     }
-    return NewCallJob(**fields | changes)
+    return NewCallJob(**defaults | fields)
 
 
 @dataclass
@@ -57,8 +57,8 @@ class InMemoryStream:
             effects = [*batch.written, *batch.events, *batch.outbox]
             assert effects == [], "A change that fails must change nothing."
             raise
-        for (written, _), id_ in batch.written.items():
-            self._write(written, id_, batch)
+        for (collection, _), id_ in batch.written.items():
+            self._write(collection, id_, batch)
         self.events += [(self.now, event.kind, event.ref) for event in batch.events]
         self.rows += batch.outbox
         return result
@@ -76,9 +76,9 @@ class InMemoryStream:
     def put(self, collection: str, document: Document) -> None:
         self.documents[_key(collection, document["_id"])] = document
 
-    def launch(self, numbers: int, **changes: Any) -> CallJob:
-        """Launches a job with so many numbers."""
-        new = new_job(**changes)
+    def launch(self, numbers: int, **fields: Any) -> CallJob:
+        """Launches a job with `numbers` phone numbers."""
+        new = new_job(**fields)
         self.put(DRAFTS, {"_id": new.id})
         for row in range(2, numbers + 2):
             task = {"_id": {"j": new.id, "r": row}, "org": ORG, "phone": f"+8190{10_000_000 + row}", "variables": []}
@@ -86,14 +86,14 @@ class InMemoryStream:
         return self.commit(LaunchJob(new, numbers, 0))
 
     def job(self, job_id: str) -> Document:
-        found = self.get(JOBS, job_id)
-        assert found is not None
-        return found
+        job = self.get(JOBS, job_id)
+        assert job is not None
+        return job
 
     def task(self, key: TaskKey) -> Document:
-        found = self.get(TASKS, key.document_id)
-        assert found is not None
-        return found
+        task = self.get(TASKS, key.document_id)
+        assert task is not None
+        return task
 
     @property
     def tasks(self) -> list[Document]:
@@ -105,7 +105,7 @@ class InMemoryStream:
         return stored or default_limits(ORG)
 
     def wait(self, seconds: float) -> None:
-        """Moves the clock forward, in whole milliseconds."""
+        """Moves the clock forward, rounded to milliseconds."""
         self.now += timedelta(milliseconds=round(seconds * 1000))
 
 

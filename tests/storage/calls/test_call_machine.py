@@ -64,9 +64,9 @@ class CallMachine(RuleBasedStateMachine):
         self.newest_fence = self.fence
         self.stream.commit(TakeOver(ORG, self.fence))
 
-    @rule(pick=st.integers(0, 20), is_old=st.booleans(), lead_s=st.sampled_from([0.0, 0.0, 0.07, 1.5]))
-    def start(self, pick: int, is_old: bool, lead_s: float) -> None:
-        task = self.stream.tasks[pick % len(self.stream.tasks)]
+    @rule(index=st.integers(0, 20), is_old=st.booleans(), lead_s=st.sampled_from([0.0, 0.0, 0.07, 1.5]))
+    def start(self, index: int, is_old: bool, lead_s: float) -> None:
+        task = self.stream.tasks[index % len(self.stream.tasks)]
         key = TaskKey(task["_id"]["j"], task["_id"]["r"])
         fence = self.fence - is_old
         try:
@@ -85,17 +85,17 @@ class CallMachine(RuleBasedStateMachine):
             self.calls[result.call.id] = result.call
             self.starts.append((result.call.start_at, self.rate))
 
-    @rule(pick=st.integers(0, 50), sequence=st.integers(1, 4), outcome=st.none() | st.sampled_from(CallOutcome))
-    def report(self, pick: int, sequence: int, outcome: CallOutcome | None) -> None:
+    @rule(index=st.integers(0, 50), sequence=st.integers(1, 4), outcome=st.none() | st.sampled_from(CallOutcome))
+    def report(self, index: int, sequence: int, outcome: CallOutcome | None) -> None:
         if self.calls:
-            call = [*self.calls.values()][pick % len(self.calls)]
+            call = [*self.calls.values()][index % len(self.calls)]
             event = CallReportEvent.ANSWERED if outcome is None else CallReportEvent.ENDED
             self.stream.commit(ReportCall(ORG, call.key.task, call.key.number, sequence, event, outcome))
 
-    @rule(pick=st.integers(0, 50), how=st.sampled_from(["requeue", "fail", "unknown", "unknown without slot"]))
-    def settle(self, pick: int, how: str) -> None:
+    @rule(index=st.integers(0, 50), change_name=st.sampled_from(["requeue", "fail", "unknown", "unknown without slot"]))
+    def end_without_report(self, index: int, change_name: str) -> None:
         if self.calls:
-            call = [*self.calls.values()][pick % len(self.calls)]
+            call = [*self.calls.values()][index % len(self.calls)]
             key, number = call.key.task, call.key.number
             changes: dict[str, RequeueCall | FailCall | MarkCallUnknown] = {
                 "requeue": RequeueCall(ORG, key, number, 0.5),
@@ -103,12 +103,12 @@ class CallMachine(RuleBasedStateMachine):
                 "unknown": MarkCallUnknown(ORG, key, number, "silence", keeps_slot=True),
                 "unknown without slot": MarkCallUnknown(ORG, key, number, "forgotten", keeps_slot=False),
             }
-            if self.stream.commit(changes[how]) and how == "requeue":
+            if self.stream.commit(changes[change_name]) and change_name == "requeue":
                 self.requeued.add(call.id)
 
-    @rule(pick=st.integers(0, 5), action=st.sampled_from(JobAction))
-    def act(self, pick: int, action: JobAction) -> None:
-        job_id = self.jobs[pick % len(self.jobs)]
+    @rule(index=st.integers(0, 5), action=st.sampled_from(JobAction))
+    def act(self, index: int, action: JobAction) -> None:
+        job_id = self.jobs[index % len(self.jobs)]
         before = self.stream.job(job_id)["state"]
         try:
             after = self.stream.commit(ActOnJob(ORG, job_id, action)).state
@@ -117,13 +117,13 @@ class CallMachine(RuleBasedStateMachine):
         else:
             assert after is not CallJobState.REJECTED
 
-    @rule(pick=st.integers(0, 5))
-    def refresh_job_state(self, pick: int) -> None:
-        self.stream.commit(RefreshJobState(ORG, self.jobs[pick % len(self.jobs)]))
+    @rule(index=st.integers(0, 5))
+    def refresh_job_state(self, index: int) -> None:
+        self.stream.commit(RefreshJobState(ORG, self.jobs[index % len(self.jobs)]))
 
-    @rule(pick=st.integers(0, 20))
-    def forbid_number(self, pick: int) -> None:
-        phone = self.stream.tasks[pick % len(self.stream.tasks)]["phone"]
+    @rule(index=st.integers(0, 20))
+    def forbid_number(self, index: int) -> None:
+        phone = self.stream.tasks[index % len(self.stream.tasks)]["phone"]
         self.stream.put(DO_NOT_CALL, {"_id": {"org": ORG, "phone": phone}})
 
     @rule(limit=st.integers(0, 4), rate=st.sampled_from([0.5, 1.0, 2.5, 10.0, 100.0]))
@@ -147,7 +147,7 @@ class CallMachine(RuleBasedStateMachine):
 
     @invariant()
     def rolling_seconds_hold_the_rate(self) -> None:
-        """Also when each start is up to 100 ms late."""
+        """Asserts that no second has more starts than the rate allows, even if each start is up to 100 ms late."""
         for i, (last, rate) in enumerate(self.starts):
             span_s, allowed = (1.0, int(rate)) if rate >= 1 else (1 / rate, 1)
             if i >= allowed:
@@ -172,13 +172,13 @@ class CallMachine(RuleBasedStateMachine):
         for task in self.stream.tasks:
             job = self.stream.job(task["_id"]["j"])
             assert 0 <= task["attempts"] <= job["max_attempts"]
-            made = [c for c in self.calls.values() if c.key.task.document_id == task["_id"]]
-            assert task["attempts"] == len([c for c in made if c.id not in self.requeued])
-            place = tuple(task["_id"].values())
-            if place in self.final:
-                assert task["state"] == self.final[place]
+            calls = [call for call in self.calls.values() if call.key.task.document_id == task["_id"]]
+            assert task["attempts"] == len([call for call in calls if call.id not in self.requeued])
+            task_id = tuple(task["_id"].values())
+            if task_id in self.final:
+                assert task["state"] == self.final[task_id]
             if task["state"] in FINAL:
-                self.final[place] = task["state"]
+                self.final[task_id] = task["state"]
             assert ("ask_at" in task) >= (task["state"] in {CallTaskState.DIALLING.value, CallTaskState.IN_CALL.value})
 
 

@@ -22,32 +22,33 @@ def start_call(
     return stream.commit(StartCall(ORG, key, 1, stream.task(key)["phone"], lead))
 
 
-def start_early(stream: InMemoryStream, job_id: str, row: int) -> datetime:
-    """Starts the call as early as it may be committed, and returns its start time.
+def start_at_earliest(stream: InMemoryStream, job_id: str, row: int) -> datetime:
+    """Commits the start of a call at the earliest possible time. Returns the start time of the call.
 
-    A millisecond earlier the start is refused.
+    Asserts that the start is refused a millisecond earlier.
     """
-    first = stream.limits["next_at"] - START_LOOKAHEAD
-    if first - MILLISECOND > stream.now:
-        stream.now = first - MILLISECOND
+    earliest = stream.limits["next_at"] - START_LOOKAHEAD
+    if earliest - MILLISECOND > stream.now:
+        stream.now = earliest - MILLISECOND
         assert start_call(stream, job_id, row) is StartRefusal.TOO_EARLY
-        stream.now = first
+        stream.now = earliest
     start = start_call(stream, job_id, row)
     assert isinstance(start, CallStart)
     return start.call.start_at
 
 
 def find_close_starts(starts: list[tuple[datetime, float]]) -> list[tuple[int, float]]:
-    """Returns starts that share a rolling second with too many others. Below rate 1 a span of 1/rate seconds counts.
+    """Returns the starts that exceed their rate: the index, and the distance in seconds to an earlier start.
 
-    Each start has the rate that it was made at. Any of them may be up to 100 ms late.
+    `starts` holds start times, each with the rate that applied. A rolling second may hold `rate` starts; with a rate
+    below 1, a span of 1/rate seconds may hold one. Each start may be up to 100 ms late.
     """
-    found = []
+    close_starts = []
     for i, (last, rate) in enumerate(starts):
         span_s, allowed = (1.0, int(rate)) if rate >= 1 else (1 / rate, 1)
         if i >= allowed and (apart_s := (last - starts[i - allowed][0]).total_seconds()) < span_s + JITTER_S:
-            found.append((i, apart_s))
-    return found
+            close_starts.append((i, apart_s))
+    return close_starts
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -56,7 +57,7 @@ def test_starts_as_early_as_allowed_keep_the_rate(rate: float) -> None:
     stream.commit(SetLimits(ORG, 1000, rate))
     numbers = int(max(rate, 1)) * 2 + 3
     job = stream.launch(numbers)
-    starts = [(start_early(stream, job.id, row), rate) for row in range(2, numbers + 2)]
+    starts = [(start_at_earliest(stream, job.id, row), rate) for row in range(2, numbers + 2)]
     assert find_close_starts(starts) == []
     # The limiter adds only the jitter and the rounding to milliseconds.
     took_s = (starts[-1][0] - starts[0][0]).total_seconds()
@@ -65,17 +66,17 @@ def test_starts_as_early_as_allowed_keep_the_rate(rate: float) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_starts_across_rate_changes_keep_both_rates(seed: int) -> None:
-    dice, stream = random.Random(seed), InMemoryStream()
+    rng, stream = random.Random(seed), InMemoryStream()
     job = stream.launch(60)
     rate, starts = 1.0, list[tuple[datetime, float]]()
     for row in range(2, 62):
-        if dice.random() < 0.2:
-            rate = dice.choice(RATES)
+        if rng.random() < 0.2:
+            rate = rng.choice(RATES)
             stream.commit(SetLimits(ORG, 1000, rate))
         elif row == 2:
             stream.commit(SetLimits(ORG, 1000, rate))
-        starts.append((start_early(stream, job.id, row), rate))
-        stream.wait(dice.choice([0, 0, 0, 0.01, 0.3]))
+        starts.append((start_at_earliest(stream, job.id, row), rate))
+        stream.wait(rng.choice([0, 0, 0, 0.01, 0.3]))
     assert find_close_starts(starts) == []
 
 
@@ -84,7 +85,7 @@ def test_slots_are_limited_and_freed_when_a_call_ends() -> None:
     stream.commit(SetLimits(ORG, 2, 100.0))
     job = stream.launch(4)
     for row in (2, 3):
-        start_early(stream, job.id, row)
+        start_at_earliest(stream, job.id, row)
     stream.wait(5)
     assert start_call(stream, job.id, 4) is StartRefusal.NO_SLOT
     stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 1, CallReportEvent.ANSWERED, None))
@@ -101,11 +102,11 @@ def test_new_rate_keeps_hold_off_of_telephony_service(rate: float) -> None:
     stream = InMemoryStream()
     stream.commit(SetLimits(ORG, 10, 2.0))
     job = stream.launch(2)
-    start_early(stream, job.id, 2)
+    start_at_earliest(stream, job.id, 2)
     stream.commit(RequeueCall(ORG, TaskKey(job.id, 2), 1, hold_off_s=60.0))
     until = stream.now + timedelta(seconds=60)
     stream.commit(SetLimits(ORG, 10, rate))
-    assert start_early(stream, job.id, 3) >= until
+    assert start_at_earliest(stream, job.id, 3) >= until
 
 
 def test_start_with_lead_keeps_distance_to_next_start() -> None:
@@ -115,5 +116,5 @@ def test_start_with_lead_keeps_distance_to_next_start() -> None:
     first = start_call(stream, job.id, 2, lead=timedelta(seconds=1))
     assert isinstance(first, CallStart)
     assert first.delay_s == 1.0
-    assert start_early(stream, job.id, 3) - first.call.start_at >= timedelta(seconds=1 + JITTER_S)
+    assert start_at_earliest(stream, job.id, 3) - first.call.start_at >= timedelta(seconds=1 + JITTER_S)
     assert first.gap_s >= 1 + JITTER_S

@@ -1,4 +1,4 @@
-"""Lists: every kind of bad row with its line and column, CSV syntax, and hostile input."""
+"""Parsing of call lists: bad rows are reported with line and column, and hostile input raises no other error."""
 
 import csv
 import io
@@ -17,12 +17,14 @@ from storage.errors import BadUserInput
 
 
 def rows(text: str) -> list[tuple[int, str]]:
-    found = list(parse_list(text))
-    assert all(isinstance(row, ListRow) for row in found), found
-    return [(row.row, row.phone_number) for row in found if isinstance(row, ListRow) and not row.is_duplicate]
+    """Returns the line and the phone number of each row without duplicates. Asserts that no row is bad."""
+    parsed = list(parse_list(text))
+    assert all(isinstance(row, ListRow) for row in parsed), parsed
+    return [(row.row, row.phone_number) for row in parsed if isinstance(row, ListRow) and not row.is_duplicate]
 
 
 def errors(text: str) -> list[tuple[int, str | None]]:
+    """Returns the line and the column of each error."""
     return [(row.row, row.column) for row in parse_list(text) if isinstance(row, CallRowError)]
 
 
@@ -47,9 +49,9 @@ def test_byte_order_mark_and_line_ends_are_accepted(end: str) -> None:
 
 def test_row_number_is_the_line_where_the_row_begins() -> None:
     text = 'x,phone_number\n"one\ntwo\r\nthree",+819012345678\n"a\nb",bad\nc,+819012345679\n'
-    found = list(parse_list(text))
-    assert [row.row for row in found] == [2, 5, 7]
-    first = found[0]
+    parsed = list(parse_list(text))
+    assert [row.row for row in parsed] == [2, 5, 7]
+    first = parsed[0]
     assert isinstance(first, ListRow)
     assert first.variables == [("x", "one\ntwo\r\nthree")]
 
@@ -70,7 +72,7 @@ def test_each_bad_row_is_reported_with_its_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "error"),
     [
         ("", (1, None)),
         ("\n\n", (1, None)),
@@ -84,8 +86,8 @@ def test_each_bad_row_is_reported_with_its_column() -> None:
         ("phone_number," + ",".join(f"c{n}" for n in range(60)) + "\n", (1, None)),
     ],
 )
-def test_unusable_list_reports_line_and_column(text: str, place: tuple[int, str | None]) -> None:
-    assert errors(text) == [place]
+def test_unusable_list_reports_line_and_column(text: str, error: tuple[int, str | None]) -> None:
+    assert errors(text) == [error]
 
 
 def test_too_many_rows_or_bytes_are_bad_input() -> None:
@@ -112,12 +114,11 @@ def test_100_000_rows_are_parsed_quickly_in_flat_memory() -> None:
     # Processor time, so that other processes do not count.
     assert time.thread_time() - begun < 15
     tracemalloc.start()
-    few = parse_list("phone_number,name,note\n" + numbers[: len(numbers) // 10])
-    for _ in few:
+    for _ in parse_list("phone_number,name,note\n" + numbers[: len(numbers) // 10]):
         pass
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # A tenth of the list: its text and the numbers seen.
+    # Memory for a tenth of the list: its text, and the set of its numbers that finds duplicates.
     assert peak_bytes < 6_000_000
 
 
@@ -136,22 +137,22 @@ hostile = (
 @settings(max_examples=200, deadline=None)
 @given(hostile)
 def test_hostile_list_gives_rows_and_errors(text: str) -> None:
-    assert_sound(text)
+    assert_rows_or_errors(text)
 
 
 @pytest.mark.soak
 @settings(max_examples=1000, deadline=None)
 @given(hostile)
 def test_1000_hostile_lists_give_rows_and_errors(text: str) -> None:
-    assert_sound(text)
+    assert_rows_or_errors(text)
 
 
-def assert_sound(text: str) -> None:
-    """Asserts that rows ascend, that every number is possible, and that every list gives a row or an error."""
-    found = list(parse_list(text))
-    assert found
+def assert_rows_or_errors(text: str) -> None:
+    """Asserts that a list gives a row or an error, that line numbers ascend, and that every number is possible."""
+    parsed = list(parse_list(text))
+    assert parsed
     last = 0
-    for row in found:
+    for row in parsed:
         assert row.row > last or isinstance(row, CallRowError)
         last = max(last, row.row)
         if isinstance(row, ListRow):
@@ -163,13 +164,14 @@ def assert_sound(text: str) -> None:
 def test_list_from_csv_writer_is_read_back(table: list[list[str]]) -> None:
     written = io.StringIO()
     csv.writer(written).writerows([["phone_number", "x"], *table])
-    found = [row for row in parse_list(written.getvalue()) if isinstance(row, ListRow)]
-    good = {row.phone_number: dict(row.variables) for row in found}
-    for number, variables in good.items():
-        assert any(_same(number, cell) and value == variables["x"] for cell, value in table)
+    parsed = [row for row in parse_list(written.getvalue()) if isinstance(row, ListRow)]
+    variables_by_number = {row.phone_number: dict(row.variables) for row in parsed}
+    for number, variables in variables_by_number.items():
+        assert any(_is_number(cell, number) and value == variables["x"] for cell, value in table)
 
 
-def _same(number: str, cell: str) -> bool:
+def _is_number(cell: str, number: str) -> bool:
+    """Returns whether the cell is a spelling of the number."""
     try:
         return parse_phone_number(cell) == number
     except ValueError:

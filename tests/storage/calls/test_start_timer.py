@@ -42,6 +42,7 @@ async def test_slow_commit_raises_lead_until_it_decays(stores: Stores) -> None:
     await asyncio.sleep(0.3)
     await timer.due_at(call_start(committed_at, 0.0), time.monotonic() - 0.3)
     assert timer.lead > timedelta()
+    # The lead is the duration of the slowest commit, less `ignored`. That duration decays with time.
     measured_at, lead_before, ignored = time.monotonic(), timer.lead, timedelta(seconds=JITTER_S / 2)
     for _ in range(60):
         timer._record(0.001, time.monotonic())
@@ -54,10 +55,10 @@ async def test_slow_commit_raises_lead_until_it_decays(stores: Stores) -> None:
     await until(has_decayed, 10)
 
 
-@pytest.mark.parametrize("off_s", [-3600, 3600])
-async def test_set_clock_keeps_start_within_its_commit(stores: Stores, off_s: float) -> None:
+@pytest.mark.parametrize("clock_offset_s", [-3600, 3600])
+async def test_set_clock_keeps_start_within_its_commit(stores: Stores, clock_offset_s: float) -> None:
     timer, requested = StartTimer(stores.mongo), time.monotonic()
-    committed_at = await stores.mongo.now() + timedelta(seconds=off_s)
+    committed_at = await stores.mongo.now() + timedelta(seconds=clock_offset_s)
     due = await timer.due_at(call_start(committed_at, 0.5), requested)
     assert requested + 0.5 <= due <= time.monotonic() + 0.5
     assert timer.lead <= timedelta(seconds=MAX_LEAD_S)

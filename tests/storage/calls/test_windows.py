@@ -31,7 +31,7 @@ changes = st.sampled_from(
 
 
 def is_open_by_minutes(window: CallingWindow, instant: datetime) -> bool:
-    """States the rule in another way: by minutes of the local day."""
+    """Returns what `is_open` should return, computed in another way: from minutes of the local day."""
     local = instant.astimezone(ZoneInfo(window.time_zone))
     minute = local.hour * 60 + local.minute
     start, end = (int(text[:2]) * 60 + int(text[3:]) for text in (window.start, window.end))
@@ -71,8 +71,8 @@ def test_window_opens_when_clock_skips_its_start() -> None:
 
 def test_repeated_hour_is_inside_twice() -> None:
     window = CallingWindow("02:00", "02:30", "Europe/Berlin", WEEK)
-    opened = [datetime(2026, 10, 25, hour, 10, tzinfo=UTC) for hour in (0, 1)]
-    assert [window.is_open(at) for at in opened] == [True, True]
+    both_hours = [datetime(2026, 10, 25, hour, 10, tzinfo=UTC) for hour in (0, 1)]
+    assert [window.is_open(at) for at in both_hours] == [True, True]
     assert not window.is_open(datetime(2026, 10, 25, 0, 40, tzinfo=UTC))
 
 
@@ -110,15 +110,18 @@ def test_earliest_end_counts_calls_starts_and_windows(
     assert end == (None if expected_s is None else at + timedelta(seconds=expected_s))
 
 
-def end_by_walking(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
-    """States the rule in another way: walks from one opening to the next."""
+def end_by_walking(window: CallingWindow, at: datetime, remaining: timedelta) -> datetime | None:
+    """Returns what `earliest_end` should return, computed in another way: from each change of the window to the next.
+
+    `remaining` is the time that the window must be open.
+    """
     horizon = at + timedelta(days=3900)
     while at < horizon:
         change = window.next_change(at)
         if window.is_open(at):
-            if change is None or at + left <= change:
-                return at + left
-            left -= change - at
+            if change is None or at + remaining <= change:
+                return at + remaining
+            remaining -= change - at
         if change is None:
             return None
         at = change
@@ -130,27 +133,27 @@ def end_by_walking(window: CallingWindow, at: datetime, left: timedelta) -> date
 @settings(max_examples=30, deadline=None)
 @given(windows, instants | changes, st.integers(1, 100), st.sampled_from([60, 3600]))
 def test_earliest_end_matches_walk_over_openings(window: CallingWindow, at: datetime, calls: int, call_s: int) -> None:
-    found = earliest_end(calls, 1, 100.0, call_s, window, at)
+    actual = earliest_end(calls, 1, 100.0, call_s, window, at)
     expected = end_by_walking(window, at, timedelta(seconds=calls * call_s))
     horizon = at + timedelta(days=3900)
-    if found is not None and found < horizon:
-        assert found == expected
+    if actual is not None and actual < horizon:
+        assert actual == expected
     else:
         assert expected is None or expected >= horizon
 
 
 def test_end_years_ahead_is_found_by_whole_weeks(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[datetime] = []
+    computed_changes: list[datetime] = []
     next_change = CallingWindow.next_change
 
-    def counted(window: CallingWindow, instant: datetime) -> datetime | None:
-        looked.append(instant)
+    def recorded_next_change(window: CallingWindow, instant: datetime) -> datetime | None:
+        computed_changes.append(instant)
         return next_change(window, instant)
 
-    monkeypatch.setattr(CallingWindow, "next_change", counted)
+    monkeypatch.setattr(CallingWindow, "next_change", recorded_next_change)
     window = CallingWindow("09:00", "18:00", "Europe/Berlin", WEEK[:5])
     at = datetime(2026, 11, 21, 12, tzinfo=UTC)
     end = earliest_end(100_000, 1, 1.0, 180, window, at)
     assert end is not None
     assert end - at > timedelta(days=700)
-    assert len(looked) < 300, "Two for each day would be more than a thousand."
+    assert len(computed_changes) < 300, "Walking through all days would compute more than a thousand changes."

@@ -1,4 +1,4 @@
-"""Hot topics for tests, observation of their hot pages, and the commands of the Lua script of hot pages."""
+"""Makes topics hot, reads through their hot pages, and runs the commands of the Lua script of hot pages."""
 
 import math
 import time
@@ -59,9 +59,9 @@ async def make_hot(scenario: TopicScenario, per_minute: float = HOT_PER_MINUTE) 
 async def another_process(
     scenario: TopicScenario, size: int = SIZE, extends_pages: bool = True
 ) -> AsyncIterator[TopicScenario]:
-    """Simulates another process with hot pages of that size.
+    """Simulates another process, whose hot pages hold `size` messages.
 
-    Without `extends_pages`, the process behaves as if it were killed after each commit: it never extends a hot page.
+    Without `extends_pages`, the process never extends a hot page, as if it were killed after each commit.
     """
     stores = scenario.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
@@ -73,18 +73,18 @@ async def another_process(
         before_answer=hot_pages.extend if extends_pages else None,
     )
     messages = MessageStore(stores.mongo, sequencer, hot_pages)
-    yield scenario.through(replace(stores, sequencer=sequencer, messages=messages))
+    yield scenario.with_stores(replace(stores, sequencer=sequencer, messages=messages))
     await sequencer.close()
     await hot_pages.close()
 
 
-async def end_lease_in(client: Redis, meta: str, seconds: float) -> None:
-    """Sets the remaining time of the page's lease."""
-    assert await client.exists(meta), "There is no hot page."
-    await client.execute_command("HSET", meta, "lease_ms", int((time.time() + seconds) * 1000))  # type: ignore[no-untyped-call]
+async def end_lease_in(client: Redis, meta_key: str, seconds: float) -> None:
+    """Sets the remaining time of the lease of the page with this key."""
+    assert await client.exists(meta_key), "There is no hot page."
+    await client.execute_command("HSET", meta_key, "lease_ms", int((time.time() + seconds) * 1000))  # type: ignore[no-untyped-call]
 
 
-def message(timestamp: int, text: str = "hello") -> Message:
+def new_message(timestamp: int, text: str = "hello") -> Message:
     """Returns a message of Ann with only a text."""
     return Message(TOPIC, Timestamp(timestamp), "ann", text, None, (), (), None, None, None)
 
@@ -150,17 +150,17 @@ class HotPage:
         assert self.begin("first builder")
         assert self.install("first builder", n, floor, self.clock(), messages)
 
-    def meta(self, name: str) -> int | None:
+    def stored_number(self, name: str) -> int | None:
         """Returns a stored number of the page, or None."""
         value: Any = self.redis.hget(self.keys[0], name)
         return None if value is None else int(value)
 
-    def set(self, **fields: str | int) -> None:
+    def set_fields(self, **fields: str | int) -> None:
         """Changes stored fields of the page if it exists."""
         if self.redis.exists(self.keys[0]):
             self.redis.hset(self.keys[0], mapping=fields)
 
     def pass_time(self, ms: int) -> None:
         """Simulates the passing of time; a negative value sets the clock back."""
-        if (lease_ms := self.meta("lease_ms")) is not None:
-            self.set(lease_ms=lease_ms - ms)
+        if (lease_ms := self.stored_number("lease_ms")) is not None:
+            self.set_fields(lease_ms=lease_ms - ms)

@@ -13,7 +13,7 @@ from tests.storage.topic_scenario import OpenStores, TopicScenario
 pytestmark = pytest.mark.anyio
 
 
-async def kinds(scenario: TopicScenario) -> list[str]:
+async def event_kinds(scenario: TopicScenario) -> list[str]:
     return [event["kind"] for event in await scenario.events()]
 
 
@@ -31,7 +31,7 @@ async def test_posted_message_has_the_posted_content(scenario: TopicScenario) ->
     assert (message.text, message.stamp_id, list(message.mention_ids)) == ("狼煙 @bob", "tea", ["bob"])
     assert (message.edited_at, message.deleted_at, message.link_preview) == (None, None, None)
     assert await scenario.stores.messages.get(message.key) == message
-    assert await kinds(scenario) == ["MessagePosted"]
+    assert await event_kinds(scenario) == ["MessagePosted"]
 
 
 async def test_edit_replaces_text_and_sets_edited_at(scenario: TopicScenario) -> None:
@@ -39,7 +39,7 @@ async def test_edit_replaces_text_and_sets_edited_at(scenario: TopicScenario) ->
     edited = await scenario.stores.messages.edit(message.key, "ann", "new @cyd", ["cyd"])
     assert (edited.text, list(edited.mention_ids), edited.timestamp) == ("new @cyd", ["cyd"], message.timestamp)
     assert edited.edited_at is not None
-    assert await kinds(scenario) == ["MessagePosted", "MessageEdited"]
+    assert await event_kinds(scenario) == ["MessagePosted", "MessageEdited"]
 
 
 async def test_edit_by_another_user_is_forbidden(scenario: TopicScenario) -> None:
@@ -71,7 +71,7 @@ async def test_delete_is_idempotent(scenario: TopicScenario) -> None:
     message = await scenario.post()
     first = await scenario.stores.messages.delete(message.key, "ann", False)
     assert await scenario.stores.messages.delete(message.key, "ann", False) == first
-    assert await kinds(scenario) == ["MessagePosted", "MessageDeleted"]
+    assert await event_kinds(scenario) == ["MessagePosted", "MessageDeleted"]
 
 
 async def test_edit_and_reaction_of_a_tombstone_conflict(scenario: TopicScenario) -> None:
@@ -127,7 +127,7 @@ async def test_adding_and_removing_a_reaction_are_idempotent(scenario: TopicScen
         reacted = await unreact(scenario, message, "bob")
     assert reacted.reaction_counts == (("👍", 1), ("🎉", 1))
     assert (await unreact(scenario, message, "cyd")).reaction_counts == (("🎉", 1),)
-    assert (await kinds(scenario)).count("ReactionsChanged") == 5
+    assert (await event_kinds(scenario)).count("ReactionsChanged") == 5
 
 
 async def test_concurrent_reactions_are_all_counted(scenario: TopicScenario) -> None:
@@ -157,6 +157,6 @@ async def test_only_reactions_of_others_are_relayed_to_the_author(
     async with open_process() as stores:
         await stores.outbox.close()
         for user in ("ann", "bob"):
-            await react(scenario.through(stores), message, user)
+            await react(scenario.with_stores(stores), message, user)
     rows = await scenario.stores.mongo["outbox"].find({"kind": "Reaction", "ref.t": scenario.topic.id}).to_list(None)
     assert [row["ref"]["u"] for row in rows] == ["bob"]

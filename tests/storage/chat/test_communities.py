@@ -17,12 +17,12 @@ from tests.storage.topic_scenario import TopicScenario
 pytestmark = pytest.mark.anyio
 
 
-async def user(stores: Stores, organization_id: str, id_: str) -> User:
+async def sign_in(stores: Stores, organization_id: str, id_: str) -> User:
     return await stores.users.sign_in(organization_id, id_, (), id_.title(), None)
 
 
 async def test_create_community_joins_founder_and_repeats_by_key(shared_stores: Stores) -> None:
-    ann = await user(shared_stores, org := new_id(), "ann")
+    ann = await sign_in(shared_stores, org := new_id(), "ann")
     key = idempotency_key(org, "ann", "createCommunity", "k", {"name": "Hills"})
     new = NewCommunity(org, "Hills", "Beacons")
     created = await asyncio.gather(*(shared_stores.communities.create(new, ann, key) for _ in range(5)))
@@ -42,7 +42,7 @@ async def test_community_of_another_organization_is_not_found(scenario: TopicSce
 
 
 async def test_concurrent_joins_and_leaves_of_one_user_count_once(scenario: TopicScenario) -> None:
-    communities, bob = scenario.stores.communities, await user(scenario.stores, scenario.organization_id, "bob")
+    communities, bob = scenario.stores.communities, await sign_in(scenario.stores, scenario.organization_id, "bob")
     await asyncio.gather(*(communities.join(scenario.community, bob) for _ in range(8)))
     assert (await communities.get(scenario.organization_id, scenario.community.id)).member_count == 2
     await asyncio.gather(*(communities.leave(scenario.community, "bob") for _ in range(8)))
@@ -51,25 +51,25 @@ async def test_concurrent_joins_and_leaves_of_one_user_count_once(scenario: Topi
 
 
 async def test_concurrent_joins_of_many_users_are_all_counted(scenario: TopicScenario) -> None:
-    users = [await user(scenario.stores, scenario.organization_id, f"user{number}") for number in range(15)]
+    users = [await sign_in(scenario.stores, scenario.organization_id, f"user{number}") for number in range(15)]
     await asyncio.gather(*(scenario.stores.communities.join(scenario.community, each) for each in users))
     assert (await scenario.stores.communities.get(scenario.organization_id, scenario.community.id)).member_count == 16
 
 
 async def test_departures_grow_by_one_for_each_departure(scenario: TopicScenario) -> None:
     communities, community = scenario.stores.communities, scenario.community
-    await communities.join(community, await user(scenario.stores, scenario.organization_id, "bob"))
+    await communities.join(community, await sign_in(scenario.stores, scenario.organization_id, "bob"))
     assert await communities.departures(community.id) == 0
     await asyncio.gather(*(communities.leave(community, name) for name in ("bob", "bob", "eve")))
     assert await communities.departures(community.id) == 1
-    await communities.join(community, await user(scenario.stores, scenario.organization_id, "bob"))
+    await communities.join(community, await sign_in(scenario.stores, scenario.organization_id, "bob"))
     assert await communities.departures(community.id) == 1
 
 
 async def test_members_are_paged_by_handle_in_storage(scenario: TopicScenario) -> None:
     communities = scenario.stores.communities
     for name in ("dan", "bob", "cyd"):
-        await communities.join(scenario.community, await user(scenario.stores, scenario.organization_id, name))
+        await communities.join(scenario.community, await sign_in(scenario.stores, scenario.organization_id, name))
     assert await communities.members(scenario.community.id, None, 3) == ["ann", "bob", "cyd"]
     assert await communities.members(scenario.community.id, "cyd", 3) == ["dan"]
     assert await communities.members_among(scenario.community.id, ["bob", "eve", "ann"]) == {"ann", "bob"}
@@ -78,10 +78,10 @@ async def test_members_are_paged_by_handle_in_storage(scenario: TopicScenario) -
 @pytest.fixture
 async def communities_by_name(shared_stores: Stores) -> list[Community]:
     """Communities of one organization, sorted by name. Ann created all of them; Bob has joined the second."""
-    ann = await user(shared_stores, org := new_id(), "ann")
+    ann = await sign_in(shared_stores, org := new_id(), "ann")
     names = ["alpha", "Beta", "beta", "Gamma", "山"]
     created = [await shared_stores.communities.create(NewCommunity(org, name, ""), ann, None) for name in names]
-    await shared_stores.communities.join(created[1], await user(shared_stores, org, "bob"))
+    await shared_stores.communities.join(created[1], await sign_in(shared_stores, org, "bob"))
     return created
 
 

@@ -10,14 +10,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from storage.chat.records import Message
 from storage.keys import Keys
 from storage.timeline import MAX_TIMESTAMP
-from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, message
+from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, new_message
 
 SIZE = 5
 
 
 @dataclass
 class HeadReading:
-    """The clock as a builder or renewer read it, and the position that it read from MongoDB afterwards."""
+    """The time that a builder or renewer read first, and the position that it then read from MongoDB."""
 
     builder: str
     t0: int
@@ -25,9 +25,10 @@ class HeadReading:
 
 
 class HotPageMachine(RuleBasedStateMachine):
-    """A topic in MongoDB and its hot page.
+    """A model of a topic in MongoDB, with its hot page on a real Redis.
 
-    `history[n]` holds the topic's messages after event n. `reported` is the last event reported to a client.
+    `history[n]` holds the topic's messages after event n. `reported` is the number of the last event that a client
+    knows of: no page may be older.
     """
 
     answers = 0
@@ -56,30 +57,30 @@ class HotPageMachine(RuleBasedStateMachine):
         changed = []
         if edit and len(messages) >= edit:
             timestamp = sorted(messages)[-edit]
-            changed.append(message(timestamp, f"edited by {first}"))
+            changed.append(new_message(timestamp, f"edited by {first}"))
         top = max(messages, default=0)
-        changed += [message(top + 1 + number, "new") for number in range(posts)]
+        changed += [new_message(top + 1 + number, "new") for number in range(posts)]
         messages |= {each.timestamp: each for each in changed}
         # Positions inside a batch are never visible.
         self.history += [messages] * len(changed)
         self.extensions.append((first, self.n, changed))
 
     @precondition(lambda self: self.extensions)
-    @rule(which=st.integers(0, 3), again=st.booleans())
-    def extend(self, which: int, again: bool) -> None:
+    @rule(index=st.integers(0, 3), repeats=st.booleans())
+    def extend(self, index: int, repeats: bool) -> None:
         """An extension arrives, in any order, possibly more than once."""
-        extension = self.extensions[which % len(self.extensions)]
-        if not again:
+        extension = self.extensions[index % len(self.extensions)]
+        if not repeats:
             self.extensions.remove(extension)
         self.page.extend(*extension)
         self.reported = max(self.reported, extension[1])
 
     @precondition(lambda self: self.extensions)
-    @rule(which=st.integers(0, 3))
-    def lose_extension(self, which: int) -> None:
+    @rule(index=st.integers(0, 3))
+    def lose_extension(self, index: int) -> None:
         """A poster that cannot reach Redis waits for the end of the lease. Its extension may still arrive later."""
         self.pass_lease()
-        self.reported = max(self.reported, self.extensions[which % len(self.extensions)][1])
+        self.reported = max(self.reported, self.extensions[index % len(self.extensions)][1])
 
     @rule()
     def pass_lease(self) -> None:
@@ -104,17 +105,17 @@ class HotPageMachine(RuleBasedStateMachine):
             self.building.append(HeadReading(str(self.builders), self.page.clock()))
 
     @precondition(lambda self: self.building)
-    @rule(which=st.integers(0, 3))
-    def read_mongodb(self, which: int) -> None:
+    @rule(index=st.integers(0, 3))
+    def read_mongodb(self, index: int) -> None:
         """A builder reads MongoDB."""
-        reading = self.building[which % len(self.building)]
+        reading = self.building[index % len(self.building)]
         reading.n = self.n if reading.n is None else reading.n
 
     @precondition(lambda self: any(reading.n is not None for reading in self.building))
-    @rule(which=st.integers(0, 3))
-    def install(self, which: int) -> None:
-        ready = [each for each in self.building if each.n is not None]
-        reading = ready[which % len(ready)]
+    @rule(index=st.integers(0, 3))
+    def install(self, index: int) -> None:
+        finished = [each for each in self.building if each.n is not None]
+        reading = finished[index % len(finished)]
         self.building.remove(reading)
         assert reading.n is not None
         newest = sorted(self.history[reading.n].items())[-SIZE:]
@@ -127,9 +128,9 @@ class HotPageMachine(RuleBasedStateMachine):
         self.renewals.append(HeadReading("", self.page.clock(), self.n))
 
     @precondition(lambda self: self.renewals)
-    @rule(which=st.integers(0, 3))
-    def renew(self, which: int) -> None:
-        reading = self.renewals.pop(which % len(self.renewals))
+    @rule(index=st.integers(0, 3))
+    def renew(self, index: int) -> None:
+        reading = self.renewals.pop(index % len(self.renewals))
         assert reading.n is not None
         self.page.renew(reading.n, reading.t0)
 
@@ -160,7 +161,7 @@ class HotPageMachine(RuleBasedStateMachine):
         for key, dump in self.saved.items():
             self.client.restore(key, 60_000, dump)
         # A restarted Redis has another run id.
-        self.page.set(run="older")
+        self.page.set_fields(run="older")
 
     @rule(
         low=st.integers(0, 30),
@@ -181,7 +182,7 @@ class HotPageMachine(RuleBasedStateMachine):
         assert all(self.client.pttl(key) != -1 for key in self.page.keys)
 
     def _check(self, low: int, high: int, ascending: bool, limit: int) -> None:
-        answer, n = self.page.read(low, high, ascending, limit), self.page.meta("n")
+        answer, n = self.page.read(low, high, ascending, limit), self.page.stored_number("n")
         if answer is None:
             return
         assert n is not None

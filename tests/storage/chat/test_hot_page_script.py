@@ -6,10 +6,10 @@ import pytest
 import redis
 
 from storage.keys import Keys
-from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, message
+from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, new_message
 
 SIZE = 5
-FIRST, SECOND, THIRD, FOURTH = (message(number, str(number)) for number in (10, 20, 30, 40))
+FIRST, SECOND, THIRD, FOURTH = (new_message(number, str(number)) for number in (10, 20, 30, 40))
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def hot_page(redis_url: str, database: str) -> Iterator[HotPage]:
 def test_page_extended_in_order_returns_everything(hot_page: HotPage) -> None:
     hot_page.build(1, [FIRST])
     assert hot_page.extend(2, 2, [SECOND]) == 1
-    assert hot_page.extend(3, 4, [THIRD, message(20, "edited")]) == 1
+    assert hot_page.extend(3, 4, [THIRD, new_message(20, "edited")]) == 1
     assert hot_page.texts() == ["10", "edited", "30"]
 
 
@@ -42,7 +42,7 @@ def test_overlapping_extension_drops_the_page(hot_page: HotPage) -> None:
 
 
 def test_extension_read_by_the_builder_changes_nothing(hot_page: HotPage) -> None:
-    hot_page.build(3, [FIRST, SECOND, message(10, "edited later")])
+    hot_page.build(3, [FIRST, SECOND, new_message(10, "edited later")])
     assert hot_page.extend(1, 2, [FIRST, SECOND]) == 1
     assert hot_page.texts() == ["edited later", "20"]
 
@@ -129,16 +129,16 @@ def test_page_built_before_required_position_does_not_answer(hot_page: HotPage) 
 
 def test_page_of_another_redis_run_is_dropped(hot_page: HotPage) -> None:
     hot_page.build(1, [FIRST])
-    hot_page.set(run="0" * 40)
+    hot_page.set_fields(run="0" * 40)
     assert hot_page.read() is None
     assert not any(map(hot_page.redis.exists, hot_page.keys))
 
 
-@pytest.mark.parametrize("part", range(3), ids=["meta", "items", "pending"])
-def test_page_that_lost_a_key_does_not_answer(hot_page: HotPage, part: int) -> None:
+@pytest.mark.parametrize("key", range(3), ids=["meta", "items", "pending"])
+def test_page_that_lost_a_key_does_not_answer(hot_page: HotPage, key: int) -> None:
     hot_page.build(1, [FIRST])
     assert hot_page.extend(3, 3, [THIRD]) == 0
-    hot_page.redis.delete(hot_page.keys[part])
+    hot_page.redis.delete(hot_page.keys[key])
     assert hot_page.read() is None
     hot_page.extend(2, 2, [SECOND])
     assert hot_page.read() is None, "The third extension was lost with the key."
@@ -151,10 +151,10 @@ def test_lease_granted_before_the_clock_went_back_is_void(hot_page: HotPage) -> 
     assert hot_page.begin("b"), "A new page waited for the void lease to end."
 
 
-@pytest.mark.parametrize("part", range(3), ids=["meta", "items", "pending"])
-def test_key_of_another_type_is_dropped_and_rebuilt(hot_page: HotPage, part: int) -> None:
+@pytest.mark.parametrize("key", range(3), ids=["meta", "items", "pending"])
+def test_key_of_another_type_is_dropped_and_rebuilt(hot_page: HotPage, key: int) -> None:
     hot_page.build(1, [FIRST])
-    hot_page.redis.set(hot_page.keys[part], "something else")
+    hot_page.redis.set(hot_page.keys[key], "something else")
     assert hot_page.extend(3, 3, [THIRD]) != 1
     assert hot_page.read() is None
     hot_page.run("begin", "b")
@@ -164,7 +164,7 @@ def test_key_of_another_type_is_dropped_and_rebuilt(hot_page: HotPage, part: int
 @pytest.mark.parametrize("field", ["n", "known", "floor", "count", "lease_ms"])
 def test_malformed_number_drops_the_page(hot_page: HotPage, field: str) -> None:
     hot_page.build(1, [FIRST])
-    hot_page.set(**{field: "many"})
+    hot_page.set_fields(**{field: "many"})
     assert hot_page.read() is None
     assert hot_page.begin("b")
 
@@ -172,25 +172,25 @@ def test_malformed_number_drops_the_page(hot_page: HotPage, field: str) -> None:
 def test_page_keeps_the_newest_messages_and_its_floor(hot_page: HotPage) -> None:
     hot_page.build(0, [])
     for n in range(1, 9):
-        hot_page.extend(n, n, [message(10 * n, str(n))])
+        hot_page.extend(n, n, [new_message(10 * n, str(n))])
     answer = hot_page.read()
     assert answer is not None
     assert answer.floor == 40
     assert [each.text for each in answer.messages] == ["4", "5", "6", "7", "8"]
-    hot_page.extend(9, 9, [message(20, "edited")])
+    hot_page.extend(9, 9, [new_message(20, "edited")])
     assert hot_page.texts() == ["4", "5", "6", "7", "8"], "A message below the floor was added."
 
 
 def test_message_below_the_floor_stays_out_of_a_page_with_room(hot_page: HotPage) -> None:
     hot_page.build(3, [THIRD], floor=30)
-    assert hot_page.extend(4, 4, [message(10, "edited")]) == 1
+    assert hot_page.extend(4, 4, [new_message(10, "edited")]) == 1
     assert hot_page.texts() == ["30"]
 
 
 def test_too_many_pending_extensions_drop_the_page(hot_page: HotPage) -> None:
     hot_page.build(1, [FIRST])
     for n in range(3, 120):
-        hot_page.extend(n, n, [message(n)])
+        hot_page.extend(n, n, [new_message(n)])
     assert not hot_page.redis.exists(hot_page.keys[2])
     assert hot_page.read() is None
 
@@ -198,7 +198,7 @@ def test_too_many_pending_extensions_drop_the_page(hot_page: HotPage) -> None:
 def test_keys_expire_a_minute_after_the_last_renewal(hot_page: HotPage) -> None:
     hot_page.build(0, [])
     for n in (1, 2, 4):
-        hot_page.extend(n, n, [message(10 if n < 4 else 20)])
+        hot_page.extend(n, n, [new_message(10 if n < 4 else 20)])
         hot_page.redis.pexpire(hot_page.keys[0], 30_000)
-    hot_page.extend(6, 6, [message(30)])
+    hot_page.extend(6, 6, [new_message(30)])
     assert all(0 < int(str(hot_page.redis.pttl(key))) <= 30_000 for key in hot_page.keys)

@@ -1,4 +1,4 @@
-"""No page in any process is older than a change that has returned, whatever the fault of Redis."""
+"""Once a change has returned, the pages of every process contain it, whatever fault Redis has."""
 
 import asyncio
 import shutil
@@ -38,7 +38,7 @@ SLACK_S = 15.0
 async def assert_visible(message: Message, *scenarios: TopicScenario) -> None:
     """Asserts that the newest page of each process contains the message."""
     for scenario in scenarios:
-        assert message in await newest_page(scenario), f"The page lacks {message.text!r}, which had returned."
+        assert message in await newest_page(scenario), f"The page lacks {message.text!r}, whose change has returned."
 
 
 async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
@@ -85,7 +85,7 @@ async def test_pages_contain_every_returned_post_in_all_processes(
     hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
     async with open_process() as second, open_process() as third:
-        scenarios = [hot_topic, hot_topic.through(second), hot_topic.through(third)]
+        scenarios = [hot_topic, hot_topic.with_stores(second), hot_topic.with_stores(third)]
         await wait_for_hot_page(hot_topic)
         before = hits()
 
@@ -101,7 +101,7 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(
     hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
     async with open_process() as other:
-        reader, messages = hot_topic.through(other), hot_topic.stores.messages
+        reader, messages = hot_topic.with_stores(other), hot_topic.stores.messages
         posted = await hot_topic.post("see https://beacon.example/")
         await wait_for_hot_page(reader)
         before = hits()
@@ -115,7 +115,7 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(
         assert hits() - before == 6, "Not every page came from the hot page."
 
 
-@pytest.mark.parametrize("interrupt", [FaultyProxy.refuse, FaultyProxy.swallow])
+@pytest.mark.parametrize("interrupt", [FaultyProxy.refuse_connections, FaultyProxy.drop_traffic])
 async def test_poster_without_redis_returns_after_every_lease(
     hot_topic: TopicScenario,
     open_process: OpenStores,
@@ -123,7 +123,7 @@ async def test_poster_without_redis_returns_after_every_lease(
     interrupt: Callable[[FaultyProxy], Awaitable[None]],
 ) -> None:
     async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
-        reader, poster = hot_topic.through(reading_stores), hot_topic.through(posting_stores)
+        reader, poster = hot_topic.with_stores(reading_stores), hot_topic.with_stores(posting_stores)
         await wait_for_hot_page(reader)
         await assert_visible(await poster.post("before the interruption"), reader)
 
@@ -155,14 +155,14 @@ async def test_poster_without_redis_returns_after_every_lease(
 async def test_lease_runs_from_before_mongodb_was_read(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, renews: bool
 ) -> None:
-    async with open_process(proxy.url) as slow, open_process("redis://127.0.0.1:9/0") as cut_off:
-        slow_reader, poster = hot_topic.through(slow), hot_topic.through(cut_off)
+    async with open_process(proxy.url) as slow, open_process("redis://127.0.0.1:9/0") as without_redis:
+        slow_reader, poster = hot_topic.with_stores(slow), hot_topic.with_stores(without_redis)
         if renews:
             await wait_for_hot_page(hot_topic)
         # A builder reads the clock twice: before trying to renew, and before building.
         proxy.hold("clock", skip=0 if renews else 1)
         await newest_page(slow_reader)
-        await asyncio.wait_for(proxy.holding.wait(), 30)
+        await asyncio.wait_for(proxy.has_held.wait(), 30)
         post = asyncio.create_task(poster.post("unknown to Redis"))
         await poll_until_true(
             lambda: poster.stores.mongo["messages"].find_one({"_id.t": hot_topic.topic.id, "text": "unknown to Redis"})
@@ -178,9 +178,9 @@ async def test_page_restored_from_an_older_file_is_dropped(
 ) -> None:
     older = tmp_path / "older"
     async with open_process(own_valkey.url) as one, open_process(own_valkey.url) as two:
-        scenarios = [scenario.through(one), scenario.through(two)]
+        scenarios = [scenario.with_stores(one), scenario.with_stores(two)]
         await make_hot(scenario)
-        await scenario.through(one).post("before")
+        await scenario.with_stores(one).post("before")
         await wait_for_hot_page(scenarios[0])
         await asyncio.to_thread(shutil.copytree, own_valkey.data, older)
         for number in range(3):
@@ -205,7 +205,7 @@ async def test_slow_redis_causes_no_stale_page(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, delay_s: float
 ) -> None:
     async with open_process(proxy.url) as slow:
-        distant = hot_topic.through(slow)
+        distant = hot_topic.with_stores(slow)
         await wait_for_hot_page(hot_topic)
         await wait_for_hot_page(distant)
         proxy.delay_s = delay_s
@@ -241,19 +241,19 @@ async def test_dead_redis_delays_only_hot_posts_by_a_lease(
     fail_redis: Callable[[Valkey, AsyncExitStack], Awaitable[None]],
 ) -> None:
     async with open_process(own_valkey.url) as one, open_process(own_valkey.url) as two, AsyncExitStack() as stack:
-        warm, cold, reader = (
-            await make_hot(scenario.through(one)),
+        hot, quiet, reader = (
+            await make_hot(scenario.with_stores(one)),
             await create_topic_scenario(one),
-            scenario.through(two),
+            scenario.with_stores(two),
         )
-        await warm.post("before")
-        await cold.post("before")
+        await hot.post("before")
+        await quiet.post("before")
         await wait_for_hot_page(reader)
         await fail_redis(own_valkey, stack)
-        (posted, duration_s), (_, cold_s) = await asyncio.gather(timed(warm.post("hot")), timed(cold.post("cold")))
+        (posted, duration_s), (_, quiet_s) = await asyncio.gather(timed(hot.post("hot")), timed(quiet.post("quiet")))
         assert LEASE_S - 0.1 < duration_s < LEASE_S + SLACK_S
-        assert cold_s < LEASE_S - 0.1 or duration_s - cold_s > LEASE_S / 2, "The quiet topic was delayed by a lease."
-        await assert_visible(posted, reader, warm)
+        assert quiet_s < LEASE_S - 0.1 or duration_s - quiet_s > LEASE_S / 2, "The quiet topic was delayed by a lease."
+        await assert_visible(posted, reader, hot)
         before = hits()
         began = time.monotonic()
         for _ in range(20):
@@ -266,22 +266,22 @@ async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
     hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
     async with another_process(hot_topic, extends_pages=False) as killed_process, open_process() as other:
-        reader = hot_topic.through(other)
+        reader = hot_topic.with_stores(other)
         await wait_for_hot_page(reader)
         posted, committed = await killed_process.post("committed, but not announced"), time.monotonic()
 
-        last_without = committed
+        last_read_without = committed
 
         async def is_visible() -> bool:
-            nonlocal last_without
+            nonlocal last_read_without
             began = time.monotonic()
             if posted in await newest_page(reader):
                 return True
-            last_without = began
+            last_read_without = began
             return False
 
         assert await poll_until_true(is_visible)
-        assert last_without - committed < LEASE_S
+        assert last_read_without - committed < LEASE_S
         async with reading(reader):
             while time.monotonic() - committed < LEASE_S + 0.5:
                 await assert_visible(posted, reader)
@@ -293,7 +293,7 @@ async def test_repeated_request_returns_once_every_reader_sees_it(
     hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
     async with another_process(hot_topic, extends_pages=False) as killed_process, open_process() as other:
-        reader, org = hot_topic.through(other), hot_topic.organization_id
+        reader, org = hot_topic.with_stores(other), hot_topic.organization_id
         await wait_for_hot_page(reader)
         await killed_process.post("posted", key="again")
         await assert_visible(await hot_topic.post("posted", key="again"), reader)
@@ -309,8 +309,8 @@ async def test_late_extension_is_awaited_and_applied(
     async with open_process(proxy.url) as late:
         await wait_for_hot_page(hot_topic)
         proxy.hold("extend")
-        first = asyncio.create_task(hot_topic.through(late).post("first"))
-        await asyncio.wait_for(proxy.holding.wait(), 30)
+        first = asyncio.create_task(hot_topic.with_stores(late).post("first"))
+        await asyncio.wait_for(proxy.has_held.wait(), 30)
         await assert_visible(await hot_topic.post("second"), hot_topic)
         assert not await is_hit(hot_topic), "The hot page lacks the first post."
         proxy.release()
@@ -334,7 +334,7 @@ async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(
 ) -> None:
     keys = hot_topic.stores.keys.hot_page(hot_topic.topic.id)
     async with open_process() as second, AsyncExitStack() as stack:
-        poster = hot_topic.through(second)
+        poster = hot_topic.with_stores(second)
 
         async def post(scenario: TopicScenario) -> None:
             for number in range(20):
@@ -365,42 +365,42 @@ async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot_topic: Top
     assert await newest_page(hot_topic) == [posted]
 
 
-async def test_cooling_topic_loses_its_lease_before_posters_stop(hot_topic: TopicScenario) -> None:
+async def test_cooling_page_ends_before_posters_stop_extending_it(hot_topic: TopicScenario) -> None:
     await wait_for_hot_page(hot_topic)
     await make_hot(hot_topic, MAYBE_HOT_PER_MINUTE * 1.5)
     await end_lease_in(hot_topic.stores.redis, hot_topic.stores.keys.hot_page(hot_topic.topic.id)[0], 0.2)
 
-    async def is_silent() -> bool:
+    async def has_stopped_answering() -> bool:
         return not await is_hit(hot_topic)
 
-    assert await poll_until_true(is_silent)
+    assert await poll_until_true(has_stopped_answering)
     async with reading(hot_topic):
         await assert_visible(await hot_topic.post("lukewarm"), hot_topic)
 
 
 async def test_posts_to_a_quiet_topic_do_not_use_redis(scenario: TopicScenario, open_process: OpenStores) -> None:
-    async with open_process("redis://127.0.0.1:9/0") as cut_off:
-        durations_s = [(await timed(scenario.through(cut_off).post("hello")))[1] for _ in range(5)]
+    async with open_process("redis://127.0.0.1:9/0") as without_redis:
+        durations_s = [(await timed(scenario.with_stores(without_redis).post("hello")))[1] for _ in range(5)]
     assert min(durations_s) < LEASE_S - 0.1
 
 
-async def test_settled_position_is_contained_in_every_later_page(
+async def test_position_of_stream_ready_is_in_every_later_page(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message before StreamReady is not delivered as an event, so a page read afterwards must contain it."""
     now_s = time.time
     async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
-        reader, poster = hot_topic.through(reading_stores), hot_topic.through(posting_stores)
+        reader, poster = hot_topic.with_stores(reading_stores), hot_topic.with_stores(posting_stores)
         await wait_for_hot_page(reader)
-        await proxy.refuse()
+        await proxy.refuse_connections()
         posting = asyncio.create_task(poster.post("not returned yet"))
         stream = Stream("topic", hot_topic.topic.id)
         before = await reading_stores.hub.head(stream)
 
-        async def committed() -> bool:
+        async def is_committed() -> bool:
             return (await reading_stores.hub.head(stream)).n > before.n or posting.done()
 
-        assert await poll_until_true(committed)
+        assert await poll_until_true(is_committed)
         position = await reading_stores.hub.head(stream)
         with monkeypatch.context() as patch:
             # According to this host's clock, the topic is no longer hot.

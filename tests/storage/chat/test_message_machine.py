@@ -63,7 +63,7 @@ class MessageMachine(RuleBasedStateMachine):
         self.model: dict[int, ModelMessage] = {}
         self.keys: dict[tuple[str, str], tuple[str, int]] = {}
         self.event_count = 0
-        self.read: list[int] = []
+        self.read_timestamps: list[int] = []
 
     @property
     def timeline(self) -> list[int]:
@@ -93,7 +93,7 @@ class MessageMachine(RuleBasedStateMachine):
 
     def add(self, author: str, text: str, key: str | None, message: Message) -> int:
         """Asserts that the timestamp exceeds every timestamp that was stored or returned, and adds the message."""
-        assert message.timestamp > max([0, *self.model, *self.read])
+        assert message.timestamp > max([0, *self.model, *self.read_timestamps])
         assert (message.author_id, message.text, message.deleted_at) == (author, text, None)
         self.model[message.timestamp] = ModelMessage(author, text)
         self.event_count += 1
@@ -175,17 +175,17 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(limit=LIMITS, posts=st.integers(0, 3))
     def read_next_page_during_posts(self, limit: int, posts: int) -> None:
         """Asserts that a reader who pages by `oldest` misses no message that is posted meanwhile."""
-        cursor = self.read[-1] if self.read else 0
+        cursor = self.read_timestamps[-1] if self.read_timestamps else 0
         next_range = timeline_range(oldest=cursor, limit=limit, inclusive=False)
         reading = self.messages.page(self.scenario.topic.id, next_range)
         page, messages = self.run(
             gather_both(reading, gather_results(self.scenario.post("more") for _ in range(posts)))
         )
-        self.read += [message.timestamp for message in page.items]
+        self.read_timestamps += [message.timestamp for message in page.items]
         for message in sorted(messages, key=lambda message: message.timestamp):
             self.model[message.timestamp] = ModelMessage("ann", "more")
             self.event_count += 1
-        assert self.read == self.timeline[: len(self.read)]
+        assert self.read_timestamps == self.timeline[: len(self.read_timestamps)]
 
     def attempt(self, work: Coroutine[Any, Any, Message]) -> Message | DomainError:
         return self.run(result_or_error(work))
@@ -247,7 +247,7 @@ async def gather_both(one: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, 
 
 @contextmanager
 def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[MessageMachine]]:
-    """Yields the machine with stores on an event loop of its own, since Hypothesis is synchronous."""
+    """Yields the machine's class with stores on a separate event loop, because Hypothesis is synchronous."""
     with asyncio.Runner() as runner:
         stores_context = open_stores(mongodb_uri, redis_url, database, driver)
         stores = runner.run(stores_context.__aenter__())

@@ -25,7 +25,7 @@ async def activity_events(scenario: TopicScenario) -> list[Event]:
     return [event for event in events if event.kind == "TopicActivity" and event.ref == scenario.topic.id]
 
 
-async def is_settled(scenario: TopicScenario) -> bool:
+async def are_rows_relayed(scenario: TopicScenario) -> bool:
     """Returns whether no outbox row is left for the streams of the topic's audience."""
     streams = [scenario.community_stream.name] + [user_stream(scenario.organization_id, u).name for u in ("ann", "bob")]
     return await scenario.stores.mongo["outbox"].count_documents({"stream": {"$in": streams}}) == 0
@@ -41,7 +41,7 @@ async def test_activity_is_throttled_but_last_message_is_emitted(scenario: Topic
         while len(await activity_events(scenario)) < 3:
             await asyncio.gather(*(scenario.post() for _ in range(5)))
     last = (await scenario.events())[-1]["at"]
-    assert await poll_until_true(lambda: is_settled(scenario))
+    assert await poll_until_true(lambda: are_rows_relayed(scenario))
     times = [event.at for event in await activity_events(scenario)]
     assert all(later - earlier >= timedelta(seconds=1) for earlier, later in itertools.pairwise(times))
     assert times[-1] >= last
@@ -80,7 +80,7 @@ async def test_reactions_of_others_reach_author_in_order(scenario: TopicScenario
     first, second = await scenario.post(), await scenario.post()
     for message, user, emoji in ((first, "bob", "👍"), (second, "cyd", "🎉"), (first, "ann", "👍")):
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, emoji)
-        assert await poll_until_true(lambda: is_settled(scenario))
+        assert await poll_until_true(lambda: are_rows_relayed(scenario))
     assert await received_reactions(scenario) == [(first.timestamp, "👍", "bob"), (second.timestamp, "🎉", "cyd")]
 
 
@@ -88,7 +88,7 @@ async def test_received_reactions_omit_blocked_users(scenario: TopicScenario) ->
     message = await scenario.post()
     for user in ("bob", "cyd", "dan"):
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, "👍")
-        assert await poll_until_true(lambda: is_settled(scenario))
+        assert await poll_until_true(lambda: are_rows_relayed(scenario))
     page_range = timeline_range(latest=NOW, limit=2)
     page = await scenario.stores.reactions.received(scenario.organization_id, "ann", page_range, frozenset({"dan"}))
     assert [item.user_id for item in page.items] == ["cyd", "bob"]
@@ -100,13 +100,13 @@ async def test_received_reactions_omit_blocked_users(scenario: TopicScenario) ->
 
 async def test_alternating_reaction_ends_as_last_change(scenario: TopicScenario) -> None:
     message = await scenario.post()
-    for step in range(9):
-        reactions = scenario.stores.messages
-        change = reactions.add_reaction if step % 2 == 0 else reactions.remove_reaction
+    for number in range(9):
+        messages = scenario.stores.messages
+        change = messages.add_reaction if number % 2 == 0 else messages.remove_reaction
         await change(scenario.organization_id, message.key, "bob", "👍")
     await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "cyd", "👍")
     await scenario.stores.messages.remove_reaction(scenario.organization_id, message.key, "cyd", "👍")
-    assert await poll_until_true(lambda: is_settled(scenario))
+    assert await poll_until_true(lambda: are_rows_relayed(scenario))
     assert await received_reactions(scenario) == [(message.timestamp, "👍", "bob")]
 
 
@@ -128,7 +128,7 @@ class ReactionRows:
         ]
         await self.scenario.stores.mongo["outbox"].insert_many(rows)
         self.scenario.stores.outbox.nudge(self.stream.name)
-        assert await poll_until_true(lambda: is_settled(self.scenario))
+        assert await poll_until_true(lambda: are_rows_relayed(self.scenario))
 
     async def set_reaction(self, user: str, exists: bool) -> None:
         """Writes or deletes a reaction without the sequencer, so that no outbox row is added."""

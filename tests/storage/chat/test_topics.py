@@ -138,5 +138,5 @@ async def test_unread_count_stops_at_a_hundred(scenario: TopicScenario) -> None:
 
 
 async def test_by_id_finds_topics_of_any_organization(scenario: TopicScenario) -> None:
-    found = await scenario.stores.topics.by_id([scenario.topic.id, scenario.topic.id, "nowhere"])
-    assert found == {scenario.topic.id: scenario.topic}
+    topics_by_id = await scenario.stores.topics.by_id([scenario.topic.id, scenario.topic.id, "nowhere"])
+    assert topics_by_id == {scenario.topic.id: scenario.topic}

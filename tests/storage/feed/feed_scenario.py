@@ -1,4 +1,4 @@
-"""The scenario of feed tests: a separate organization whose users post."""
+"""The scenario of feed tests: a new organization whose users post."""
 
 import asyncio
 import secrets
@@ -20,7 +20,7 @@ class FeedScenario:
     stores: Stores
     organization_id: str = field(default_factory=lambda: f"$org/{secrets.token_hex(6)}")
 
-    def through(self, stores: Stores) -> "FeedScenario":
+    def with_stores(self, stores: Stores) -> "FeedScenario":
         return replace(self, stores=stores)
 
     async def sign_in(self, *names: str) -> None:
@@ -51,11 +51,11 @@ class FeedScenario:
 
         assert await poll_until_true(are_relayed)
 
-    async def backdate(self, collection: str, name: str, query: Document | None = None, days: int = 1) -> None:
+    async def backdate(self, collection: str, field_name: str, query: Document | None = None, days: int = 1) -> None:
         """Sets a date field of the organization's matching documents to `days` ago."""
-        documents = {"_id.o": self.organization_id, name: {"$type": "date"}, **(query or {})}
+        documents = {"_id.o": self.organization_id, field_name: {"$type": "date"}, **(query or {})}
         past = {"$subtract": ["$$NOW", days * 86_400_000]}
-        await self.stores.mongo[collection].update_many(documents, [{"$set": {name: past}}])
+        await self.stores.mongo[collection].update_many(documents, [{"$set": {field_name: past}}])
 
     async def refuse_writes_of(self, collection: str, *users: str | None) -> None:
         """Makes MongoDB refuse documents of these users. `None` makes it accept all documents again."""
@@ -69,4 +69,5 @@ class FeedScenario:
 
 
 async def gather_list(*work: Any) -> list[Any]:
+    """Awaits all awaitables concurrently. Returns the results as a list."""
     return list(await asyncio.gather(*work))

@@ -41,7 +41,7 @@ async def test_posts_of_many_authors_have_unique_timestamps(feed: FeedScenario, 
     authors = [f"author-{n}" for n in range(12)]
     await feed.sign_in(*authors)
     async with open_process() as stores:
-        process_feeds = [feed, feed.through(stores)]
+        process_feeds = [feed, feed.with_stores(stores)]
         posts = await gather_list(
             *(
                 process_feed.post(author, f"{n}")
@@ -92,7 +92,7 @@ async def test_source_tried_concurrently_makes_one_post(feed: FeedScenario, open
 
     async with open_process() as stores:
         ids = await gather_list(
-            *(publish(process_feed) for process_feed in (feed, feed.through(stores)) for _ in range(15))
+            *(publish(process_feed) for process_feed in (feed, feed.with_stores(stores)) for _ in range(15))
         )
     (stored,) = await feed.documents("posts")
     assert set(ids) == {PostKey(feed.organization_id, stored["_id"]["ts"]).id}

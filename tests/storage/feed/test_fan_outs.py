@@ -23,10 +23,10 @@ async def post(feed: FeedScenario) -> Post:
     return await feed.post()
 
 
-async def fan_out(feed: FeedScenario, post: Post) -> FanOut:
-    found = await feed.stores.fan_outs.find(post.key)
-    assert found is not None
-    return found
+async def stored_fan_out(feed: FeedScenario, post: Post) -> FanOut:
+    fan_out = await feed.stores.fan_outs.find(post.key)
+    assert fan_out is not None
+    return fan_out
 
 
 async def claim_fan_out(feed: FeedScenario, post: Post) -> FanOutClaim:
@@ -40,12 +40,12 @@ def state_and_counts(fan_out: FanOut) -> tuple[str, int, int, int]:
 
 
 async def test_fan_out_starts_pending_even_without_followers(feed: FeedScenario, post: Post) -> None:
-    assert state_and_counts(await fan_out(feed, post)) == ("PENDING", 2, 0, 0)
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("PENDING", 2, 0, 0)
     without_followers = await feed.post("bob")
-    assert state_and_counts(await fan_out(feed, without_followers)) == ("PENDING", 0, 0, 0)
+    assert state_and_counts(await stored_fan_out(feed, without_followers)) == ("PENDING", 0, 0, 0)
     assert {post.key, without_followers.key} <= set(await feed.stores.fan_outs.open(1000))
     assert await feed.stores.fan_outs.advance(await claim_fan_out(feed, without_followers), "", True) is not None
-    assert state_and_counts(await fan_out(feed, without_followers)) == ("COMPLETED", 0, 0, 0)
+    assert state_and_counts(await stored_fan_out(feed, without_followers)) == ("COMPLETED", 0, 0, 0)
 
 
 async def test_claim_is_exclusive_until_it_expires(feed: FeedScenario, post: Post, open_process: OpenStores) -> None:
@@ -63,9 +63,9 @@ async def test_lost_claim_advances_nothing(feed: FeedScenario, post: Post) -> No
     await feed.backdate("fan_outs", "lease_until")
     second = await claim_fan_out(feed, post)
     assert await feed.stores.fan_outs.advance(first, "cyd", True, 2) is None
-    assert state_and_counts(await fan_out(feed, post)) == ("RUNNING", 2, 0, 0)
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("RUNNING", 2, 0, 0)
     assert await feed.stores.fan_outs.advance(second, "cyd", True, 2) is not None
-    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
     assert await feed.stores.fan_outs.claim(post.key) is None
 
 
@@ -75,21 +75,22 @@ async def test_repeated_step_is_counted_once(feed: FeedScenario, post: Post) -> 
     assert advanced == replace(claim, after="bob")
     await feed.backdate("fan_outs", "lease_until")
     assert (await claim_fan_out(feed, post)).after == "bob"
-    assert (await fan_out(feed, post)).delivered == 1
+    assert (await stored_fan_out(feed, post)).delivered == 1
 
 
 async def test_failed_insert_keeps_fan_out_running_until_settled(feed: FeedScenario, post: Post) -> None:
     await feed.stores.fan_outs.advance(await claim_fan_out(feed, post), "cyd", True, 1, ["bob"])
-    assert state_and_counts(await fan_out(feed, post)) == ("RUNNING", 2, 1, 0)
-    assert await due(feed) == []
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("RUNNING", 2, 1, 0)
+    assert await due_retries(feed) == []
     await feed.backdate("feed_retries", "due")
-    (retry,) = await due(feed)
+    (retry,) = await due_retries(feed)
     assert retry == FanOutRetry(post.key, {"bob": 1})
     await gather_list(*(feed.stores.fan_outs.settle_retries(retry, ()) for _ in range(5)))
-    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
 
 
-async def due(feed: FeedScenario) -> list[FanOutRetry]:
+async def due_retries(feed: FeedScenario) -> list[FanOutRetry]:
+    """Returns the due retries of the scenario's organization."""
     return [
         each
         for each in await feed.stores.fan_outs.due_retries(1000)
@@ -101,11 +102,11 @@ async def test_failed_insert_after_five_retries_is_given_up(feed: FeedScenario, 
     await feed.stores.fan_outs.advance(await claim_fan_out(feed, post), "cyd", True, 1, ["bob"])
     for number in range(1, MAX_TRIES + 1):
         await feed.backdate("feed_retries", "due")
-        (retry,) = await due(feed)
+        (retry,) = await due_retries(feed)
         assert retry.tries == {"bob": number}
         # Two workers may retry at the same time.
         await gather_list(*(feed.stores.fan_outs.settle_retries(retry, ["bob"]) for _ in range(2)))
-    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 2, 1, 1)
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 2, 1, 1)
     (kept,) = await feed.documents("feed_retries")
     assert (kept["_id"]["u"], kept["tries"], "due" in kept) == ("bob", MAX_TRIES, False)
 
@@ -114,11 +115,11 @@ async def test_deleted_post_fences_off_running_claim(feed: FeedScenario, post: P
     claim = await claim_fan_out(feed, post)
     await feed.stores.posts.delete(post.key, "ann", False)
     assert await feed.stores.fan_outs.advance(claim, "cyd", True, 2) is None
-    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 0, 0, 0)
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 0, 0, 0)
     removing = await claim_fan_out(feed, post)
     assert (removing.task, removing.after) == ("remove", "")
     await feed.stores.fan_outs.advance(removing, "cyd", True)
-    assert (await fan_out(feed, post)).state is FanOutState.COMPLETED
+    assert (await stored_fan_out(feed, post)).state is FanOutState.COMPLETED
     assert await feed.stores.fan_outs.claim(post.key) is None
 
 

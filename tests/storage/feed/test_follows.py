@@ -36,7 +36,7 @@ async def test_concurrent_follows_are_all_counted(feed: FeedScenario, open_proce
     names = [f"reader-{n}" for n in range(40)]
     await feed.sign_in(*names)
     async with open_process() as stores:
-        process_feeds = [feed, feed.through(stores)]
+        process_feeds = [feed, feed.with_stores(stores)]
         await gather_list(
             *(
                 process_feed.stores.follows.follow(pair(process_feed, name))
@@ -111,8 +111,8 @@ async def test_block_ends_both_follows_and_clears_both_feeds(feed: FeedScenario)
 async def test_concurrent_settling_follows_last_change(feed: FeedScenario, open_process: OpenStores) -> None:
     posts = [(await feed.post()).timestamp for _ in range(5)]
     async with open_process() as stores:
-        other = feed.through(stores)
-        for last in (True, False) * 4:
+        other = feed.with_stores(stores)
+        for ends_followed in (True, False) * 4:
 
             async def alternate(process_feed: FeedScenario) -> None:
                 for n in range(4):
@@ -126,8 +126,8 @@ async def test_concurrent_settling_follows_last_change(feed: FeedScenario, open_
                 alternate(other),
                 *(process_feed.stores.follows.settle(pair(process_feed)) for process_feed in (feed, other)),
             )
-            await (feed.stores.follows.follow if last else feed.stores.follows.unfollow)(pair(feed))
-            assert await feed_timestamps(feed) == (posts if last else [])
+            await (feed.stores.follows.follow if ends_followed else feed.stores.follows.unfollow)(pair(feed))
+            assert await feed_timestamps(feed) == (posts if ends_followed else [])
 
 
 async def test_change_of_dead_process_is_settled_by_sweep(feed: FeedScenario) -> None:

@@ -85,10 +85,10 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
             if rng.random() < 0.3:
                 await feed.stores.posts.delete(post.key, post.author_id, False)
             if rng.random() < 0.1:
-                one = rng.choice(authors)
-                await feed.stores.relations.block(feed.organization_id, "bob", one)
-                await feed.stores.relations.unblock(feed.organization_id, "bob", one)
-                await follow(feed, one)
+                author = rng.choice(authors)
+                await feed.stores.relations.block(feed.organization_id, "bob", author)
+                await feed.stores.relations.unblock(feed.organization_id, "bob", author)
+                await follow(feed, author)
 
     changing = asyncio.create_task(change_feed())
     try:

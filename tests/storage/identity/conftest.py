@@ -1,4 +1,4 @@
-"""An organization of its own for each test, since one database serves all tests of a module."""
+"""A new organization for each test, because the tests of a module share a database."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Users as read, and the names of their streams."""
+"""The names of users' streams."""
 
 from hypothesis import given
 from hypothesis import strategies as st

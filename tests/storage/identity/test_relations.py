@@ -27,15 +27,14 @@ async def test_block_ends_follows_both_ways_and_their_counts(shared_stores: Stor
     for user, other in (("ann", "bob"), ("bob", "ann")):
         await users.sign_in(org, user, (), None, None)
         await mongo["follows"].insert_one({"org": org, "follower": user, "followee": other})
-    both = {"_id.org": org}
-    await mongo["users"].update_many(both, {"$set": {"followers": 1, "following": 1}})
+    await mongo["users"].update_many({"_id.org": org}, {"$set": {"followers": 1, "following": 1}})
     for _ in range(2):
         await shared_stores.relations.block(org, "ann", "bob")
     assert not await shared_stores.relations.follows(org, "ann", "bob")
     assert not await shared_stores.relations.follows(org, "bob", "ann")
     for user in ("ann", "bob"):
-        found = await users.get(org, user)
-        assert (found.follower_count, found.following_count) == (0, 0)
+        record = await users.get(org, user)
+        assert (record.follower_count, record.following_count) == (0, 0)
 
 
 async def test_relations_ignore_equal_user_ids_of_another_organization(shared_stores: Stores, org: str) -> None:

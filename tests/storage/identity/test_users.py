@@ -1,4 +1,4 @@
-"""Users are created by their first request, have a handle of their own, and are found by prefixes."""
+"""Users: created by their first request, with a unique handle, and found by prefixes of handle and names."""
 
 import asyncio
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.anyio
 
 async def test_concurrent_first_requests_create_one_user(shared_stores: Stores, org: str) -> None:
     users = shared_stores.users
-    seen = await asyncio.gather(*(users.sign_in(org, "ann", [Role.MEMBER], "Ann", None) for _ in range(10)))
-    assert {user.handle for user in seen} == {"ann"}
+    records = await asyncio.gather(*(users.sign_in(org, "ann", [Role.MEMBER], "Ann", None) for _ in range(10)))
+    assert {user.handle for user in records} == {"ann"}
     assert await shared_stores.mongo["users"].count_documents({"_id.org": org}) == 1
 
 
@@ -80,11 +80,13 @@ def test_search_terms_are_handle_name_and_its_words() -> None:
     assert len(search_terms("x", " ".join(map(str, range(100))))) == 8
 
 
-@pytest.mark.parametrize(("query", "found"), [("ann", ["ann"]), ("LE", ["ann"]), ("b", ["bob"]), ("x", []), ("ee", [])])
-async def test_search_matches_prefixes_only(shared_stores: Stores, org: str, query: str, found: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("query", "user_ids"), [("ann", ["ann"]), ("LE", ["ann"]), ("b", ["bob"]), ("x", []), ("ee", [])]
+)
+async def test_search_matches_prefixes_only(shared_stores: Stores, org: str, query: str, user_ids: list[str]) -> None:
     await shared_stores.users.sign_in(org, "ann", (), "Ann Lee", None)
     await shared_stores.users.sign_in(org, "bob", (), "Bob", None)
-    assert [user.id for user in await shared_stores.users.search(org, query, 10)] == found
+    assert [user.id for user in await shared_stores.users.search(org, query, 10)] == user_ids
 
 
 @pytest.mark.parametrize("query", [".*", "^a", "$where", "a\\", "\0", "\U0010ffff"])

@@ -28,8 +28,8 @@ ANSWERS: list[tuple[int | None, str | None, str | None]] = [
 _IDS = itertools.count()
 
 
-def today() -> datetime:
-    """Returns noon of yesterday. Noon of the current day may still lie ahead."""
+def yesterday_noon() -> datetime:
+    """Returns noon of yesterday (UTC), which is always in the past. Noon of today may not be."""
     return datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
 
 
@@ -47,36 +47,39 @@ def event(
 ) -> DeliveryEvent:
     """Returns an event `days` days before noon of yesterday."""
     kind = DeliveryEventKind.COMPLAINT if complaint else DeliveryEventKind.DELIVERY
-    when = at or today() - timedelta(days=days)
-    return DeliveryEvent(id_ or f"e{next(_IDS)}", address, when, kind, smtp, status, text, message)
+    happened_at = at or yesterday_noon() - timedelta(days=days)
+    return DeliveryEvent(id_ or f"e{next(_IDS)}", address, happened_at, kind, smtp, status, text, message)
 
 
 def ok(address: str = "ann@example.org", **more: object) -> DeliveryEvent:
+    """Returns a delivery."""
     return event(address, 250, "2.0.0", **more)  # type: ignore[arg-type]
 
 
 def hard(address: str = "ann@example.org", **more: object) -> DeliveryEvent:
+    """Returns a hard bounce."""
     return event(address, 550, "5.1.1", **more)  # type: ignore[arg-type]
 
 
 def soft(address: str = "ann@example.org", **more: object) -> DeliveryEvent:
+    """Returns a soft bounce."""
     return event(address, 452, "4.2.2", **more)  # type: ignore[arg-type]
 
 
-def refused(address: str = "ann@example.org", **more: object) -> DeliveryEvent:
+def failed_connection(address: str = "ann@example.org", **more: object) -> DeliveryEvent:
     """Returns a failed connection."""
     return event(address, **more)  # type: ignore[arg-type]
 
 
-def any_events(dice: random.Random, number: int, addresses: int, hot: float = 0.9) -> Iterator[DeliveryEvent]:
-    """Yields random events of eleven days, with a share of `hot` on one domain."""
-    for place in range(number):
-        domain = "hot.example" if dice.random() < hot else f"d{dice.randrange(20)}.example"
+def any_events(rng: random.Random, number: int, addresses: int, hot: float = 0.9) -> Iterator[DeliveryEvent]:
+    """Yields random events of eleven days. The share `hot` of them concerns one domain."""
+    for index in range(number):
+        domain = "hot.example" if rng.random() < hot else f"d{rng.randrange(20)}.example"
         yield event(
-            f"a{dice.randrange(addresses)}@{domain}",
-            *dice.choice(ANSWERS[:2] if dice.random() < 0.5 else ANSWERS),
-            days=dice.randrange(11 * 24 * 60) / 24 / 60,
-            message=f"m{dice.randrange(number // 2 + 1)}" if dice.random() < 0.8 else None,
-            id_=f"n{place}",
-            complaint=dice.random() < 0.01,
+            f"a{rng.randrange(addresses)}@{domain}",
+            *rng.choice(ANSWERS[:2] if rng.random() < 0.5 else ANSWERS),
+            days=rng.randrange(11 * 24 * 60) / 24 / 60,
+            message=f"m{rng.randrange(number // 2 + 1)}" if rng.random() < 0.8 else None,
+            id_=f"n{index}",
+            complaint=rng.random() < 0.01,
         )

@@ -21,14 +21,14 @@ class Standing:
 
 
 @dataclass
-class Model:
-    """All events so far. Only the first event of an id counts."""
+class BookModel:
+    """All events that were added. Only the first event with an id counts."""
 
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
     of_address: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
     of_domain: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, events: Iterable[DeliveryEvent]) -> None:
+    def add_events(self, events: Iterable[DeliveryEvent]) -> None:
         for event in events:
             if event.event_id not in self.events:
                 self.events[event.event_id] = event
@@ -36,25 +36,25 @@ class Model:
                 self.of_domain[event.address.partition("@")[2]].append(event)
 
     def address(self, address: str) -> Standing:
-        mine = self.of_address[address]
-        ok = max((event.at for event in mine if outcome(event) is Outcome.DELIVERED), default=None)
-        since = [event for event in mine if ok is None or event.at >= ok]
-        softs = {message_and_day(event) for event in since if outcome(event) is Outcome.SOFT}
-        standing = Standing(count(mine, Outcome.DELIVERED), len(softs), count(since, Outcome.HARD))
-        complained = count(mine, Outcome.COMPLAINT) > 0
-        standing.blocked = complained or standing.hard > 0 or len({day for _, day in softs}) >= 3
+        events = self.of_address[address]
+        delivered_at = max((event.at for event in events if outcome(event) is Outcome.DELIVERED), default=None)
+        current = [event for event in events if delivered_at is None or event.at >= delivered_at]
+        softs = {message_and_day(event) for event in current if outcome(event) is Outcome.SOFT}
+        standing = Standing(count(events, Outcome.DELIVERED), len(softs), count(current, Outcome.HARD))
+        has_complaint = count(events, Outcome.COMPLAINT) > 0
+        standing.blocked = has_complaint or standing.hard > 0 or len({day for _, day in softs}) >= 3
         return standing
 
     def domain(self, domain: str) -> Standing:
-        mine = self.of_domain[domain]
+        events = self.of_domain[domain]
         softs = {
             (event.address, *message_and_day(event))
-            for event in mine
+            for event in events
             if outcome(event) in (Outcome.SOFT, Outcome.DOMAIN)
         }
-        standing = Standing(count(mine, Outcome.DELIVERED), len(softs), count(mine, Outcome.HARD))
-        dead = any(event.enhanced_status in ("5.1.2", "5.1.10") for event in mine)
-        standing.blocked = dead or unreachable(mine)
+        standing = Standing(count(events, Outcome.DELIVERED), len(softs), count(events, Outcome.HARD))
+        has_no_mail_service = any(event.enhanced_status in ("5.1.2", "5.1.10") for event in events)
+        standing.blocked = has_no_mail_service or is_unreachable(events)
         return standing
 
     @property
@@ -66,35 +66,36 @@ class Model:
         return sorted(self.of_domain)
 
 
-def unreachable(events: Iterable[DeliveryEvent]) -> bool:
+def is_unreachable(events: Iterable[DeliveryEvent]) -> bool:
+    """Returns whether every connection failed on the last three days of mail, for at least 20 messages."""
     by_day: dict[int, list[DeliveryEvent]] = {}
     for event in events:
-        if is_failure(event) or is_answer(event):
+        if is_failed_connection(event) or is_answer(event):
             by_day.setdefault(message_and_day(event)[1], []).append(event)
-    last = [event for day in sorted(by_day)[-3:] for event in by_day[day]]
-    failed = [event for event in last if is_failure(event)]
+    last_three_days = [event for day in sorted(by_day)[-3:] for event in by_day[day]]
+    failed = [event for event in last_three_days if is_failed_connection(event)]
     messages = {event.message_id or event.event_id for event in failed}
-    return len(by_day) >= 3 and len(failed) == len(last) and len(messages) >= 20
+    return len(by_day) >= 3 and len(failed) == len(last_three_days) and len(messages) >= 20
 
 
-def is_failure(event: DeliveryEvent) -> bool:
+def is_failed_connection(event: DeliveryEvent) -> bool:
     if event.kind is DeliveryEventKind.COMPLAINT or event.smtp_code is not None:
         return False
     return event.enhanced_status in (None, "4.4.1", "4.4.2", "4.4.3", "4.4.4")
 
 
 def is_answer(event: DeliveryEvent) -> bool:
-    """Returns whether the domain answered. Complaints and expiries come from elsewhere."""
-    expired = event.smtp_code is None and event.enhanced_status == "4.4.7"
-    return not (is_failure(event) or expired or event.kind is DeliveryEventKind.COMPLAINT)
+    """Returns whether the domain's server answered. Complaints and expired messages are reported by other servers."""
+    has_expired = event.smtp_code is None and event.enhanced_status == "4.4.7"
+    return not (is_failed_connection(event) or has_expired or event.kind is DeliveryEventKind.COMPLAINT)
 
 
 def message_and_day(event: DeliveryEvent) -> tuple[str, int]:
     return event.message_id or event.event_id, int(event.at.timestamp() // DAY_S)
 
 
-def count(events: Iterable[DeliveryEvent], wanted: Outcome) -> int:
-    return sum(outcome(event) is wanted for event in events)
+def count(events: Iterable[DeliveryEvent], counted: Outcome) -> int:
+    return sum(outcome(event) is counted for event in events)
 
 
 def outcome(event: DeliveryEvent) -> Outcome:

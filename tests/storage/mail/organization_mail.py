@@ -1,4 +1,4 @@
-"""Helper for the mail of one organization: records events, aggregates them, and reads standings."""
+"""The mail of one organization in a test: records events, aggregates them, and reads standings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from storage.locks import Lock
 from storage.mail.records import AddressStanding, DeliveryEvent, DomainStanding, RecordDeliveriesResult
 from storage.stores import Stores
-from tests.storage.mail.model import Model, Standing
+from tests.storage.mail.model import BookModel, Standing
 
 
 @dataclass
 class OrganizationMail:
-    """The mail of one organization, through one process."""
+    """The mail of one organization, as one process reads and writes it."""
 
     stores: Stores
     org: str
@@ -21,8 +21,8 @@ class OrganizationMail:
         assert result.rejected == []
         return result
 
-    async def lock(self, partition: int) -> Lock:
-        """Acquires the lock of a partition."""
+    async def acquire_lock(self, partition: int) -> Lock:
+        """Acquires the lock of a partition, as soon as it is free."""
         lock = None
         while lock is None:
             lock = await self.stores.locks.acquire(f"mail:{partition}")
@@ -32,40 +32,41 @@ class OrganizationMail:
         """Aggregates all waiting events. Returns how many."""
         aggregated = 0
         for partition in await self.stores.aggregator.pending_partitions():
-            lock = await self.lock(partition)
-            while found := await self.stores.aggregator.aggregate(lock, partition, limit):
-                aggregated += found
+            lock = await self.acquire_lock(partition)
+            while batch_size := await self.stores.aggregator.aggregate(lock, partition, limit):
+                aggregated += batch_size
             await self.stores.locks.release(lock)
         return aggregated
 
-    async def take(self, *events: DeliveryEvent, source: str = "mta") -> None:
+    async def add_events(self, *events: DeliveryEvent, source: str = "mta") -> None:
         """Records and aggregates events."""
         await self.record(*events, source=source)
         await self.aggregate()
 
     async def standings(self, addresses: Sequence[str]) -> list[AddressStanding]:
-        found: list[AddressStanding] = []
+        standings: list[AddressStanding] = []
         for start in range(0, len(addresses), 1000):
-            found += await self.stores.address_book.look_up(self.org, addresses[start : start + 1000])
-        return found
+            standings += await self.stores.address_book.look_up(self.org, addresses[start : start + 1000])
+        return standings
 
     async def standing(self, address: str = "ann@example.org") -> AddressStanding:
         return (await self.standings([address]))[0]
 
-    async def domain(self, domain: str = "example.org") -> DomainStanding:
+    async def domain_standing(self, domain: str = "example.org") -> DomainStanding:
+        """Returns the standing of a domain, without the cache."""
         self.stores.address_book._domains.clear()
         return (await self.stores.address_book.domain_standings(self.org, [domain]))[0]
 
-    async def assert_equals(self, model: Model) -> None:
+    async def assert_equals(self, model: BookModel) -> None:
         """Asserts that all standings equal the model's."""
         addresses, domains = model.addresses, model.domains
         self.stores.address_book._domains.clear()
-        for address, found in zip(addresses, await self.standings(addresses), strict=True):
-            dead = found.domain is not None and found.domain.blocked
-            actual = Standing(found.success, found.soft_bounce, found.hard_bounce, found.blocked)
+        for address, standing in zip(addresses, await self.standings(addresses), strict=True):
+            is_domain_blocked = standing.domain is not None and standing.domain.blocked
+            actual = Standing(standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked)
             expected = model.address(address)
-            expected.blocked |= dead
-            assert actual == expected, (expected, found)
+            expected.blocked |= is_domain_blocked
+            assert actual == expected, (expected, standing)
         for domain in domains:
             each = (await self.stores.address_book.domain_standings(self.org, [domain]))[0]
             assert Standing(each.success, each.soft_bounce, each.hard_bounce, each.blocked) == model.domain(domain), (

@@ -29,12 +29,11 @@ PLAIN = string.ascii_letters + string.digits + ".+_-@!"
     ],
 )
 def test_normalize_spellings_of_one_address_gives_one_form(written: str, normalized: str) -> None:
-    found = normalize(written)
-    assert found is not None
-    assert found.text == normalized
-    assert found.domain == normalized.rpartition("@")[2]
-    again = normalize(found.text)
-    assert again == found
+    address = normalize(written)
+    assert address is not None
+    assert address.text == normalized
+    assert address.domain == normalized.rpartition("@")[2]
+    assert normalize(address.text) == address
 
 
 INVALID_ADDRESSES = [
@@ -69,13 +68,13 @@ def test_normalize_all_agrees_with_normalize(written: list[str]) -> None:
 def test_normalize_fast_path_agrees_with_library(local: str, domain: str) -> None:
     written = f"{local}@{domain}"
     try:
-        found = validate_email(written, check_deliverability=False, globally_deliverable=False)
+        validated = validate_email(written, check_deliverability=False, globally_deliverable=False)
     except EmailNotValidError:
-        return  # the library is stricter, for example about dots
-    found_address = normalize(written)
-    if found.ascii_domain.rpartition(".")[2][:1].isalpha() and "." in found.ascii_domain:
-        assert found_address is not None
-        assert found_address.text == f"{found.local_part}@{found.ascii_domain}".lower()
+        return  # The library is stricter than the product, for example about dots.
+    address = normalize(written)
+    if validated.ascii_domain.rpartition(".")[2][:1].isalpha() and "." in validated.ascii_domain:
+        assert address is not None
+        assert address.text == f"{validated.local_part}@{validated.ascii_domain}".lower()
 
 
 @pytest.mark.parametrize(
@@ -121,8 +120,9 @@ def test_address_ids_newest_key_first_then_older() -> None:
     assert newest == both.id("acme", "ann@example.org")
     assert newest[:2] == (7).to_bytes(2)
     assert older == old.id("acme", "ann@example.org")
-    asked = ["ann@example.org", "bob@example.org"]
-    assert both.all_ids("acme", asked) == [[both.ids("acme", each)[place] for each in asked] for place in (0, 1)]
+    addresses = ["ann@example.org", "bob@example.org"]
+    ids_by_key = [[both.ids("acme", address)[key] for address in addresses] for key in (0, 1)]
+    assert both.all_ids("acme", addresses) == ids_by_key
 
 
 def test_address_keys_missing_raises_unavailable() -> None:

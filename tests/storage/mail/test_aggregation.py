@@ -1,4 +1,4 @@
-"""Each event is counted once: by aggregators with lost locks or killed, in any order and with any repetition."""
+"""Aggregation counts each event once, although events are repeated and shuffled, and aggregators lose locks or die."""
 
 import asyncio
 import random
@@ -22,45 +22,45 @@ from storage.mail.ledger import Ledger, digest, partition
 from storage.stores import Stores
 from tests.keys import KEY
 from tests.product import environment
-from tests.storage.mail.events import any_events, hard, ok, soft, today
-from tests.storage.mail.model import Model
+from tests.storage.mail.events import any_events, hard, ok, soft, yesterday_noon
+from tests.storage.mail.model import BookModel
 from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_aggregate_shuffled_repeated_events_equals_model(mail: OrganizationMail) -> None:
-    dice, model = random.Random(7), Model()
-    events = list(any_events(dice, 800, addresses=40))
-    model.take(events)
-    sent = [each for each in events for _ in range(dice.randint(1, 3))]
-    dice.shuffle(sent)
+    rng, model = random.Random(7), BookModel()
+    events = list(any_events(rng, 800, addresses=40))
+    model.add_events(events)
+    sent = [each for each in events for _ in range(rng.randint(1, 3))]
+    rng.shuffle(sent)
     # Events with the same id are equal here, so it does not matter which is first.
     for start in range(0, len(sent), 400):
         await mail.record(*sent[start : start + 400])
-        await mail.aggregate(limit=dice.choice([1, 7, 50, 1000]) if start < 800 else 1000)
+        await mail.aggregate(limit=rng.choice([1, 7, 50, 1000]) if start < 800 else 1000)
     await mail.assert_equals(model)
 
 
 async def test_aggregate_hot_domain_is_written_once_per_batch(mail: OrganizationMail) -> None:
     await mail.record(*(ok(f"a{number}@hot.example") for number in range(300)))
-    lock = await mail.lock(partition("hot.example"))
-    profile = mail.stores.mongo.database
-    await profile.command("profile", 2)
+    lock = await mail.acquire_lock(partition("hot.example"))
+    database = mail.stores.mongo.database
+    await database.command("profile", 2)
     try:
         assert await mail.stores.aggregator.aggregate(lock, partition("hot.example")) == 300
     finally:
-        await profile.command("profile", 0)
+        await database.command("profile", 0)
         await mail.stores.locks.release(lock)
-    writes = {"ns": f"{profile.name}.mail_domains", "op": {"$in": ["insert", "update"]}}
-    assert await profile["system.profile"].count_documents(writes) == 1
-    assert (await mail.domain("hot.example")).success == 300
+    writes = {"ns": f"{database.name}.mail_domains", "op": {"$in": ["insert", "update"]}}
+    assert await database["system.profile"].count_documents(writes) == 1
+    assert (await mail.domain_standing("hot.example")).success == 300
 
 
 async def test_aggregate_address_with_40_000_bounces_succeeds(mail: OrganizationMail) -> None:
-    await mail.take(soft(message="first"))
+    await mail.add_events(soft(message="first"))
     id_ = mail.stores.ledger._keys.id(mail.org, "ann@example.org")
-    at = epoch_ms(today() - timedelta(days=1))
+    at = epoch_ms(yesterday_noon() - timedelta(days=1))
     bounces = [[number.to_bytes(8), at // DAY_MS, at, "452 4.2.2"] for number in range(40_000)]
     more = {"by.0.messages": {"$each": bounces}, "by.0.hards": {"$each": [[at, "550 5.1.1"]] * 40_000}}
     await mail.stores.mongo["mail_addresses"].update_one({"_id": id_}, {"$push": more})
@@ -73,50 +73,50 @@ async def test_aggregate_address_with_40_000_bounces_succeeds(mail: Organization
 
 
 async def test_event_recorded_behind_checkpoint_is_aggregated(mail: OrganizationMail) -> None:
-    place = partition("example.org")
-    lock, aggregator = await mail.lock(place), mail.stores.aggregator
+    partition_number = partition("example.org")
+    lock, aggregator = await mail.acquire_lock(partition_number), mail.stores.aggregator
     await mail.record(*(ok() for _ in range(4)))
-    assert await aggregator.aggregate(lock, place, 2) == 2
+    assert await aggregator.aggregate(lock, partition_number, 2) == 2
     await mail.record(ok(id_="slow"))
     long_ago = {"recorded_at": await mail.stores.mongo.now() - timedelta(minutes=1)}
     id_ = digest(mail.org, "slow", size=16)
     await mail.stores.mongo["mail_ledger"].update_one({"_id": id_}, {"$set": long_ago})
-    assert [await aggregator.aggregate(lock, place, 2) for _ in range(3)] == [2, 1, 0]
+    assert [await aggregator.aggregate(lock, partition_number, 2) for _ in range(3)] == [2, 1, 0]
     await mail.stores.locks.release(lock)
     assert (await mail.standing()).success == 5
 
 
 async def test_aggregate_with_lost_lock_counts_nothing(mail: OrganizationMail) -> None:
-    place = partition("example.org")
-    old = await mail.lock(place)
+    partition_number = partition("example.org")
+    old = await mail.acquire_lock(partition_number)
     await mail.stores.locks.release(old)
-    new = await mail.lock(place)
+    new = await mail.acquire_lock(partition_number)
     await mail.record(ok())
-    assert await mail.stores.aggregator.aggregate(new, place) == 1
+    assert await mail.stores.aggregator.aggregate(new, partition_number) == 1
     await mail.record(ok())
     with pytest.raises(LockLost):
-        await mail.stores.aggregator.aggregate(old, place)
-    assert await mail.stores.aggregator.aggregate(new, place) == 1
+        await mail.stores.aggregator.aggregate(old, partition_number)
+    assert await mail.stores.aggregator.aggregate(new, partition_number) == 1
     await mail.stores.locks.release(new)
     assert (await mail.standing()).success == 2
 
 
 async def test_concurrent_aggregators_count_each_event_once(mail: OrganizationMail) -> None:
-    """All use one lock, so that only the guard in the transaction protects the counters."""
-    place = partition("example.org")
-    lock = await mail.lock(place)
+    """All aggregators hold the same lock, so that only the guard in the transaction protects the counters."""
+    partition_number = partition("example.org")
+    lock = await mail.acquire_lock(partition_number)
     await mail.record(*(ok() for _ in range(200)))
     aggregator = mail.stores.aggregator
-    await asyncio.gather(*(aggregator.aggregate(lock, place, 40) for _ in range(12)))
-    while await aggregator.aggregate(lock, place):
+    await asyncio.gather(*(aggregator.aggregate(lock, partition_number, 40) for _ in range(12)))
+    while await aggregator.aggregate(lock, partition_number):
         pass
     await mail.stores.locks.release(lock)
     assert (await mail.standing()).success == 200
-    assert (await mail.domain()).success == 200
+    assert (await mail.domain_standing()).success == 200
 
 
 async def test_address_moves_to_new_key_with_its_counters(mail: OrganizationMail, mail_stores: Stores) -> None:
-    await mail.take(hard(days=3), ok("bob@example.org"))
+    await mail.add_events(hard(days=3), ok("bob@example.org"))
     await mail.record(soft(days=2))
     both = AddressKeys([(2, b"another key of thirty-two bytes!"), (1, KEY)])
     rotated = OrganizationMail(_with_keys(mail_stores, both), mail.org)
@@ -124,9 +124,9 @@ async def test_address_moves_to_new_key_with_its_counters(mail: OrganizationMail
     await rotated.record(soft(days=1))
     # The waiting event was stored under the old key.
     await rotated.aggregate()
-    await mail.take(ok("bob@example.org"), soft(days=0))
-    found = await rotated.standing()
-    assert (found.hard_bounce, found.soft_bounce) == (1, 3)
+    await mail.add_events(ok("bob@example.org"), soft(days=0))
+    standing = await rotated.standing()
+    assert (standing.hard_bounce, standing.soft_bounce) == (1, 3)
     assert (await rotated.standing("bob@example.org")).success == 2
     only_new = OrganizationMail(
         _with_keys(mail_stores, AddressKeys([(2, b"another key of thirty-two bytes!")])), mail.org
@@ -140,7 +140,7 @@ def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
 
 @contextmanager
 def aggregators(arguments: list[str], number: int) -> Iterator[Callable[[int], None]]:
-    """Runs aggregating processes. Yields a function that kills one and starts another in its place."""
+    """Runs aggregating processes. Yields a function that kills the process with an index, and starts a new one."""
     command = [sys.executable, "-P", "-m", "tests.storage.mail.aggregation_process", *arguments]
 
     def start() -> subprocess.Popen[bytes]:
@@ -148,33 +148,37 @@ def aggregators(arguments: list[str], number: int) -> Iterator[Callable[[int], N
 
     running = [start() for _ in range(number)]
 
-    def kill_one(place: int) -> None:
-        running[place].kill()
-        running[place].wait()
-        running[place] = start()
+    def kill_and_restart(index: int) -> None:
+        running[index].kill()
+        running[index].wait()
+        running[index] = start()
 
     try:
-        yield kill_one
+        yield kill_and_restart
     finally:
         for each in running:
             each.kill()
             each.wait()
 
 
-async def flood(
+async def aggregate_with_kills(
     mail: OrganizationMail, arguments: list[str], number: int, addresses: int, kills: int, pause_s: tuple[float, float]
 ) -> None:
-    dice, model = random.Random(11), Model()
-    events = list(any_events(dice, number, addresses))
-    model.take(events)
-    sent = [each for each in events for _ in range(dice.randint(1, 5))]
-    dice.shuffle(sent)
-    with aggregators(arguments, 2) as kill_one:
+    """Records `number` events, shuffled and repeated, while two processes aggregate and are killed.
+
+    Asserts that the standings equal the model's, and that the bounce rates count the same events.
+    """
+    rng, model = random.Random(11), BookModel()
+    events = list(any_events(rng, number, addresses))
+    model.add_events(events)
+    sent = [each for each in events for _ in range(rng.randint(1, 5))]
+    rng.shuffle(sent)
+    with aggregators(arguments, 2) as kill_and_restart:
 
         async def kill() -> None:
             for _ in range(kills):
-                await asyncio.sleep(dice.uniform(*pause_s))
-                kill_one(dice.randrange(2))
+                await asyncio.sleep(rng.uniform(*pause_s))
+                kill_and_restart(rng.randrange(2))
 
         killer = asyncio.create_task(kill())
         for begin in range(0, len(sent), 1000):
@@ -193,7 +197,9 @@ async def flood(
 async def test_killed_aggregators_count_each_event_once(
     mail: OrganizationMail, mongodb_uri: str, redis_url: str, shared_database: str
 ) -> None:
-    await flood(mail, [mongodb_uri, redis_url, shared_database], 12_000, 600, kills=5, pause_s=(0.5, 1.2))
+    await aggregate_with_kills(
+        mail, [mongodb_uri, redis_url, shared_database], 12_000, 600, kills=5, pause_s=(0.5, 1.2)
+    )
 
 
 @pytest.mark.soak
@@ -208,4 +214,4 @@ async def test_million_events_with_50_kills_count_once(
     kills: int,
     pause_s: tuple[float, float],
 ) -> None:
-    await flood(mail, [mongodb_uri, redis_url, shared_database], number, number // 10, kills, pause_s)
+    await aggregate_with_kills(mail, [mongodb_uri, redis_url, shared_database], number, number // 10, kills, pause_s)

@@ -1,4 +1,4 @@
-"""The table of codes, and texts of real servers."""
+"""Classification of answers by the table of codes, and by texts of real servers."""
 
 import pytest
 

@@ -27,26 +27,26 @@ from storage.mail.epoch_time import DAY_MS, epoch_ms
 from storage.mail.ledger import Ledger, ledger_event
 from storage.mail.records import DeliveryEvent, VerdictRule
 from tests.keys import ADDRESS_KEYS
-from tests.storage.mail.events import ANSWERS, event, hard, ok, refused, soft, today
-from tests.storage.mail.model import Model, Standing
+from tests.storage.mail.events import ANSWERS, event, failed_connection, hard, ok, soft, yesterday_noon
+from tests.storage.mail.model import BookModel, Standing
 
 ADDRESS, DOMAIN = "ann@example.org", "example.org"
 
 
-class Book:
-    """The documents of one domain, aggregated in batches."""
+class InMemoryBook:
+    """The documents of one domain and its addresses, to which events are added in batches."""
 
     def __init__(self) -> None:
         self.addresses: dict[str, AddressDocument] = {}
         self.domain = new_domain("acme", DOMAIN)
-        self._seen: set[str] = set()
+        self._event_ids: set[str] = set()
 
     def aggregate(self, events: Iterable[DeliveryEvent], source: str = "mta") -> None:
-        ledger, now = Ledger(None, ADDRESS_KEYS), today() + timedelta(days=1)  # type: ignore[arg-type]
+        ledger, now = Ledger(None, ADDRESS_KEYS), yesterday_noon() + timedelta(days=1)  # type: ignore[arg-type]
         for each in events:
-            if each.event_id in self._seen:
+            if each.event_id in self._event_ids:
                 continue
-            self._seen.add(each.event_id)
+            self._event_ids.add(each.event_id)
             stored = ledger_event(ledger._row("acme", source, each, now))
             document = self.addresses.setdefault(each.address, new_address("acme", DOMAIN))
             add_event_to_domain(self.domain, stored, add_event(document, stored))
@@ -66,22 +66,22 @@ def _standing(summary: Any, blocking: str) -> Standing:
     return Standing(summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0), blocking in summary)
 
 
-def book_of(*events: DeliveryEvent) -> Book:
-    book = Book()
+def book_of(*events: DeliveryEvent) -> InMemoryBook:
+    book = InMemoryBook()
     book.aggregate(events)
     return book
 
 
-def rule(book: Book) -> VerdictRule | None:
+def verdict_rule(book: InMemoryBook) -> VerdictRule | None:
     saw = book.addresses[ADDRESS]["told"].get("saw")
     return VerdictRule(saw[0]) if saw else None
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[DeliveryEvent]:
-    made = []
+    events = []
     for number in range(draw(st.integers(1, 25))):
-        made.append(
+        events.append(
             event(
                 draw(st.sampled_from(["ann@example.org", "bob@example.org"])),
                 *draw(st.sampled_from(ANSWERS)),
@@ -91,14 +91,14 @@ def histories(draw: st.DrawFn) -> list[DeliveryEvent]:
                 complaint=draw(st.integers(0, 30)) == 0,
             )
         )
-    return made
+    return events
 
 
 @settings(max_examples=120, deadline=None)
 @given(histories(), st.data())
 def test_counters_any_order_and_batches_equal_model(history: list[DeliveryEvent], data: st.DataObject) -> None:
-    model, book = Model(), Book()
-    model.take(history)
+    model, book = BookModel(), InMemoryBook()
+    model.add_events(history)
     repeated = data.draw(st.permutations(history + data.draw(st.lists(st.sampled_from(history), max_size=10))))
     while repeated:
         size = data.draw(st.integers(1, len(repeated)))
@@ -111,12 +111,19 @@ def test_counters_any_order_and_batches_equal_model(history: list[DeliveryEvent]
 
 @settings(max_examples=60, deadline=None)
 @given(st.permutations([(m, d, a) for m in range(7) for d in range(3) for a in ("x", "y")]), st.booleans())
-def test_failed_connections_in_any_order_block_domain(order: list[tuple[int, int, str]], few: bool) -> None:
-    model, book = Model(), Book()
-    failures = [refused(f"{a}@example.org", days=d, message=f"{m if few else (m, d)}") for m, d, a in order]
-    model.take(failures)
+def test_failed_connections_in_any_order_block_domain(
+    order: list[tuple[int, int, str]], same_messages_each_day: bool
+) -> None:
+    model, book = BookModel(), InMemoryBook()
+    failures = [
+        failed_connection(
+            f"{local_part}@example.org", days=day, message=f"{number if same_messages_each_day else (number, day)}"
+        )
+        for number, day, local_part in order
+    ]
+    model.add_events(failures)
     book.aggregate(failures)
-    assert book.domain_standing().blocked is not few
+    assert book.domain_standing().blocked is not same_messages_each_day
     assert book.domain_standing() == model.domain(DOMAIN)
 
 
@@ -133,15 +140,15 @@ class CountingDigest(bytes):
 
 
 def stored_soft_bounces(number: int, days: float = 0, first: int = 0) -> list[list[Any]]:
-    """Returns stored soft bounces of a day, each of another message."""
-    at = epoch_ms(today() - timedelta(days=days))
+    """Returns soft bounces of one day as they are stored, each of a different message."""
+    at = epoch_ms(yesterday_noon() - timedelta(days=days))
     return [[(first + n).to_bytes(8), at // DAY_MS, at + n, "452 4.2.2"] for n in range(number)]
 
 
 def test_add_event_with_many_bounces_needs_no_search() -> None:
     book = book_of(soft(days=1))
     book.addresses[ADDRESS]["by"][0]["messages"] += stored_soft_bounces(40_000, days=2)
-    stored = ledger_event(Ledger(None, ADDRESS_KEYS)._row("acme", "mta", soft(), today()))  # type: ignore[arg-type]
+    stored = ledger_event(Ledger(None, ADDRESS_KEYS)._row("acme", "mta", soft(), yesterday_noon()))  # type: ignore[arg-type]
     CountingDigest.comparisons = 0
     for number in range(1000):
         add_event(book.addresses[ADDRESS], replace(stored, message=CountingDigest(number.to_bytes(8))))
@@ -152,25 +159,27 @@ def test_bounces_beyond_limit_become_daily_sums() -> None:
     book = book_of(soft(days=0.2), hard(days=0.1))
     entry = book.addresses[ADDRESS]["by"][0]
     entry["messages"] += stored_soft_bounces(3000, days=1) + stored_soft_bounces(MAX_BOUNCES, days=3)
-    entry["hards"] += [[epoch_ms(today() - timedelta(days=5)) + n, "550 5.1.1"] for n in range(MAX_BOUNCES + 500)]
+    entry["hards"] += [
+        [epoch_ms(yesterday_noon() - timedelta(days=5)) + n, "550 5.1.1"] for n in range(MAX_BOUNCES + 500)
+    ]
     book.aggregate([])
     assert (len(entry["messages"]), len(entry["hards"])) == (MAX_BOUNCES, MAX_BOUNCES)
     assert [each[1] for each in entry["old_softs"] + entry["old_hards"]] == [3001, 501]
     assert book.standing() == Standing(0, 3001 + MAX_BOUNCES, MAX_BOUNCES + 501, blocked=True)
-    assert rule(book) is VerdictRule.HARD_BOUNCED
+    assert verdict_rule(book) is VerdictRule.HARD_BOUNCED
     book.aggregate([ok(days=4)])
     assert book.standing() == Standing(1, 3001 + MAX_BOUNCES, 1, blocked=True)
     book.aggregate([ok(days=0.05)])
     assert book.standing() == Standing(2, 0, 0)
-    prune(book.addresses[ADDRESS], epoch_ms(today() + timedelta(days=20)))
+    prune(book.addresses[ADDRESS], epoch_ms(yesterday_noon() + timedelta(days=20)))
     assert "old_softs" not in {name for name, value in entry.items() if value}
 
 
 @settings(max_examples=40, deadline=None)
 @given(histories(), st.data())
 def test_daily_sums_in_any_order_keep_verdict(history: list[DeliveryEvent], data: st.DataObject) -> None:
-    model, book = Model(), Book()
-    model.take(history)
+    model, book = BookModel(), InMemoryBook()
+    model.add_events(history)
     order = data.draw(st.permutations(history))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counters, "MAX_BOUNCES", 2)
@@ -189,7 +198,7 @@ def test_daily_sum_keeps_latest_bounce(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "MAX_BOUNCES", 1)
     book = book_of(soft(), soft(days=1), soft(days=1.9), ok(days=2))
     book.aggregate([soft(days=2.2)])
-    assert rule(book) is VerdictRule.SOFT_BOUNCED_REPEATEDLY
+    assert verdict_rule(book) is VerdictRule.SOFT_BOUNCED_REPEATEDLY
 
 
 def test_hard_bounce_blocks_until_later_delivery() -> None:
@@ -205,20 +214,20 @@ def test_delivery_clears_older_bounces_only() -> None:
 
 
 def test_soft_bounce_retries_count_once_per_message_and_day() -> None:
-    tries = [soft(message="m", at=today() + timedelta(minutes=each)) for each in range(30)]
+    tries = [soft(message="m", at=yesterday_noon() + timedelta(minutes=each)) for each in range(30)]
     assert book_of(*tries).standing() == Standing(0, 1, 0)
     assert book_of(*tries).domain_standing() == Standing(0, 1, 0)
 
 
 def test_soft_bounces_block_on_three_distinct_days() -> None:
-    assert not book_of(*(soft(at=today() + timedelta(hours=each)) for each in range(3))).standing().blocked
+    assert not book_of(*(soft(at=yesterday_noon() + timedelta(hours=each)) for each in range(3))).standing().blocked
     assert not book_of(soft(days=2), soft(days=1)).standing().blocked
-    assert rule(book_of(soft(days=2), soft(days=1), soft())) is VerdictRule.SOFT_BOUNCED_REPEATEDLY
+    assert verdict_rule(book_of(soft(days=2), soft(days=1), soft())) is VerdictRule.SOFT_BOUNCED_REPEATEDLY
     assert not book_of(soft(days=2), ok(days=1.5), soft(days=1), soft()).standing().blocked
 
 
 def test_soft_bounce_after_delivery_counts_again() -> None:
-    morning, noon, evening = (today() + timedelta(hours=each) for each in (-3, 0, 3))
+    morning, noon, evening = (yesterday_noon() + timedelta(hours=each) for each in (-3, 0, 3))
     events = soft(message="m", at=morning), ok(at=noon), soft(message="m", at=evening)
     for order in (events, events[::-1], (events[2], events[0], events[1])):
         assert book_of(*order).standing() == Standing(1, 1, 0)
@@ -226,7 +235,7 @@ def test_soft_bounce_after_delivery_counts_again() -> None:
 
 
 def test_complaint_blocks_despite_later_delivery() -> None:
-    assert rule(book_of(event(complaint=True, days=2), ok())) is VerdictRule.COMPLAINED
+    assert verdict_rule(book_of(event(complaint=True, days=2), ok())) is VerdictRule.COMPLAINED
 
 
 @pytest.mark.parametrize("answer", [(450, "4.7.1", "greylisted"), (550, "5.7.1", "spam"), (554, None, None)])
@@ -237,7 +246,7 @@ def test_greylisting_policy_and_unlisted_codes_count_nothing(answer: tuple[int, 
 
 
 def test_domain_outcome_counts_for_domain_only() -> None:
-    book = book_of(event(ADDRESS, 421), event(ADDRESS, 451, "4.3.0"), refused())
+    book = book_of(event(ADDRESS, 421), event(ADDRESS, 451, "4.3.0"), failed_connection())
     assert book.standing() == Standing()
     assert book.domain_standing() == Standing(0, 3, 0)
 
@@ -250,7 +259,7 @@ def test_domain_without_mail_service_stays_blocked(status: str) -> None:
 
 
 def failed_connections(days: Sequence[int] = (0, 1, 2), messages: int = 7) -> list[DeliveryEvent]:
-    return [refused(days=day, message=f"{day}.{number}") for day in days for number in range(messages)]
+    return [failed_connection(days=day, message=f"{day}.{number}") for day in days for number in range(messages)]
 
 
 def test_domain_dead_after_three_days_and_20_messages() -> None:
@@ -269,10 +278,12 @@ def test_domain_with_answer_is_not_dead(answered: DeliveryEvent) -> None:
 @pytest.mark.parametrize("silent", [event(ADDRESS, None, "4.4.7"), event(ADDRESS, complaint=True)])
 @pytest.mark.parametrize("days", [0, 1, -1])
 def test_expiry_and_complaint_show_no_connection(silent: DeliveryEvent, days: int) -> None:
-    silent = replace(silent, at=today() - timedelta(days=days))
+    silent = replace(silent, at=yesterday_noon() - timedelta(days=days))
     assert book_of(*failed_connections(), silent).domain_standing().blocked
     assert (
-        not book_of(*failed_connections(days=(0, 1), messages=20), replace(silent, at=today() - timedelta(days=2)))
+        not book_of(
+            *failed_connections(days=(0, 1), messages=20), replace(silent, at=yesterday_noon() - timedelta(days=2))
+        )
         .domain_standing()
         .blocked
     )
@@ -285,7 +296,7 @@ def test_delivery_before_dead_days_changes_nothing() -> None:
 
 def test_reset_counters_ignores_late_earlier_events() -> None:
     book = book_of(hard(days=2), ok(days=3), soft(days=1, message="m"))
-    reset_counters(book.addresses[ADDRESS], epoch_ms(today() - timedelta(days=0.5)))
+    reset_counters(book.addresses[ADDRESS], epoch_ms(yesterday_noon() - timedelta(days=0.5)))
     book.aggregate([hard(days=1.5), ok(days=0.9), event(complaint=True, days=0.8), soft(days=1, message="m")])
     assert book.standing() == Standing()
     assert book.domain_standing() == Standing(2, 1, 2)
@@ -294,7 +305,7 @@ def test_reset_counters_ignores_late_earlier_events() -> None:
 
 
 def test_summary_combines_sources() -> None:
-    book = Book()
+    book = InMemoryBook()
     book.aggregate([hard(days=2), soft(days=1, message="m")], "one")
     book.aggregate([ok(days=1.5), soft(days=1, message="m")], "other")
     assert book.standing() == Standing(1, 1, 0)
@@ -302,11 +313,11 @@ def test_summary_combines_sources() -> None:
 
 def test_prune_removes_only_old_cleared_bounces() -> None:
     book = book_of(hard(days=12), soft(days=12), ok(days=5))
-    held = book_of(hard(days=12), soft(days=12))
-    later = epoch_ms(today() + timedelta(days=10))
-    for each in (book, held):
+    without_delivery = book_of(hard(days=12), soft(days=12))
+    later = epoch_ms(yesterday_noon() + timedelta(days=10))
+    for each in (book, without_delivery):
         prune(each.addresses[ADDRESS], later)
         summarize(each.addresses[ADDRESS])
     assert book.standing() == Standing(1, 0, 0)
     assert book.addresses[ADDRESS]["by"][0]["messages"] == []
-    assert held.standing() == Standing(0, 1, 1, blocked=True)
+    assert without_delivery.standing() == Standing(0, 1, 1, blocked=True)

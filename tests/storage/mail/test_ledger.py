@@ -98,7 +98,7 @@ async def test_ledger_deletes_aggregated_events_only(mail: OrganizationMail) -> 
 async def test_no_collection_stores_plain_address(mail: OrganizationMail) -> None:
     secret = "canary.person@example.org"
     bounce = event(secret, 550, "5.1.1", f"<{secret}> unknown", id_=f"id-{secret}", message=f"message-{secret}")
-    await mail.take(bounce, soft(secret, message=secret))
+    await mail.add_events(bounce, soft(secret, message=secret))
     address = normalize(secret)
     assert address is not None
     await mail.stores.address_book.unblock(mail.org, address, "op", "asked")

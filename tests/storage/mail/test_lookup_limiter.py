@@ -11,13 +11,13 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_lookups_beyond_limits_are_refused_at_once() -> None:
-    limiter, resume, running, most = LookupLimiter(running=2, waiting=3, max_wait_s=60), asyncio.Event(), 0, 0
+    limiter, resume, running, max_running = LookupLimiter(running=2, waiting=3, max_wait_s=60), asyncio.Event(), 0, 0
 
     async def look_up() -> None:
-        nonlocal running, most
+        nonlocal running, max_running
         async with limiter.slot():
             running += 1
-            most = max(most, running)
+            max_running = max(max_running, running)
             await resume.wait()
             running -= 1
 
@@ -26,7 +26,7 @@ async def test_lookups_beyond_limits_are_refused_at_once() -> None:
     resume.set()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     refused = [each for each in results if isinstance(each, RateLimited)]
-    assert (len(refused), most) == (15, 2)
+    assert (len(refused), max_running) == (15, 2)
     assert refused[0].extensions == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
 
 

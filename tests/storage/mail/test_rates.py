@@ -6,22 +6,24 @@ import pytest
 
 from storage.mail.rates import day_of
 from storage.mail.records import BounceRate, DeliveryEvent
-from tests.storage.mail.events import event, hard, ok, soft, today
+from tests.storage.mail.events import event, hard, ok, soft, yesterday_noon
 from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
 
-async def rows(mail: OrganizationMail, domain: str | None = None) -> list[tuple[int, int]]:
-    """Returns sent and bounced messages of the three days that end with yesterday."""
-    last = day_of(today())
-    found = await mail.stores.bounce_rates.between(mail.org, domain, last - 2, last)
-    assert [each.day for each in found] == [today().replace(hour=0) - timedelta(days=back) for back in (2, 1, 0)]
-    return [(each.sent, each.bounced) for each in found]
+async def daily_counts(mail: OrganizationMail, domain: str | None = None) -> list[tuple[int, int]]:
+    """Returns sent and bounced messages of each of the three days that end with yesterday."""
+    last = day_of(yesterday_noon())
+    rates = await mail.stores.bounce_rates.between(mail.org, domain, last - 2, last)
+    assert [each.day for each in rates] == [
+        yesterday_noon().replace(hour=0) - timedelta(days=back) for back in (2, 1, 0)
+    ]
+    return [(each.sent, each.bounced) for each in rates]
 
 
 async def test_rates_count_messages_with_outcome_of_day(mail: OrganizationMail) -> None:
-    await mail.take(
+    await mail.add_events(
         *(ok(f"a{n}@example.org") for n in range(7)),
         hard("b@example.org"),
         hard("b@other.example"),
@@ -31,35 +33,35 @@ async def test_rates_count_messages_with_outcome_of_day(mail: OrganizationMail) 
         event("d@example.org", 550, "5.7.1"),
         ok("a@example.org", days=2),
     )
-    assert await rows(mail) == [(1, 0), (0, 0), (10, 3)]
-    assert await rows(mail, "example.org") == [(1, 0), (0, 0), (9, 2)]
-    assert await rows(mail, "new.example") == [(0, 0), (0, 0), (0, 0)]
+    assert await daily_counts(mail) == [(1, 0), (0, 0), (10, 3)]
+    assert await daily_counts(mail, "example.org") == [(1, 0), (0, 0), (9, 2)]
+    assert await daily_counts(mail, "new.example") == [(0, 0), (0, 0), (0, 0)]
 
 
 async def test_rates_of_day_by_organization(mail: OrganizationMail) -> None:
-    await mail.take(ok(), hard("b@example.org"))
-    day = day_of(today())
-    found = (await mail.stores.bounce_rates.of_day(day))[mail.org]
-    assert (found.sent, found.bounced, found.rate) == (2, 1, 0.5)
+    await mail.add_events(ok(), hard("b@example.org"))
+    day = day_of(yesterday_noon())
+    rate = (await mail.stores.bounce_rates.of_day(day))[mail.org]
+    assert (rate.sent, rate.bounced, rate.rate) == (2, 1, 0.5)
     assert await mail.stores.bounce_rates.of_day(day - 300) == {}
 
 
 async def test_worst_domains_have_most_bounces(mail: OrganizationMail) -> None:
-    await mail.take(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
-    worst = await mail.stores.bounce_rates.worst_domains(mail.org, day_of(today()))
+    await mail.add_events(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
+    worst = await mail.stores.bounce_rates.worst_domains(mail.org, day_of(yesterday_noon()))
     assert [(each.domain, each.sent, each.bounced) for each in worst] == [("two.example", 2, 2), ("one.example", 1, 1)]
 
 
 async def test_highest_rates_need_enough_mail(mail: OrganizationMail) -> None:
-    def mail_to(domain: str, fine: int, bad: int, days: float = 0) -> list[DeliveryEvent]:
-        answers = [ok] * fine + [hard] * bad
-        return [answer(f"a{n}@{domain}", days=days) for n, answer in enumerate(answers)]
+    def mail_to(domain: str, delivered: int, bounced: int, days: float = 0) -> list[DeliveryEvent]:
+        events = [ok] * delivered + [hard] * bounced
+        return [event(f"a{n}@{domain}", days=days) for n, event in enumerate(events)]
 
-    await mail.take(
+    await mail.add_events(
         *mail_to("small.example", 35, 15), *mail_to("big.example", 190, 10), *mail_to("fine.example", 60, 0)
     )
-    await mail.take(*mail_to("tiny.example", 0, 49), *mail_to("past.example", 0, 60, days=1))
-    day, rates = day_of(today()), mail.stores.bounce_rates
+    await mail.add_events(*mail_to("tiny.example", 0, 49), *mail_to("past.example", 0, 60, days=1))
+    day, rates = day_of(yesterday_noon()), mail.stores.bounce_rates
 
     async def highest(day: int, above: float) -> list[tuple[str | None, float]]:
         return [(each.domain, each.rate) for org, each in await rates.highest(day, above) if org == mail.org]
@@ -70,4 +72,4 @@ async def test_highest_rates_need_enough_mail(mail: OrganizationMail) -> None:
 
 
 def test_rate_without_mail_is_zero() -> None:
-    assert BounceRate(today(), None, 0, 0).rate == 0.0
+    assert BounceRate(yesterday_noon(), None, 0, 0).rate == 0.0

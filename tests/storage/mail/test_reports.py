@@ -1,4 +1,4 @@
-"""A report is claimed by one worker at a time, and by another after the claim expires."""
+"""A report is claimed by one worker at a time. After the claim expires, another worker can claim it."""
 
 import asyncio
 

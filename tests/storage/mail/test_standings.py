@@ -1,4 +1,4 @@
-"""Verdicts and their details in words."""
+"""The verdict of a standing, and the sentence that explains it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,21 +9,22 @@ from storage.mail.records import VerdictRule
 from storage.mail.standings import address_standing, domain_standing
 
 AT = 1_763_640_000_000  # 2025-11-20 12:00 UTC
-HAND = {"blocked": False, "by": "op", "reason": "moved", "at": datetime(2025, 11, 20, tzinfo=UTC)}
+OPERATOR_DECISION = {"blocked": False, "by": "op", "reason": "moved", "at": datetime(2025, 11, 20, tzinfo=UTC)}
 
 
-def verdict(domain: Any = None, **found: Any) -> tuple[bool, str, str]:
+def verdict(domain: Any = None, **summary_fields: Any) -> tuple[bool, str, str]:
+    """Returns whether an address with this summary is blocked, the rule, and the detail."""
     of_domain = domain_standing("example.org", domain)
-    summary: Any = {"success": 1, "last": AT, **found}
-    found_standing = address_standing("Ann@example.org", "ann@example.org", summary, of_domain)
-    return found_standing.blocked, found_standing.verdict.rule.value, found_standing.verdict.detail
+    summary: Any = {"success": 1, "last": AT, **summary_fields}
+    standing = address_standing("Ann@example.org", "ann@example.org", summary, of_domain)
+    return standing.blocked, standing.verdict.rule.value, standing.verdict.detail
 
 
 DEAD = {"dead": [AT, "550 5.1.2", 0, 0]}
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("summary_fields", "expected"),
     [
         ({}, (False, "DELIVERABLE", "No current bounces or complaints are known.")),
         ({"soft": 1}, (False, "DELIVERABLE", "Soft bounces since the last delivery: 1, on too few days to block.")),
@@ -46,8 +47,8 @@ DEAD = {"dead": [AT, "550 5.1.2", 0, 0]}
         ),
     ],
 )
-def test_standing_of_address_gives_verdict(found: Any, expected: tuple[bool, str, str]) -> None:
-    assert verdict(**found) == expected
+def test_standing_of_address_gives_verdict(summary_fields: Any, expected: tuple[bool, str, str]) -> None:
+    assert verdict(**summary_fields) == expected
 
 
 def test_dead_domain_blocks_after_own_verdict() -> None:
@@ -57,15 +58,19 @@ def test_dead_domain_blocks_after_own_verdict() -> None:
 
 
 def test_operator_decision_overrides_rule() -> None:
-    assert verdict({**DEAD, "hand": HAND})[:2] == (False, "DELIVERABLE")
-    assert verdict({**DEAD, "hand": {**HAND, "blocked": True}}, saw=["HARD_BOUNCED", AT, "", 0])[1] == "BY_HAND"
-    found = domain_standing("example.org", {**DEAD, "hand": HAND})
-    assert found.verdict.rule is VerdictRule.BY_HAND
-    assert found.verdict.detail == "Allowed by op at 2025-11-20 00:00 UTC: moved"
+    assert verdict({**DEAD, "hand": OPERATOR_DECISION})[:2] == (False, "DELIVERABLE")
+    assert (
+        verdict({**DEAD, "hand": {**OPERATOR_DECISION, "blocked": True}}, saw=["HARD_BOUNCED", AT, "", 0])[1]
+        == "BY_HAND"
+    )
+    standing = domain_standing("example.org", {**DEAD, "hand": OPERATOR_DECISION})
+    assert standing.verdict.rule is VerdictRule.BY_HAND
+    assert standing.verdict.detail == "Allowed by op at 2025-11-20 00:00 UTC: moved"
 
 
 def test_unreachable_domain_detail_gives_days_and_messages() -> None:
-    found = domain_standing("example.org", {**DEAD, "dead": [AT, "", 3, 20]})
+    standing = domain_standing("example.org", {**DEAD, "dead": [AT, "", 3, 20]})
     assert (
-        found.verdict.detail == "No connection on the last 3 days of mail, until 2025-11-20, for 20 messages or more."
+        standing.verdict.detail
+        == "No connection on the last 3 days of mail, until 2025-11-20, for 20 messages or more."
     )

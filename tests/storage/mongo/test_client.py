@@ -40,7 +40,7 @@ async def test_transaction_sees_its_writes_before_others_do(mongo: Mongo, things
         await mongo.write(things, [InsertOne({"_id": 1})], session)
         assert len(await mongo.find(things, {}, session=session)) == 2
         assert len(await mongo[things].find({}, session=session).to_list(None)) == 2, (
-            "the driver's cursor must see the writes, too"
+            "The driver's cursor must see the writes, too."
         )
         assert len(await mongo.find(things, {})) == 1
         await mongo.write(things, [DeleteOne({"_id": 1}), InsertOne({"_id": 1, "again": True})], session)

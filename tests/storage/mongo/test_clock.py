@@ -11,23 +11,23 @@ from storage.stores import Stores
 pytestmark = pytest.mark.anyio
 
 
-async def now(stores: Stores) -> datetime:
+async def database_now(stores: Stores) -> datetime:
     answer = await stores.mongo.database.command("hello")
     at: datetime = answer["localTime"]
     return at.replace(tzinfo=UTC)
 
 
 async def test_concurrent_waits_never_return_early(shared_stores: Stores) -> None:
-    clock, start = DatabaseClock(shared_stores.mongo), await now(shared_stores)
+    clock, start = DatabaseClock(shared_stores.mongo), await database_now(shared_stores)
 
     async def wait(after_ms: int) -> float:
         at = start + timedelta(milliseconds=after_ms)
         await clock.wait_until(at)
-        return (await now(shared_stores) - at).total_seconds()
+        return (await database_now(shared_stores) - at).total_seconds()
 
-    late_s = await asyncio.gather(*(wait(ms) for ms in (-1000, 0, 50, 120, 300, 300)))
-    assert min(late_s) >= 0
-    assert max(late_s[2:]) < 10
+    lateness_s = await asyncio.gather(*(wait(ms) for ms in (-1000, 0, 50, 120, 300, 300)))
+    assert min(lateness_s) >= 0
+    assert max(lateness_s[2:]) < 10
 
 
 async def test_wait_for_a_past_time_returns_at_once(shared_stores: Stores) -> None:

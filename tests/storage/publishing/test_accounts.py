@@ -1,4 +1,4 @@
-"""Connected accounts are scoped to their organization, encrypted, and lose their credentials on disconnection."""
+"""Connected accounts: visible in their organization only, with encrypted credentials until they are disconnected."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_account_is_found_in_its_organization_only(scenario: PublishingScenario) -> None:
-    account = await scenario.account()
+    account = await scenario.connect_account()
     assert await scenario.stores.accounts.find(scenario.organization_id, account.id) == account
     assert await scenario.stores.accounts.list_connected(scenario.organization_id) == [account]
     assert await scenario.stores.accounts.list_connected("elsewhere") == []
@@ -19,11 +19,11 @@ async def test_account_is_found_in_its_organization_only(scenario: PublishingSce
 
 
 async def test_disconnected_account_has_no_credentials(scenario: PublishingScenario) -> None:
-    account = await scenario.account(secret="ok")
+    account = await scenario.connect_account(secret="ok")
     assert await scenario.stores.accounts.decrypt_credentials(account) == "ok"
-    gone = await scenario.stores.accounts.disconnect(account)
-    again = await scenario.stores.accounts.disconnect(account)
-    assert gone.disconnected_at == again.disconnected_at is not None
+    disconnected = await scenario.stores.accounts.disconnect(account)
+    disconnected_again = await scenario.stores.accounts.disconnect(account)
+    assert disconnected.disconnected_at == disconnected_again.disconnected_at is not None
     with pytest.raises(CredentialsLost):
         await scenario.stores.accounts.decrypt_credentials(account)
     assert account.id in [each.id for each in await scenario.stores.accounts.list_disconnected(100)]
@@ -32,7 +32,7 @@ async def test_disconnected_account_has_no_credentials(scenario: PublishingScena
 
 
 async def test_credentials_of_other_account_do_not_decrypt(scenario: PublishingScenario) -> None:
-    one, other = await scenario.account(secret="ok"), await scenario.account(secret="lose")
+    one, other = await scenario.connect_account(secret="ok"), await scenario.connect_account(secret="lose")
     accounts = scenario.stores.mongo["accounts"]
     row = await accounts.find_one({"_id": one.id})
     assert row is not None

@@ -1,4 +1,4 @@
-"""Each publication goes to one claimant, is claimed again after its lease, and sweeps read only what is due."""
+"""A publication is claimed by one process at a time, until its lease ends. A sweep reads only due publications."""
 
 import asyncio
 from datetime import timedelta
@@ -33,8 +33,8 @@ async def test_concurrent_claims_take_each_publication_once(
 ) -> None:
     posts = [await scenario.schedule(in_s=1) for _ in range(20)]
     async with open_process() as stores:
-        rooms = [scenario, scenario.through(stores)] * 5
-        claims = await asyncio.gather(*(room.stores.claims.claim(1000) for room in rooms))
+        processes = [scenario, scenario.with_stores(stores)] * 5
+        claims = await asyncio.gather(*(process.stores.claims.claim(1000) for process in processes))
     ids = [each.scheduled_post_id for claimed in claims for each in claimed]
     assert sorted(id_ for id_ in ids if id_ in {post.id for post in posts}) == sorted(post.id for post in posts)
 
@@ -44,7 +44,7 @@ async def test_expired_claim_is_taken_under_new_fence(scenario: PublishingScenar
     (first,) = await claim(scenario, post)
     assert await claim(scenario, post) == []
     await scenario.pass_time(4.5 + LEASE_S - 3)
-    assert await claim(scenario, post) == [], "the lease counts from the due moment"
+    assert await claim(scenario, post) == [], "The lease must count from the due moment."
     await scenario.pass_time(3)
     (second,) = await claim(scenario, post)
     assert second.fence > first.fence
@@ -79,7 +79,7 @@ def stages(plan: Any) -> list[Any]:
 
 
 async def test_sweep_examines_only_due_index_entries(scenario: PublishingScenario) -> None:
-    """The cost does not depend on the number of waiting publications."""
+    """A sweep's cost must not depend on the number of publications that are not due."""
     later = await scenario.now() + timedelta(hours=1)
     waiting = [{"_id": f"{scenario.organization_id}-{i}", "wake_at": later, "state": "X"} for i in range(2000)]
     publications = scenario.stores.mongo["publications"]
@@ -96,7 +96,7 @@ async def test_sweep_examines_only_due_index_entries(scenario: PublishingScenari
 
 
 async def test_upload_is_claimed_once_ten_minutes_ahead(scenario: PublishingScenario) -> None:
-    account = account_target(await scenario.account(Network.MASTODON, "token", "https://example.org"))
+    account = account_target(await scenario.connect_account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=660)
 
     async def uploads() -> list[str]:
@@ -106,7 +106,7 @@ async def test_upload_is_claimed_once_ten_minutes_ahead(scenario: PublishingScen
     assert await uploads() == []
     await scenario.pass_time(61)
     (token,) = [each for found in await asyncio.gather(uploads(), uploads()) for each in found]
-    publication = await scenario.only(post)
+    publication = await scenario.publication(post)
     assert await scenario.stores.claims.renew_upload(publication, token)
     await scenario.pass_time(UPLOAD_LEASE_S + 1)
     assert len(await uploads()) == 1

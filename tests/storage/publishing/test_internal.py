@@ -1,4 +1,4 @@
-"""Publishing to an internal target is one transaction: exactly once, never early, with message or post and events."""
+"""Publishing to an internal target: one transaction stores the message or post and the state, once and never early."""
 
 import asyncio
 from datetime import timedelta
@@ -15,16 +15,16 @@ pytestmark = pytest.mark.anyio
 
 
 async def publish(scenario: PublishingScenario, publication: Publication, text: str = "hello") -> Publication:
-    return await scenario.stores.scheduled_posts.publish_message(publication, scenario.place.new(text))
+    return await scenario.stores.scheduled_posts.publish_message(publication, scenario.topic_scenario.new_message(text))
 
 
 async def test_message_and_state_are_stored_together(scenario: PublishingScenario) -> None:
-    publication = await scenario.claimed(await scenario.schedule(in_s=-1))
+    publication = await scenario.claim(await scenario.schedule(in_s=-1))
     done = await publish(scenario, publication)
     (message,) = await scenario.messages()
     assert done.state is PublicationState.PUBLISHED
     assert message["source"] == f"pub:{publication.id}"
-    assert done.external_id == f"{scenario.place.topic.id}-{message['_id']['ts']}"
+    assert done.external_id == f"{scenario.topic_scenario.topic.id}-{message['_id']['ts']}"
     assert done.published_at is not None
     assert done.published_at >= done.due_at
     assert done.lateness_ms is not None
@@ -37,7 +37,7 @@ async def test_message_and_state_are_stored_together(scenario: PublishingScenari
 
 
 async def test_publication_to_home_feed_creates_post(scenario: PublishingScenario) -> None:
-    publication = await scenario.claimed(await scenario.schedule(scenario.home, in_s=-1))
+    publication = await scenario.claim(await scenario.schedule(scenario.home, in_s=-1))
     new = NewPost(scenario.organization_id, "ann", "hello", ["https://example.org/a.png"], (), ())
     done = await scenario.stores.scheduled_posts.publish_post(publication, new)
     assert done.external_id is not None
@@ -48,10 +48,12 @@ async def test_publication_to_home_feed_creates_post(scenario: PublishingScenari
 
 
 async def test_concurrent_duplicates_publish_once(scenario: PublishingScenario, open_process: OpenStores) -> None:
-    publication = await scenario.claimed(await scenario.schedule(in_s=-1))
+    publication = await scenario.claim(await scenario.schedule(in_s=-1))
     async with open_process() as stores:
-        rooms = [scenario, scenario.through(stores)] * 10
-        outcomes = await asyncio.gather(*(publish(room, publication) for room in rooms), return_exceptions=True)
+        processes = [scenario, scenario.with_stores(stores)] * 10
+        outcomes = await asyncio.gather(
+            *(publish(process, publication) for process in processes), return_exceptions=True
+        )
     assert sum(isinstance(each, Publication) for each in outcomes) == 1
     assert sum(isinstance(each, ClaimLost) for each in outcomes) == 19
     assert len(await scenario.messages()) == 1
@@ -59,7 +61,7 @@ async def test_concurrent_duplicates_publish_once(scenario: PublishingScenario, 
 
 async def test_publishing_before_due_moment_is_refused(scenario: PublishingScenario) -> None:
     due_at = await scenario.now() + timedelta(seconds=2)
-    publication = await scenario.claimed(await scenario.schedule(due_at=due_at))
+    publication = await scenario.claim(await scenario.schedule(due_at=due_at))
     with pytest.raises(NotYetDue) as early:
         await publish(scenario, publication)
     assert 0 < early.value.wait_s <= 2
@@ -70,9 +72,9 @@ async def test_publishing_before_due_moment_is_refused(scenario: PublishingScena
 
 async def test_old_fence_publishes_nothing(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(in_s=-1)
-    first = await scenario.claimed(post)
+    first = await scenario.claim(post)
     await scenario.pass_time(60)
-    second = await scenario.claimed(post)
+    second = await scenario.claim(post)
     with pytest.raises(ClaimLost):
         await publish(scenario, first)
     assert (await publish(scenario, second)).state is PublicationState.PUBLISHED
@@ -82,7 +84,7 @@ async def test_publishing_past_deadline_is_refused(scenario: PublishingScenario)
     post = await scenario.schedule(in_s=-1, max_lateness_s=60)
     await scenario.pass_time(60)
     with pytest.raises(DeadlinePassed):
-        await publish(scenario, await scenario.claimed(post))
+        await publish(scenario, await scenario.claim(post))
     assert await scenario.messages() == []
 
 

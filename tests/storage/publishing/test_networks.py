@@ -19,17 +19,17 @@ IMG, VID, REEL = MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.REEL
 
 
 FAMILY = "👩\u200d👧\u200d👦"
-SEEN = {"": 0, "abc": 3, "狼煙": 2, "e\u0301": 1, "\r\n": 1, "☺\ufe0f": 1, FAMILY: 1, "👍🏽": 1, "🇯🇵🇩🇪": 2}
+GRAPHEME_COUNTS = {"": 0, "abc": 3, "狼煙": 2, "e\u0301": 1, "\r\n": 1, "☺\ufe0f": 1, FAMILY: 1, "👍🏽": 1, "🇯🇵🇩🇪": 2}
 
 
-@pytest.mark.parametrize(("text", "count"), SEEN.items())
+@pytest.mark.parametrize(("text", "count"), GRAPHEME_COUNTS.items())
 def test_graphemes_are_user_perceived_characters(text: str, count: int) -> None:
     assert len(list(graphemes(text))) == count
     assert "".join(graphemes(text)) == text
 
 
 @pytest.mark.parametrize(
-    ("network", "fits"),
+    ("network", "longest"),
     [
         (Network.MASTODON, "x" * 500),
         (Network.MASTODON, "x" * 476 + " https://example.org/" + "y" * 300),
@@ -44,11 +44,11 @@ def test_graphemes_are_user_perceived_characters(text: str, count: int) -> None:
         (Network.SANDBOX, "x" * 10_000),
     ],
 )
-def test_text_length_is_limited_per_network(network: Network, fits: str) -> None:
-    assert limit_violation(POST_LIMITS[network], fits, []) is None
-    more = limit_violation(POST_LIMITS[network], "x" + fits, [])
-    assert more is not None
-    assert more[0] == "text"
+def test_text_length_is_limited_per_network(network: Network, longest: str) -> None:
+    assert limit_violation(POST_LIMITS[network], longest, []) is None
+    violation = limit_violation(POST_LIMITS[network], "x" + longest, [])
+    assert violation is not None
+    assert violation[0] == "text"
 
 
 def test_text_bytes_are_limited_on_bluesky() -> None:
@@ -86,8 +86,8 @@ def test_text_bytes_are_limited_on_bluesky() -> None:
     ],
 )
 def test_media_combinations_are_limited_per_network(network: Network, media: Sequence[MediaKind], fits: bool) -> None:
-    wrong = limit_violation(POST_LIMITS[network], "hello", media)
-    assert wrong is None if fits else wrong is not None and wrong[0] == "media"
+    violation = limit_violation(POST_LIMITS[network], "hello", media)
+    assert violation is None if fits else violation is not None and violation[0] == "media"
 
 
 def test_topics_take_text_and_home_feeds_take_images() -> None:

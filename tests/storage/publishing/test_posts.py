@@ -18,8 +18,8 @@ async def test_page_by_state_skips_other_states(scenario: PublishingScenario) ->
     posts = [await scenario.schedule(in_s=100 + number) for number in range(130)]
     store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
     kept = [posts[3], posts[64], posts[128]]
-    waste = [post for post in posts if post not in kept]
-    await asyncio.gather(*(store.cancel(organization_id, post.id) for post in waste))
+    cancelled = [post for post in posts if post not in kept]
+    await asyncio.gather(*(store.cancel(organization_id, post.id) for post in cancelled))
     states = [ScheduledPostState.SCHEDULED]
     first = await store.page(organization_id, "ann", timeline_range(oldest=0, limit=2), states)
     assert [post.id for post in first.items] == [post.id for post in kept[:2]]
@@ -33,11 +33,11 @@ async def test_page_by_state_skips_other_states(scenario: PublishingScenario) ->
 
 
 async def test_fail_waiting_fails_only_that_account(scenario: PublishingScenario) -> None:
-    account, other = await scenario.account(), await scenario.account()
+    account, other = await scenario.connect_account(), await scenario.connect_account()
     waiting = [await scenario.schedule(account_target(account)) for _ in range(120)]
     untouched = await scenario.schedule(account_target(other), scenario.topic)
     assert await scenario.stores.scheduled_posts.fail_waiting(account) == 120
-    states = {(await scenario.only(post)).state for post in waiting}
+    states = {(await scenario.publication(post)).state for post in waiting}
     assert states == {PublicationState.FAILED}
     assert {each.state for each in await scenario.publications(untouched)} == {PublicationState.SCHEDULED}
     assert await scenario.stores.scheduled_posts.fail_waiting(account) == 0
@@ -45,7 +45,7 @@ async def test_fail_waiting_fails_only_that_account(scenario: PublishingScenario
 
 async def test_page_by_state_examines_only_candidates(scenario: PublishingScenario) -> None:
     store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
-    account = account_target(await scenario.account())
+    account = account_target(await scenario.connect_account())
     post = await scenario.schedule(account, scenario.topic, in_s=-1)
     held = next(each for each in await scenario.stores.claims.claim(1000) if each.target == account)
     begun = await store.apply(BeginAttempt(held, CallPhase.CALLING, "key"))
@@ -55,14 +55,15 @@ async def test_page_by_state_examines_only_candidates(scenario: PublishingScenar
     states = [ScheduledPostState.UNKNOWN]
     page = await store.page(organization_id, "ann", timeline_range(latest=NOW, limit=5), states)
     assert [each.id for each in page.items] == [post.id]
-    wanted = with_needed_states({"org": organization_id, "author": "ann", "ts": {"$gte": 0}}, states)
-    command = {"find": "publications", "filter": wanted, "sort": {"ts": -1}, "limit": 100}
+    query = with_needed_states({"org": organization_id, "author": "ann", "ts": {"$gte": 0}}, states)
+    command = {"find": "publications", "filter": query, "sort": {"ts": -1}, "limit": 100}
     explained = await scenario.stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
     assert explained["executionStats"]["totalKeysExamined"] <= 2 < len(waiting)
     assert "'SORT'" not in str(explained["queryPlanner"]["winningPlan"])
 
 
 def test_needed_states_cover_every_post_state() -> None:
-    every = list(PublicationState)
-    mixed = [states for size in (1, 2, 3) for states in itertools.combinations_with_replacement(every, size)]
-    assert all(needed_states([post_state(states)]) & set(states) for states in mixed)
+    combinations = [
+        states for size in (1, 2, 3) for states in itertools.combinations_with_replacement(PublicationState, size)
+    ]
+    assert all(needed_states([post_state(states)]) & set(states) for states in combinations)

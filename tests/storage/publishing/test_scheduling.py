@@ -36,13 +36,13 @@ async def test_concurrent_processes_get_distinct_timestamps(
 ) -> None:
     due_at = await scenario.now() + timedelta(hours=1)
     async with open_process() as stores:
-        rooms = [scenario, scenario.through(stores)] * 20
-        posts = await asyncio.gather(*(room.schedule(due_at=due_at) for room in rooms))
+        processes = [scenario, scenario.with_stores(stores)] * 20
+        posts = await asyncio.gather(*(process.schedule(due_at=due_at) for process in processes))
     assert len({post.timestamp for post in posts}) == 40
 
 
 async def test_repeated_key_schedules_once(scenario: PublishingScenario) -> None:
-    new = await scenario.new(scenario.topic)
+    new = await scenario.new_post(scenario.topic)
     key = idempotency_key(scenario.organization_id, "ann", "schedulePost", "k", {"a": 1})
     schedule = scenario.stores.scheduled_posts.schedule
     first, second = await asyncio.gather(schedule(new, key), schedule(new, key))
@@ -81,7 +81,7 @@ async def test_update_from_old_revision_is_conflict(scenario: PublishingScenario
 
 
 async def test_kept_target_keeps_its_publication(scenario: PublishingScenario) -> None:
-    account = account_target(await scenario.account())
+    account = account_target(await scenario.connect_account())
     post = await scenario.schedule(scenario.topic, scenario.home)
     before = await scenario.publications(post)
     edit = ScheduledPostEdit(targets=[account, scenario.topic])
@@ -102,10 +102,10 @@ async def test_update_and_cancel_invalidate_claim(scenario: PublishingScenario) 
     await asyncio.sleep(0.3)
     for post in (edited, cancelled):
         with pytest.raises(ClaimLost):
-            await store.publish_message(by_post[post.id], scenario.place.new("hello"))
+            await store.publish_message(by_post[post.id], scenario.topic_scenario.new_message("hello"))
     assert await scenario.messages() == []
-    assert (await scenario.only(edited)).state is PublicationState.SCHEDULED
-    assert (await scenario.only(cancelled)).state is PublicationState.CANCELLED
+    assert (await scenario.publication(edited)).state is PublicationState.SCHEDULED
+    assert (await scenario.publication(cancelled)).state is PublicationState.CANCELLED
 
 
 async def test_cancel_cancels_unstarted_then_conflicts(scenario: PublishingScenario) -> None:
@@ -113,7 +113,7 @@ async def test_cancel_cancels_unstarted_then_conflicts(scenario: PublishingScena
     claims = [each for each in await scenario.stores.claims.claim(100) if each.scheduled_post_id == post.id]
     store = scenario.stores.scheduled_posts
     (to_topic,) = [each for each in claims if each.target == scenario.topic]
-    await store.publish_message(to_topic, scenario.place.new("hello"))
+    await store.publish_message(to_topic, scenario.topic_scenario.new_message("hello"))
     with pytest.raises(Conflict):
         await store.update(scenario.organization_id, post.id, ScheduledPostEdit(text="too late"))
     await store.cancel(scenario.organization_id, post.id)
@@ -129,12 +129,12 @@ async def test_post_of_other_organization_is_not_found(scenario: PublishingScena
         await scenario.stores.scheduled_posts.cancel("elsewhere", post.id)
     with pytest.raises(NotFound):
         await scenario.stores.scheduled_posts.update("elsewhere", post.id, ScheduledPostEdit(text="x"))
-    assert (await scenario.only(post)).state is PublicationState.SCHEDULED
+    assert (await scenario.publication(post)).state is PublicationState.SCHEDULED
 
 
 async def post_with_upload(scenario: PublishingScenario, expires_in_s: float | None) -> str:
     """Schedules a post whose media are uploaded, and returns its id."""
-    account = account_target(await scenario.account(Network.MASTODON, "token", "https://example.org"))
+    account = account_target(await scenario.connect_account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=300)
     ((claimed, token),) = [
         each for each in await scenario.stores.claims.claim_uploads(100) if each[0].scheduled_post_id == post.id
@@ -164,7 +164,7 @@ async def test_edit_of_content_makes_upload_stale(
     (publication,) = await scenario.stores.scheduled_posts.publications_of(post_id)
     assert publication.media_state is state
     assert (publication.upload is not None) == (state is MediaState.READY)
-    assert ("upload_at" in await scenario.stored(publication)) == (state is MediaState.STALE)
+    assert ("upload_at" in await scenario.stored_document(publication)) == (state is MediaState.STALE)
 
 
 @pytest.mark.parametrize(("later_s", "state"), [(3000, MediaState.READY), (4000, MediaState.STALE)])
@@ -179,13 +179,13 @@ async def test_due_time_past_expiry_makes_upload_stale(
 
 
 async def test_upload_of_edited_post_is_not_stored(scenario: PublishingScenario) -> None:
-    account = account_target(await scenario.account(Network.MASTODON, "token", "https://example.org"))
+    account = account_target(await scenario.connect_account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=300)
     ((claimed, token),) = await scenario.stores.claims.claim_uploads(100)
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, ScheduledPostEdit(text="other"))
     with pytest.raises(ClaimLost):
         await scenario.stores.scheduled_posts.apply(StoreUpload(claimed, token, ["old"], 86_400))
-    assert (await scenario.only(post)).media_state is MediaState.STALE
+    assert (await scenario.publication(post)).media_state is MediaState.STALE
     assert await poll_until_true(lambda: scenario.stores.claims.claim_uploads(1))
 
 
@@ -202,6 +202,6 @@ async def test_upload_lead_follows_network_and_kind(
     scenario: PublishingScenario, network: Network, kind: MediaKind, lead_s: float | None
 ) -> None:
     media = [ScheduledMedia("https://example.org/a", "", kind)]
-    post = await scenario.schedule(account_target(await scenario.account(network)), in_s=3600, media=media)
-    upload_at = (await scenario.stored(await scenario.only(post))).get("upload_at")
+    post = await scenario.schedule(account_target(await scenario.connect_account(network)), in_s=3600, media=media)
+    upload_at = (await scenario.stored_document(await scenario.publication(post))).get("upload_at")
     assert (upload_at and (post.due_at - upload_at).total_seconds()) == lead_s

@@ -33,23 +33,23 @@ pytestmark = pytest.mark.anyio
 S = PublicationState
 
 
-async def claimed(scenario: PublishingScenario, in_s: float = -1, **more: object) -> Publication:
-    account = account_target(await scenario.account())
-    return await scenario.claimed(await scenario.schedule(account, in_s=in_s, **more))
+async def claim(scenario: PublishingScenario, in_s: float = -1, **more: object) -> Publication:
+    account = account_target(await scenario.connect_account())
+    return await scenario.claim(await scenario.schedule(account, in_s=in_s, **more))
 
 
-async def calling(scenario: PublishingScenario) -> Publication:
-    return await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.CALLING, "key"))
+async def begin_call(scenario: PublishingScenario) -> Publication:
+    return await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.CALLING, "key"))
 
 
-async def step(scenario: PublishingScenario, change: PublicationChange) -> Publication:
+async def apply(scenario: PublishingScenario, change: PublicationChange) -> Publication:
     return await scenario.stores.scheduled_posts.apply(change)
 
 
-async def reclaimed(scenario: PublishingScenario, publication: Publication, after_s: float) -> Publication:
+async def claim_again(scenario: PublishingScenario, publication: Publication, after_s: float) -> Publication:
     await scenario.pass_time(after_s)
-    (found,) = [each for each in await scenario.stores.claims.claim(1000) if each.id == publication.id]
-    return found
+    (claimed,) = [each for each in await scenario.stores.claims.claim(1000) if each.id == publication.id]
+    return claimed
 
 
 async def notification_kinds(scenario: PublishingScenario) -> list[str]:
@@ -58,31 +58,31 @@ async def notification_kinds(scenario: PublishingScenario) -> list[str]:
 
 
 async def test_begin_stores_intent_at_due_moment(scenario: PublishingScenario) -> None:
-    early = await claimed(scenario, in_s=4.5)
+    early = await claim(scenario, in_s=4.5)
     with pytest.raises(NotYetDue):
-        await step(scenario, BeginAttempt(early, CallPhase.CALLING, "key"))
-    assert (await scenario.stored(early))["state"] == "SCHEDULED"
-    begun = await calling(scenario)
+        await apply(scenario, BeginAttempt(early, CallPhase.CALLING, "key"))
+    assert (await scenario.stored_document(early))["state"] == "SCHEDULED"
+    begun = await begin_call(scenario)
     assert begun.state is S.PUBLISHING
     assert begun.progress is not None
     assert (begun.progress.phase, begun.progress.key, begun.progress.tries) == (CallPhase.CALLING, "key", 1)
 
 
 async def test_second_begin_of_call_loses_claim(scenario: PublishingScenario) -> None:
-    begun = await calling(scenario)
+    begun = await begin_call(scenario)
     with pytest.raises(ClaimLost):
-        await step(scenario, BeginAttempt(begun, CallPhase.CALLING, "key"))
-    again = await reclaimed(scenario, begun, CALL_LEASE_S + 1)
+        await apply(scenario, BeginAttempt(begun, CallPhase.CALLING, "key"))
+    again = await claim_again(scenario, begun, CALL_LEASE_S + 1)
     with pytest.raises(ClaimLost):
-        await step(scenario, BeginAttempt(again, CallPhase.CALLING, "key"))
+        await apply(scenario, BeginAttempt(again, CallPhase.CALLING, "key"))
 
 
 async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario) -> None:
-    begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.PREPARING, "first"))
-    again = await reclaimed(scenario, begun, 10)
+    begun = await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.PREPARING, "first"))
+    again = await claim_again(scenario, begun, 10)
     with pytest.raises(ClaimLost):
-        await step(scenario, StoreUploadAndBegin(begun, ["m"], None, "first"))
-    prepared = await step(scenario, StoreUploadAndBegin(again, ["m"], 60, "other"))
+        await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "first"))
+    prepared = await apply(scenario, StoreUploadAndBegin(again, ["m"], 60, "other"))
     assert prepared.progress is not None
     assert prepared.upload is not None
     assert (prepared.progress.key, prepared.progress.phase, prepared.upload.references) == (
@@ -93,158 +93,159 @@ async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario
 
 
 async def test_published_at_is_start_of_call(scenario: PublishingScenario) -> None:
-    begun = await calling(scenario)
+    begun = await begin_call(scenario)
     assert begun.progress is not None
-    done = await step(scenario, MarkPublished(begun, "id", "https://example.org/1"))
+    done = await apply(scenario, MarkPublished(begun, "id", "https://example.org/1"))
     assert (done.state, done.external_id, done.url) == (S.PUBLISHED, "id", "https://example.org/1")
     assert done.published_at == begun.progress.at
-    assert (await scenario.stored(done)).keys().isdisjoint({"wake_at", "step", "claim"})
+    assert (await scenario.stored_document(done)).keys().isdisjoint({"wake_at", "step", "claim"})
     with pytest.raises(ClaimLost):
-        await step(scenario, MarkPublished(begun, "other", None))
+        await apply(scenario, MarkPublished(begun, "other", None))
 
 
 async def test_failure_is_final_and_notified(scenario: PublishingScenario) -> None:
-    done = await step(scenario, MarkFailed(await calling(scenario), "REFUSED", "no"))
+    done = await apply(scenario, MarkFailed(await begin_call(scenario), "REFUSED", "no"))
     assert done.state is S.FAILED
     assert done.error is not None
     assert (done.error.code, done.error.message) == ("REFUSED", "no")
-    assert "mail_at" in await scenario.stored(done)
+    assert "mail_at" in await scenario.stored_document(done)
     assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
 
 
 async def test_calls_without_effect_are_tried_five_times(scenario: PublishingScenario) -> None:
-    publication = await claimed(scenario)
+    publication = await claim(scenario)
     for number in range(1, 5):
-        begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
-        waiting = await step(scenario, ScheduleRetry(begun, 1, "no connection"))
+        begun = await apply(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+        waiting = await apply(scenario, ScheduleRetry(begun, 1, "no connection"))
         assert waiting.state is S.PUBLISHING
         assert waiting.progress is not None
         assert (waiting.progress.tries, waiting.progress.phase) == (number, CallPhase.WAITING)
-        publication = await reclaimed(scenario, waiting, 1.1)
-    begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
-    assert (await step(scenario, ScheduleRetry(begun, 1, "no connection"))).state is S.FAILED
+        publication = await claim_again(scenario, waiting, 1.1)
+    begun = await apply(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+    assert (await apply(scenario, ScheduleRetry(begun, 1, "no connection"))).state is S.FAILED
 
 
 async def test_no_retry_follows_past_deadline(scenario: PublishingScenario) -> None:
-    publication = await claimed(scenario, max_lateness_s=10)
-    begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
-    assert (await step(scenario, ScheduleRetry(begun, 30, "no connection"))).state is S.FAILED
-    late = await claimed(scenario, max_lateness_s=10)
+    publication = await claim(scenario, max_lateness_s=10)
+    begun = await apply(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+    assert (await apply(scenario, ScheduleRetry(begun, 30, "no connection"))).state is S.FAILED
+    late = await claim(scenario, max_lateness_s=10)
     await scenario.pass_time(20)
-    late = await reclaimed(scenario, late, 0)
-    failed = await step(scenario, BeginAttempt(late, CallPhase.CALLING, "key"))
+    late = await claim_again(scenario, late, 0)
+    failed = await apply(scenario, BeginAttempt(late, CallPhase.CALLING, "key"))
     assert failed.error is not None
     assert (failed.state, failed.error.code) == (S.FAILED, "TOO_LATE")
 
 
 async def test_lost_upload_becomes_stale(scenario: PublishingScenario) -> None:
-    begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.PREPARING, "key"))
-    begun = await step(scenario, StoreUploadAndBegin(begun, ["m"], None, "key"))
-    waiting = await step(scenario, ScheduleRetry(begun, 0, "gone", upload_gone=True))
+    begun = await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.PREPARING, "key"))
+    begun = await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "key"))
+    waiting = await apply(scenario, ScheduleRetry(begun, 0, "gone", upload_gone=True))
     assert (waiting.upload, waiting.media_state.value) == (None, "STALE")
 
 
 async def test_unknown_for_person_is_notified_at_once(scenario: PublishingScenario) -> None:
-    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
-    assert doubtful.state is S.UNKNOWN
-    assert "wake_at" not in await scenario.stored(doubtful)
+    unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", MANUAL))
+    assert unknown.state is S.UNKNOWN
+    assert "wake_at" not in await scenario.stored_document(unknown)
     assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
 async def test_reconcilable_unknown_is_not_notified(scenario: PublishingScenario) -> None:
-    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", ReconciliationPolicy(5, 3600)))
-    again = await reclaimed(scenario, doubtful, 5.1)
-    assert (await step(scenario, BeginReconciliation(again, ReconciliationPolicy(5, 3600)))).progress is not None
-    done = await step(scenario, MarkPublished(again, "id", None))
+    unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", ReconciliationPolicy(5, 3600)))
+    again = await claim_again(scenario, unknown, 5.1)
+    assert (await apply(scenario, BeginReconciliation(again, ReconciliationPolicy(5, 3600)))).progress is not None
+    done = await apply(scenario, MarkPublished(again, "id", None))
     assert (done.state, done.error) == (S.PUBLISHED, None)
     assert await notification_kinds(scenario) == []
 
 
-@pytest.mark.parametrize("ask", [True, False])
-async def test_reconciliation_past_retention_waits_for_person(scenario: PublishingScenario, ask: bool) -> None:
-    settling = ReconciliationPolicy(5, 3600)
-    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", settling))
-    again = await reclaimed(scenario, doubtful, 3590)
-    left = await step(
-        scenario, BeginReconciliation(again, settling) if ask else MarkUnknown(again, "no answer", settling)
+@pytest.mark.parametrize("begins", [True, False])
+async def test_reconciliation_past_retention_waits_for_person(scenario: PublishingScenario, begins: bool) -> None:
+    policy = ReconciliationPolicy(5, 3600)
+    unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", policy))
+    again = await claim_again(scenario, unknown, 3590)
+    result = await apply(
+        scenario,
+        BeginReconciliation(again, policy) if begins else MarkUnknown(again, "no answer", policy),
     )
-    assert left.state is S.UNKNOWN
-    assert not ask or left.progress is None
-    assert "wake_at" not in await scenario.stored(left)
+    assert result.state is S.UNKNOWN
+    assert not begins or result.progress is None
+    assert "wake_at" not in await scenario.stored_document(result)
     assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
 async def test_person_resolves_unknown_once(scenario: PublishingScenario) -> None:
     resolve = scenario.stores.scheduled_posts.resolve
     for published in (True, False):
-        doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
-        done = await resolve(doubtful, published, "id" if published else None)
+        unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", MANUAL))
+        done = await resolve(unknown, published, "id" if published else None)
         assert done.state is (S.PUBLISHED if published else S.FAILED)
         assert (done.published_at is not None) == published
         with pytest.raises(Conflict):
-            await resolve(doubtful, True, None)
+            await resolve(unknown, True, None)
         with pytest.raises(ClaimLost):
-            await step(scenario, MarkPublished(doubtful, "late", None))
+            await apply(scenario, MarkPublished(unknown, "late", None))
     with pytest.raises(Conflict):
-        await resolve(await calling(scenario), True, None)
+        await resolve(await begin_call(scenario), True, None)
 
 
 async def test_resolution_by_other_organization_is_not_found(scenario: PublishingScenario) -> None:
-    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
+    unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", MANUAL))
     with pytest.raises(NotFound):
-        await scenario.stores.scheduled_posts.resolve(replace(doubtful, organization_id="elsewhere"), True, None)
+        await scenario.stores.scheduled_posts.resolve(replace(unknown, organization_id="elsewhere"), True, None)
 
 
 CHANGES: dict[str, Callable[[Publication], PublicationChange]] = {
-    "begin": lambda held: BeginAttempt(held, CallPhase.CALLING, "key"),
-    "succeed": lambda held: MarkPublished(held, "id", None),
-    "fail": lambda held: MarkFailed(held, "X", "x"),
-    "again": lambda held: ScheduleRetry(held, 1, "x"),
-    "doubt": lambda held: MarkUnknown(held, "x", MANUAL),
-    "ask": lambda held: BeginReconciliation(held, MANUAL),
-    "prepared": lambda held: StoreUploadAndBegin(held, [], None, "key"),
+    "begin": lambda publication: BeginAttempt(publication, CallPhase.CALLING, "key"),
+    "succeed": lambda publication: MarkPublished(publication, "id", None),
+    "fail": lambda publication: MarkFailed(publication, "X", "x"),
+    "retry": lambda publication: ScheduleRetry(publication, 1, "x"),
+    "mark unknown": lambda publication: MarkUnknown(publication, "x", MANUAL),
+    "reconcile": lambda publication: BeginReconciliation(publication, MANUAL),
+    "store upload": lambda publication: StoreUploadAndBegin(publication, [], None, "key"),
 }
 ALLOWED = {
     S.SCHEDULED: {"begin", "fail"},
-    S.PUBLISHING: {"succeed", "fail", "again", "doubt"},
-    S.UNKNOWN: {"succeed", "fail", "doubt", "ask"},
+    S.PUBLISHING: {"succeed", "fail", "retry", "mark unknown"},
+    S.UNKNOWN: {"succeed", "fail", "mark unknown", "reconcile"},
     S.PUBLISHED: set(),
     S.FAILED: set(),
     S.CANCELLED: set(),
 }
 
 
-async def in_state(scenario: PublishingScenario, state: PublicationState) -> Publication:
+async def create_in_state(scenario: PublishingScenario, state: PublicationState) -> Publication:
     if state is S.SCHEDULED:
-        return await claimed(scenario)
+        return await claim(scenario)
     if state is S.CANCELLED:
-        held = await claimed(scenario)
-        await scenario.stores.scheduled_posts.cancel(scenario.organization_id, held.scheduled_post_id)
+        publication = await claim(scenario)
+        await scenario.stores.scheduled_posts.cancel(scenario.organization_id, publication.scheduled_post_id)
         return (
             await scenario.publications(
-                await scenario.stores.scheduled_posts.get(scenario.organization_id, held.scheduled_post_id)
+                await scenario.stores.scheduled_posts.get(scenario.organization_id, publication.scheduled_post_id)
             )
         )[0]
-    begun = await calling(scenario)
+    begun = await begin_call(scenario)
     change = {
         S.PUBLISHING: None,
         S.UNKNOWN: MarkUnknown(begun, "x", ReconciliationPolicy(1, None)),
         S.PUBLISHED: MarkPublished(begun, "id", None),
         S.FAILED: MarkFailed(begun, "X", "x"),
     }[state]
-    return begun if change is None else await step(scenario, change)
+    return begun if change is None else await apply(scenario, change)
 
 
 @pytest.mark.parametrize("state", list(S))
-async def test_each_state_allows_only_drawn_transitions(scenario: PublishingScenario, state: PublicationState) -> None:
+async def test_each_state_allows_only_its_transitions(scenario: PublishingScenario, state: PublicationState) -> None:
     allowed = set()
     for name, change in CHANGES.items():
-        held = await in_state(scenario, state)
+        publication = await create_in_state(scenario, state)
         try:
-            await step(scenario, change(held))
+            await apply(scenario, change(publication))
             allowed.add(name)
         except ClaimLost:
-            assert (await scenario.stored(held))["state"] == state.value
+            assert (await scenario.stored_document(publication))["state"] == state.value
     assert allowed == ALLOWED[state]
 
 
@@ -265,9 +266,9 @@ def test_post_state_follows_publication_states() -> None:
 
 @pytest.mark.parametrize("lease_s", [CALL_LEASE_S, MANUAL_LEASE_S])
 async def test_call_lease_counts_from_start_of_call(scenario: PublishingScenario, lease_s: float) -> None:
-    begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.CALLING, "key", lease_s))
+    begun = await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.CALLING, "key", lease_s))
     assert begun.progress is not None
-    assert (await scenario.stored(begun))["wake_at"] == begun.progress.at + timedelta(seconds=lease_s)
+    assert (await scenario.stored_document(begun))["wake_at"] == begun.progress.at + timedelta(seconds=lease_s)
 
 
 def test_manual_lease_outlasts_call() -> None:

@@ -1,4 +1,4 @@
-"""Credentials are encrypted for one account, under keys that can be rotated."""
+"""Credentials are encrypted for one account each, with keys that can be rotated."""
 
 import pytest
 

@@ -13,7 +13,7 @@ IMAGES = ImageUrls("https://noroshi.example/", SECRET)
 REMOTE = "https://example.com/狼煙.png?a=b"
 
 
-def parts(url: str) -> tuple[str, str]:
+def signature_and_encoded_url(url: str) -> tuple[str, str]:
     signature, encoded = url.split("/")[-2:]
     return signature, encoded
 
@@ -31,33 +31,33 @@ def test_signed_url_is_the_same_in_every_release() -> None:
     )
 
 
-def changed(text: str, index: int) -> str:
+def with_changed_character(text: str, index: int) -> str:
     return text[:index] + ("A" if text[index] != "A" else "B") + text[index + 1 :]
 
 
 @given(st.text())
 def test_verify_returns_the_signed_url(remote_url: str) -> None:
-    assert IMAGES.verify(*parts(IMAGES.sign(remote_url))) == remote_url
+    assert IMAGES.verify(*signature_and_encoded_url(IMAGES.sign(remote_url))) == remote_url
 
 
 @given(st.text(), st.text())
 def test_verify_without_a_valid_signature_returns_none(signature: str, encoded: str) -> None:
     assert IMAGES.verify(signature, encoded) is None
-    assert IMAGES.verify(signature, parts(IMAGES.sign(REMOTE))[1]) is None
-    assert IMAGES.verify(parts(IMAGES.sign(REMOTE))[0], encoded) is None
+    assert IMAGES.verify(signature, signature_and_encoded_url(IMAGES.sign(REMOTE))[1]) is None
+    assert IMAGES.verify(signature_and_encoded_url(IMAGES.sign(REMOTE))[0], encoded) is None
 
 
 @pytest.mark.parametrize("index", [0, 10, 21])
 def test_verify_after_one_changed_character_returns_none(index: int) -> None:
-    signature, encoded = parts(IMAGES.sign(REMOTE))
-    assert IMAGES.verify(changed(signature, index), encoded) is None
-    assert IMAGES.verify(signature, changed(encoded, index)) is None
+    signature, encoded = signature_and_encoded_url(IMAGES.sign(REMOTE))
+    assert IMAGES.verify(with_changed_character(signature, index), encoded) is None
+    assert IMAGES.verify(signature, with_changed_character(encoded, index)) is None
     assert IMAGES.verify(signature, encoded + "=") is None
     assert IMAGES.verify(signature[:index], encoded) is None
 
 
 def test_other_secret_or_derived_key_as_secret_verifies_nothing() -> None:
-    signature, encoded = parts(IMAGES.sign(REMOTE))
+    signature, encoded = signature_and_encoded_url(IMAGES.sign(REMOTE))
     assert ImageUrls("", b"another secret").verify(signature, encoded) is None
     derived = ImageUrls("", SECRET)._key
     assert derived != SECRET

@@ -1,4 +1,4 @@
-"""Shared secrets: one for each name, the same in each process."""
+"""Shared secrets: each name has one secret, which is the same in every process."""
 
 import asyncio
 

@@ -46,29 +46,29 @@ def test_put_document_is_read_by_next_member() -> None:
     assert batch.get("others", "a") is None
 
 
-STEPS = st.lists(st.sampled_from(["put", "remove"]), max_size=6)
+OPERATIONS = st.lists(st.sampled_from(["put", "remove"]), max_size=6)
 
 
-@given(st.booleans(), STEPS, st.sampled_from(["a", {"t": "x", "ts": 1}]))
-def test_puts_and_removes_become_at_most_one_write(exists: bool, steps: list[str], id_: Any) -> None:
+@given(st.booleans(), OPERATIONS, st.sampled_from(["a", {"t": "x", "ts": 1}]))
+def test_puts_and_removes_become_at_most_one_write(exists: bool, operations: list[str], id_: Any) -> None:
     batch, document = new_batch(), {"_id": id_, "n": 0}
     if exists:
         batch.add("things", document)
-    for number, step in enumerate(steps, 1):
+    for number, operation in enumerate(operations, 1):
         document = {"_id": id_, "n": number}
-        if step == "put":
+        if operation == "put":
             batch.put("things", document)
         else:
             batch.remove("things", id_)
-    writes = batch.writes("things", id_) if steps else []
-    assert writes == expected_writes(exists, steps, id_)
+    writes = batch.writes("things", id_) if operations else []
+    assert writes == expected_writes(exists, operations, id_)
 
 
-def expected_writes(exists: bool, steps: list[str], id_: Any) -> list[Any]:
-    if not steps or (steps[-1] == "remove" and not exists):
+def expected_writes(exists: bool, operations: list[str], id_: Any) -> list[Any]:
+    if not operations or (operations[-1] == "remove" and not exists):
         return []
-    document = {"_id": id_, "n": len(steps)}
-    if steps[-1] == "remove":
+    document = {"_id": id_, "n": len(operations)}
+    if operations[-1] == "remove":
         return [DeleteOne({"_id": id_})]
     return [ReplaceOne({"_id": id_}, document)] if exists else [InsertOne(document)]
 

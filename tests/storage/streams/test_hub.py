@@ -36,17 +36,17 @@ async def scenario_with_own_redis(
 ) -> AsyncIterator[TopicScenario]:
     """The topic as used by another process, whose own Redis the test may kill."""
     async with open_process(own_valkey.url) as stores:
-        yield scenario.through(stores)
+        yield scenario.with_stores(stores)
 
 
 @pytest.fixture
 async def scenario_without_redis(scenario: TopicScenario, open_process: OpenStores) -> AsyncIterator[TopicScenario]:
     """The topic as used by another process that cannot reach Redis, so that its published events are lost."""
     async with open_process(UNREACHABLE_REDIS_URL) as stores:
-        yield scenario.through(stores)
+        yield scenario.with_stores(stores)
 
 
-async def receives_nothing(recorder: EventRecorder, n: int) -> bool:
+async def does_not_receive(recorder: EventRecorder, n: int) -> bool:
     return not await recorder.has_received(n, 0.3)
 
 
@@ -63,7 +63,7 @@ async def test_lost_publish_is_recovered_by_next_one(
 ) -> None:
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await scenario_without_redis.post("lost")
-        assert await receives_nothing(recorder, 1)
+        assert await does_not_receive(recorder, 1)
         await scenario.post("received")
         assert await recorder.has_received(2)
     assert [subject.text for subject in recorder.subjects] == ["lost", "received"]
@@ -249,11 +249,11 @@ async def test_unallocated_event_numbers_are_ignored(scenario: TopicScenario) ->
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await publish(scenario, 500)
         await publish(scenario, 2, epoch="another incarnation")
-        assert await receives_nothing(recorder, 2)
+        assert await does_not_receive(recorder, 2)
         await scenario.post()
         assert await recorder.has_received(2)
     assert recorder.numbers == [2]
-    assert len(recorder.ready) == 1
+    assert len(recorder.starts) == 1
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"5", b'{"epoch": "e", "events": []}', b"\x80pickle"])
@@ -308,7 +308,7 @@ async def test_resubscribing_at_once_misses_no_event(scenario: TopicScenario, op
 
 
 class SlowHub(Hub):
-    """A hub whose subscribe command is delayed."""
+    """A hub that delays the subscribe command by a minute."""
 
     async def _send_subscribe(self, local: _LocalStream) -> None:
         await asyncio.sleep(60)

@@ -88,7 +88,7 @@ async def test_heads_of_many_streams_are_read_together(scenario: TopicScenario) 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 async def test_cancelled_log_read_raises_cancelled_error(scenario: TopicScenario) -> None:
-    """A read that swallowed its cancellation would let a caller that awaits the task's end hang.
+    """If a read suppressed its cancellation, a caller that awaits the task would hang.
 
     A cancellation while PyMongo connects leaves a socket to the garbage collector (docs/upstream.md).
     """

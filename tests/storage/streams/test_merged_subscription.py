@@ -40,7 +40,7 @@ class EmitEvent(Change[None]):
 
 
 class MergedStreams:
-    """A main stream and a set of others. Their events refer to a topic that exists, so that they can be hydrated."""
+    """A main stream and other streams. All events refer to one stored topic, so that they can be hydrated."""
 
     def __init__(self, stores: Stores, topic_id: str) -> None:
         self.stores, self.topic_id = stores, topic_id
@@ -97,12 +97,12 @@ async def test_each_merged_cursor_resumes_all_streams_exactly(merged_streams: Me
     emitted = [(item.stream, item.event.event.n) for item in received if isinstance(item, MergedEvent)]
     for index in (0, 5, 10):
         async with aclosing(merged_streams.follow(received[index].cursor)) as items:
-            ready = await next_item(items)
-            assert isinstance(ready, MergedStart)
-            assert (ready.resumed, ready.cursor) == (True, received[index].cursor)
+            start = await next_item(items)
+            assert isinstance(start, MergedStart)
+            assert (start.resumed, start.cursor) == (True, received[index].cursor)
             rest = [await next_item(items) for _ in range(11 - index)]
-        again = {(item.stream, item.event.event.n) for item in rest if isinstance(item, MergedEvent)}
-        assert again == set(emitted[index + 1 :])
+        replayed = {(item.stream, item.event.event.n) for item in rest if isinstance(item, MergedEvent)}
+        assert replayed == set(emitted[index + 1 :])
 
 
 async def test_stream_added_between_subscriptions_is_replayed_whole(merged_streams: MergedStreams) -> None:
@@ -113,9 +113,9 @@ async def test_stream_added_between_subscriptions_is_replayed_whole(merged_strea
     merged_streams.others[new] = Position(head.epoch, 1)
     await merged_streams.emit(new, new, new)
     async with aclosing(merged_streams.follow(cursor)) as items:
-        ready = await next_item(items)
-        assert isinstance(ready, MergedStart)
-        assert ready.resumed
+        start = await next_item(items)
+        assert isinstance(start, MergedStart)
+        assert start.resumed
         received = [await next_item(items) for _ in range(2)]
     assert [item.event.event.n for item in received if isinstance(item, MergedEvent)] == [2, 3]
 
@@ -154,9 +154,9 @@ async def test_expired_merged_cursor_is_reported_once(merged_streams: MergedStre
         cursor = (await next_item(items)).cursor
     await merged_streams.stores.mongo["streams"].update_one({"_id": other.head_id}, {"$set": {"epoch": "another"}})
     async with aclosing(merged_streams.follow(cursor)) as items:
-        ready = await next_item(items)
-        assert isinstance(ready, MergedStart)
-        assert not ready.resumed
+        start = await next_item(items)
+        assert isinstance(start, MergedStart)
+        assert not start.resumed
         await merged_streams.emit(merged_streams.main)
         assert isinstance(await next_item(items), MergedEvent)
 

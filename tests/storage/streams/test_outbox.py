@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 class CopyRelay(OutboxRelay):
-    """Relays every row at once."""
+    """A relay that emits an event for each row without delay."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
         return
@@ -35,7 +35,7 @@ class CopyRelay(OutboxRelay):
 
 
 class GatedRelay(CopyRelay):
-    """Defers rows until the gate is open, and counts its calls."""
+    """A relay that defers rows until the gate is set, and counts its tries."""
 
     gate: ClassVar[asyncio.Event]
     tries: ClassVar[int] = 0
@@ -60,8 +60,8 @@ class OutboxScenario:
         await self.outbox.close()
         await self._sequencer.close()
 
-    async def write(self, count: int, kind: str = "CopyRelay", age_s: float = 0) -> None:
-        """Inserts rows without a nudge, like a process that dies before it relays them."""
+    async def insert_rows(self, count: int, kind: str = "CopyRelay", age_s: float = 0) -> None:
+        """Inserts outbox rows without a nudge, like a process that dies before it relays them."""
         rows = [{"_id": ObjectId(), "stream": self.stream.name, "kind": kind, "ref": n} for n in range(count)]
         await self.stores.mongo["outbox"].insert_many(rows)
         written_at = {"$subtract": ["$$NOW", int(age_s * 1000)]}
@@ -86,7 +86,7 @@ OpenScenario = Callable[..., OutboxScenario]
 
 @pytest.fixture
 async def open_scenario(shared_stores: Stores) -> AsyncIterator[OpenScenario]:
-    """Opens scenarios as different processes, and closes them afterwards."""
+    """A function that creates scenarios, each with the outbox of a separate process. They are closed after the test."""
     scenarios: list[OutboxScenario] = []
 
     def new_scenario(stores: Stores = shared_stores, stream: Stream | None = None) -> OutboxScenario:
@@ -104,14 +104,14 @@ def scenario(open_scenario: OpenScenario) -> OutboxScenario:
 
 
 async def test_outbox_rows_are_relayed_in_order_and_deleted(scenario: OutboxScenario) -> None:
-    await scenario.write(3)
+    await scenario.insert_rows(3)
     scenario.outbox.nudge(scenario.stream.name)
     assert await poll_until_true(scenario.is_empty)
     assert await scenario.relayed_refs() == [0, 1, 2]
 
 
 async def test_one_nudge_relays_more_rows_than_one_commit_takes(scenario: OutboxScenario) -> None:
-    await scenario.write(2 * RELAY_LIMIT + 10)
+    await scenario.insert_rows(2 * RELAY_LIMIT + 10)
     scenario.outbox.nudge(scenario.stream.name)
     assert await poll_until_true(scenario.is_empty)
     assert await scenario.relayed_refs() == list(range(2 * RELAY_LIMIT + 10))
@@ -121,7 +121,7 @@ async def test_concurrent_processes_relay_each_row_once(scenario: OutboxScenario
     async with open_process() as stores, aclosing(OutboxScenario(stores, scenario.stream)) as other:
         scenarios = [scenario, other]
         for _ in range(5):
-            await scenario.write(100)
+            await scenario.insert_rows(100)
             for each in scenarios:
                 each.outbox.nudge(scenario.stream.name)
         assert await poll_until_true(scenario.is_empty)
@@ -130,7 +130,7 @@ async def test_concurrent_processes_relay_each_row_once(scenario: OutboxScenario
 
 async def test_nudge_during_relay_is_not_lost(scenario: OutboxScenario) -> None:
     for _ in range(20):
-        await scenario.write(1)
+        await scenario.insert_rows(1)
         scenario.outbox.nudge(scenario.stream.name)
     assert await poll_until_true(scenario.is_empty)
     assert len(await scenario.relayed_refs()) == 20
@@ -138,8 +138,8 @@ async def test_nudge_during_relay_is_not_lost(scenario: OutboxScenario) -> None:
 
 async def test_sweep_relays_old_rows_and_leaves_fresh_ones(stores: Stores, open_scenario: OpenScenario) -> None:
     abandoned, fresh = open_scenario(stores), open_scenario(stores)
-    await abandoned.write(3, age_s=4)
-    await fresh.write(3)
+    await abandoned.insert_rows(3, age_s=4)
+    await fresh.insert_rows(3)
     assert await abandoned.outbox.sweep() == 1
     assert await poll_until_true(abandoned.is_empty)
     assert await abandoned.relayed_refs() == [0, 1, 2]
@@ -149,8 +149,8 @@ async def test_sweep_relays_old_rows_and_leaves_fresh_ones(stores: Stores, open_
 
 async def test_rows_of_unknown_kind_stay_and_block_no_others(stores: Stores, open_scenario: OpenScenario) -> None:
     scenario = open_scenario(stores)
-    await scenario.write(RELAY_LIMIT + 1, kind="FromTheFuture", age_s=4)
-    await scenario.write(2, age_s=4)
+    await scenario.insert_rows(RELAY_LIMIT + 1, kind="FromTheFuture", age_s=4)
+    await scenario.insert_rows(2, age_s=4)
     assert await scenario.outbox.sweep() == 1
 
     async def is_relayed() -> bool:
@@ -163,7 +163,7 @@ async def test_rows_of_unknown_kind_stay_and_block_no_others(stores: Stores, ope
 
 async def test_deferred_rows_are_retried_at_intervals(scenario: OutboxScenario) -> None:
     GatedRelay.gate, GatedRelay.tries = asyncio.Event(), 0
-    await scenario.write(RELAY_LIMIT, kind="GatedRelay")
+    await scenario.insert_rows(RELAY_LIMIT, kind="GatedRelay")
     scenario.outbox.nudge(scenario.stream.name)
 
     async def was_tried_thrice() -> bool:
@@ -179,8 +179,8 @@ async def test_deferred_rows_are_retried_at_intervals(scenario: OutboxScenario) 
 
 async def test_deferred_rows_do_not_block_rows_of_same_stream(scenario: OutboxScenario) -> None:
     GatedRelay.gate = asyncio.Event()
-    await scenario.write(5, kind="GatedRelay")
-    await scenario.write(2)
+    await scenario.insert_rows(5, kind="GatedRelay")
+    await scenario.insert_rows(2)
     scenario.outbox.nudge(scenario.stream.name)
 
     async def is_relayed() -> bool:
@@ -195,7 +195,7 @@ async def test_failed_relay_is_repeated_by_next_nudge(
     own_stores: Stores, own_mongod: Mongod, open_scenario: OpenScenario
 ) -> None:
     scenario = open_scenario(own_stores)
-    await scenario.write(3)
+    await scenario.insert_rows(3)
     async with failpoint(own_mongod.uri, "commitTransaction", errorCode=20):
         scenario.outbox.nudge(scenario.stream.name)
         assert await poll_until_true(lambda: is_idle(scenario))
@@ -211,7 +211,7 @@ async def is_idle(scenario: OutboxScenario) -> bool:
 
 async def test_closed_outbox_relays_nothing(scenario: OutboxScenario) -> None:
     await scenario.outbox.close()
-    await scenario.write(1)
+    await scenario.insert_rows(1)
     scenario.outbox.nudge(scenario.stream.name)
     assert not scenario.outbox._tasks
     assert await scenario.row_count() == 1

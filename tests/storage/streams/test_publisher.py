@@ -24,7 +24,7 @@ TIMEOUT_S = 20
 STREAM = Stream("topic", "t")
 
 
-def event(n: int) -> Event:
+def new_event(n: int) -> Event:
     return Event(n, "MessagePosted", n, datetime(2026, 11, 21, 12, 0, 0, 123000, UTC))
 
 
@@ -78,7 +78,7 @@ async def received_numbers(pubsub: PubSub, count: int) -> list[int]:
 async def test_events_are_published_in_order_of_commits(own_valkey: Valkey) -> None:
     async with subscription(own_valkey.url) as pubsub, running_publisher(own_valkey.url) as publisher:
         for n in range(1, 501):
-            publisher.publish(STREAM, "e", [event(n)])
+            publisher.publish(STREAM, "e", [new_event(n)])
         assert await received_numbers(pubsub, 500) == list(range(1, 501))
 
 
@@ -86,7 +86,7 @@ async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None
     async with subscription(own_valkey.url) as pubsub:
         async with running_publisher(own_valkey.url) as publisher:
             for n in range(1, 51):
-                publisher.publish(STREAM, "e", [event(n)])
+                publisher.publish(STREAM, "e", [new_event(n)])
         assert await received_numbers(pubsub, 50) == list(range(1, 51))
 
 
@@ -96,7 +96,7 @@ async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -
         with sigstopped(own_valkey.pid):
             began = loop.time()
             for n in range(2 * MAX_QUEUED):
-                publisher.publish(STREAM, "e", [event(n)])
+                publisher.publish(STREAM, "e", [new_event(n)])
             assert loop.time() - began < 15, "events over the limit must be dropped without waiting"
             await asyncio.sleep(0)
         await assert_publishes_again(own_valkey, publisher)
@@ -106,7 +106,7 @@ async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None
     async with running_publisher(own_valkey.url) as publisher:
         own_valkey.kill()
         await own_valkey.wait()
-        publisher.publish(STREAM, "e", [event(1)])
+        publisher.publish(STREAM, "e", [new_event(1)])
         await own_valkey.restart()
         await assert_publishes_again(own_valkey, publisher)
 
@@ -114,7 +114,7 @@ async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None
 async def assert_publishes_again(valkey: Valkey, publisher: Publisher) -> None:
     """Publishes an event and waits for it. Earlier events may arrive first."""
     async with subscription(valkey.url) as pubsub, asyncio.timeout(TIMEOUT_S):
-        publisher.publish(STREAM, "e", [event(77)])
+        publisher.publish(STREAM, "e", [new_event(77)])
         while await received_numbers(pubsub, 1) != [77]:
             pass
 
@@ -123,7 +123,7 @@ async def test_closing_publisher_does_not_wait_for_dead_redis(own_valkey: Valkey
     loop = asyncio.get_running_loop()
     with sigstopped(own_valkey.pid):
         async with running_publisher(own_valkey.url) as publisher:
-            publisher.publish(STREAM, "e", [event(1)])
+            publisher.publish(STREAM, "e", [new_event(1)])
             began = loop.time()
         assert loop.time() - began < 15
 
@@ -131,5 +131,5 @@ async def test_closing_publisher_does_not_wait_for_dead_redis(own_valkey: Valkey
 async def test_publisher_that_never_started_closes() -> None:
     async with Redis.from_url("redis://127.0.0.1:1/0") as redis:
         publisher = Publisher(redis, KEYS)
-        publisher.publish(STREAM, "e", [event(1)])
+        publisher.publish(STREAM, "e", [new_event(1)])
         await publisher.close()

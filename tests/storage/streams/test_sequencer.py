@@ -29,11 +29,11 @@ from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic
 
 pytestmark = pytest.mark.anyio
 
-REFUSED = 20
-"""IllegalOperation: repeating the transaction does not help."""
+ILLEGAL_OPERATION = 20
+"""The code of an error that neither the driver nor the product repeats."""
 
-UNREACHABLE = 6
-"""HostUnreachable: the driver repeats the commit."""
+HOST_UNREACHABLE = 6
+"""The code of an error after which the driver repeats the commit."""
 
 NOT_YET_AT_MAJORITY = {"code": 64, "errmsg": "waiting for replication timed out"}
 
@@ -53,10 +53,10 @@ async def assert_consistent(scenario: TopicScenario, count: int) -> list[int]:
     return timestamps
 
 
-async def outcomes(
+async def commit_together(
     scenario: TopicScenario, changes: Sequence[PostMessage | EditMessage]
 ) -> list[Message | BaseException]:
-    """Submits all changes at once, so that they are members of one batch."""
+    """Submits all changes at once, so that they are members of one batch. Returns the results and the errors."""
     commits = (scenario.stores.sequencer.commit(scenario.stream, change) for change in changes)
     return await asyncio.gather(*commits, return_exceptions=True)
 
@@ -74,7 +74,7 @@ async def test_posts_of_several_processes_share_one_order(
     scenario: TopicScenario, open_process: OpenStores, redis: dict[str, str]
 ) -> None:
     async with AsyncExitStack() as stack:
-        scenarios = [scenario.through(await stack.enter_async_context(open_process(**redis))) for _ in range(4)]
+        scenarios = [scenario.with_stores(await stack.enter_async_context(open_process(**redis))) for _ in range(4)]
         posted = await asyncio.gather(*(scenarios[number % 4].post(str(number)) for number in range(200)))
         more = await asyncio.gather(*(each.post() for each in scenarios * 10))
         timestamps = await assert_consistent(scenario, 240)
@@ -83,7 +83,7 @@ async def test_posts_of_several_processes_share_one_order(
 
 async def test_sequential_posts_rise_across_processes(scenario: TopicScenario, open_process: OpenStores) -> None:
     async with open_process() as second, open_process() as third:
-        scenarios = [scenario, scenario.through(second), scenario.through(third)]
+        scenarios = [scenario, scenario.with_stores(second), scenario.with_stores(third)]
         posted = [(await scenarios[number % 3].post()).timestamp for number in range(30)]
     assert posted == await assert_consistent(scenario, 30)
 
@@ -95,7 +95,7 @@ async def test_batch_has_at_most_a_hundred_members(scenario: TopicScenario) -> N
 
 
 async def test_waiting_members_share_one_transaction(scenario: TopicScenario) -> None:
-    await outcomes(scenario, [scenario.change() for _ in range(50)])
+    await commit_together(scenario, [scenario.post_change() for _ in range(50)])
     assert len({event["at"] for event in await scenario.events()}) == 1
 
 
@@ -116,7 +116,7 @@ class RefusedPost(PostMessage):
 async def test_topic_whose_only_post_fails_keeps_no_heat(scenario: TopicScenario) -> None:
     topics = scenario.stores.mongo["topics"]
     before = await topics.find_one({"_id": scenario.topic.id})
-    (refused,) = await outcomes(scenario, [RefusedPost(scenario.new())])
+    (refused,) = await commit_together(scenario, [RefusedPost(scenario.new_message())])
     assert isinstance(refused, Conflict)
     after = await topics.find_one({"_id": scenario.topic.id})
     assert before is not None
@@ -127,8 +127,8 @@ async def test_topic_whose_only_post_fails_keeps_no_heat(scenario: TopicScenario
 
 
 async def test_topic_heat_counts_only_posts_that_succeed(scenario: TopicScenario) -> None:
-    changes = [scenario.change() if number < 30 else RefusedPost(scenario.new()) for number in range(90)]
-    await outcomes(scenario, changes)
+    changes = [scenario.post_change() if number < 30 else RefusedPost(scenario.new_message()) for number in range(90)]
+    await commit_together(scenario, changes)
     topic = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id})
     assert topic is not None
     assert messages_per_minute(topic["heat"], time.time()) == pytest.approx(30 * 60 / HEAT_TAU_S, rel=0.1)
@@ -167,9 +167,9 @@ class FailingPost(PostMessage):
 async def test_refused_member_fails_alone(scenario: TopicScenario) -> None:
     message = await scenario.post("by ann")
     forbidden_edit = EditMessage(message.key, "bob", "by bob", ())
-    edit_of_none = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
-    changes = [scenario.change("a"), forbidden_edit, edit_of_none, scenario.change("b")]
-    first, forbidden, missing, last = await outcomes(scenario, changes)
+    edit_of_missing = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
+    changes = [scenario.post_change("a"), forbidden_edit, edit_of_missing, scenario.post_change("b")]
+    first, forbidden, missing, last = await commit_together(scenario, changes)
     assert isinstance(forbidden, Forbidden)
     assert isinstance(missing, NotFound)
     assert isinstance(first, Message)
@@ -179,21 +179,21 @@ async def test_refused_member_fails_alone(scenario: TopicScenario) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad",
+    "create_change",
     [
-        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field="x" * 17_000_000), id="over 16 MB"),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new_message(), field="x" * 17_000_000), id="over 16 MB"),
         pytest.param(
-            lambda scenario: UnstorablePost(scenario.new(), field={"_id": object()}), id="not encodable as BSON"
+            lambda scenario: UnstorablePost(scenario.new_message(), field={"_id": object()}), id="not encodable as BSON"
         ),
-        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field=2**64), id="integer over 64 bits"),
-        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field={"nul\0": 1}), id="invalid key"),
-        pytest.param(lambda scenario: DuplicateIdPost(scenario.new()), id="duplicate key"),
-        pytest.param(lambda scenario: FailingPost(scenario.new()), id="fault in planning"),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new_message(), field=2**64), id="integer over 64 bits"),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new_message(), field={"nul\0": 1}), id="invalid key"),
+        pytest.param(lambda scenario: DuplicateIdPost(scenario.new_message()), id="duplicate key"),
+        pytest.param(lambda scenario: FailingPost(scenario.new_message()), id="fault in planning"),
     ],
 )
-async def test_unstorable_member_fails_alone(scenario: TopicScenario, bad: Any) -> None:
-    changes = [scenario.change("a"), bad(scenario), scenario.change("b")]
-    first, refused, last = await outcomes(scenario, changes)
+async def test_unstorable_member_fails_alone(scenario: TopicScenario, create_change: Any) -> None:
+    changes = [scenario.post_change("a"), create_change(scenario), scenario.post_change("b")]
+    first, refused, last = await commit_together(scenario, changes)
     assert isinstance(refused, Exception)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
@@ -204,7 +204,7 @@ async def test_unstorable_member_fails_alone(scenario: TopicScenario, bad: Any) 
 
 async def test_missing_topic_is_not_found_and_not_created(scenario: TopicScenario) -> None:
     with pytest.raises(NotFound):
-        await scenario.stores.sequencer.commit(Stream("topic", "nowhere"), scenario.change())
+        await scenario.stores.sequencer.commit(Stream("topic", "nowhere"), scenario.post_change())
     assert await scenario.stores.mongo["topics"].find_one({"_id": "nowhere"}) is None
 
 
@@ -226,7 +226,7 @@ async def test_concurrent_key_across_processes_creates_one_message(
     scenario: TopicScenario, open_process: OpenStores
 ) -> None:
     async with open_process() as second, open_process() as third:
-        scenarios = [scenario, scenario.through(second), scenario.through(third)]
+        scenarios = [scenario, scenario.with_stores(second), scenario.with_stores(third)]
         for key in map(str, range(10)):
             posted = await asyncio.gather(*(each.post(key=key) for each in scenarios for _ in range(5)))
             assert len({message.id for message in posted}) == 1
@@ -242,8 +242,8 @@ async def test_key_used_for_two_topics_creates_one_and_conflicts(scenario: Topic
 
 
 async def test_key_with_another_text_conflicts_and_fails_alone(scenario: TopicScenario) -> None:
-    changes = [scenario.change("a", "k"), scenario.change("b", "k"), scenario.change("c", "other")]
-    first, conflict, last = await outcomes(scenario, changes)
+    changes = [scenario.post_change("a", "k"), scenario.post_change("b", "k"), scenario.post_change("c", "other")]
+    first, conflict, last = await commit_together(scenario, changes)
     assert isinstance(conflict, Conflict)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
@@ -256,7 +256,7 @@ async def test_keys_of_two_users_are_independent(scenario: TopicScenario) -> Non
 
 
 async def test_failed_attempt_stores_no_key(scenario: TopicScenario) -> None:
-    failing = FailingPost(scenario.new(), scenario.key("k"))
+    failing = FailingPost(scenario.new_message(), scenario.idempotency_key("k"))
     with pytest.raises(ZeroDivisionError):
         await scenario.stores.sequencer.commit(scenario.stream, failing)
     await scenario.post(key="k")
@@ -306,8 +306,8 @@ async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicS
     stores, announced, nudged = scenario.stores, list[Event](), list[str]()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: announced.extend(events), nudged.append)
-    edit_of_none = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
-    changes = [scenario.change(), edit_of_none, scenario.change()]
+    edit_of_missing = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
+    changes = [scenario.post_change(), edit_of_missing, scenario.post_change()]
     commits = (sequencer.commit(scenario.stream, change) for change in changes)
     await asyncio.gather(*commits, return_exceptions=True)
     assert [(event.n, event.ref) for event in announced] == [(e["_id"]["n"], e["ref"]) for e in await scenario.events()]
@@ -328,9 +328,9 @@ async def test_idle_sequencer_keeps_no_stream_state(scenario: TopicScenario) -> 
 
 async def test_refused_commit_leaves_nothing_visible(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
     await own_scenario.post()
-    async with failpoint(own_mongod.uri, "commitTransaction", errorCode=REFUSED):
-        changes = [own_scenario.change(key="k"), own_scenario.change(), own_scenario.change()]
-        failed = await outcomes(own_scenario, changes)
+    async with failpoint(own_mongod.uri, "commitTransaction", errorCode=ILLEGAL_OPERATION):
+        changes = [own_scenario.post_change(key="k"), own_scenario.post_change(), own_scenario.post_change()]
+        failed = await commit_together(own_scenario, changes)
     assert all(isinstance(outcome, OperationFailure) for outcome in failed)
     await assert_consistent(own_scenario, 1)
     for collection in ("outbox", "idempotency"):
@@ -345,7 +345,7 @@ async def test_refused_commit_leaves_nothing_visible(own_scenario: TopicScenario
     [
         pytest.param({"errorCode": 112}, id="write conflict"),
         pytest.param({"errorCode": 251}, id="no such transaction"),
-        pytest.param({"errorCode": UNREACHABLE}, id="unreachable"),
+        pytest.param({"errorCode": HOST_UNREACHABLE}, id="unreachable"),
         pytest.param({"closeConnection": True}, id="connection lost"),
         pytest.param({"writeConcernError": NOT_YET_AT_MAJORITY}, id="write concern timeout"),
     ],
@@ -378,9 +378,9 @@ async def test_transiently_failed_transaction_is_applied_once(
 
 async def test_commit_of_unknown_outcome_is_never_repeated(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
     async with failpoint(own_mongod.uri, "commitTransaction", writeConcernError=NOT_YET_AT_MAJORITY):
-        changes = [own_scenario.change(key="k"), own_scenario.change(), own_scenario.change()]
-        outcome = await outcomes(own_scenario, changes)
-    assert [type(each) for each in outcome] == [Unavailable] * 3
+        changes = [own_scenario.post_change(key="k"), own_scenario.post_change(), own_scenario.post_change()]
+        results = await commit_together(own_scenario, changes)
+    assert [type(each) for each in results] == [Unavailable] * 3
     await assert_consistent(own_scenario, 3)
     again = await own_scenario.post(key="k")
     assert again.timestamp == (await assert_consistent(own_scenario, 3))[0]
@@ -396,10 +396,10 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
         if fault == "killed":
             own_mongod.kill()
         began = loop.time()
-        changes = [own_scenario.change(), own_scenario.change(key="k"), own_scenario.change()]
-        outcome = await outcomes(own_scenario, changes)
+        changes = [own_scenario.post_change(), own_scenario.post_change(key="k"), own_scenario.post_change()]
+        results = await commit_together(own_scenario, changes)
         elapsed_s = loop.time() - began
-    assert [type(each) for each in outcome] == [Unavailable] * 3
+    assert [type(each) for each in results] == [Unavailable] * 3
     assert elapsed_s < 20, "the driver itself would wait for half a minute"
     if fault == "killed":
         await own_mongod.restart()
@@ -410,7 +410,7 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
 
 
 class CountingMongo(Mongo):
-    """Counts concurrent transactions, and holds them until `release` is set."""
+    """Counts the concurrent transactions of all instances, and starts none before `release` is set."""
 
     active = max_active = 0
     release: asyncio.Event
@@ -462,18 +462,18 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
     commits = [
         sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(MAX_JOBS_STREAMS)
     ]
-    holding = [asyncio.create_task(commit) for commit in commits]
+    admitted = [asyncio.create_task(commit) for commit in commits]
     while CountingMongo.active < MAX_JOBS_STREAMS:
         await asyncio.sleep(0)
     with pytest.raises(Unavailable):
         await sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0))
     CountingMongo.release.set()
-    await asyncio.gather(*holding)
+    await asyncio.gather(*admitted)
     assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3
 
 
 class AttemptCountingMongo(Mongo):
-    """Counts the transactions that were begun."""
+    """Counts the calls of `transact`."""
 
     attempts = 0
 
@@ -489,10 +489,10 @@ async def test_outage_answers_all_waiting_posts_after_two_attempts(
     mongo = AttemptCountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     AttemptCountingMongo.attempts = 0
-    commits = [sequencer.commit(own_scenario.stream, own_scenario.change(f"text {n}")) for n in range(MAX_WAITING)]
+    commits = [sequencer.commit(own_scenario.stream, own_scenario.post_change(f"text {n}")) for n in range(MAX_WAITING)]
     with sigstopped(own_mongod.pid):
-        outcome = await asyncio.gather(*commits, return_exceptions=True)
-    assert {type(each) for each in outcome} == {Unavailable}
+        results = await asyncio.gather(*commits, return_exceptions=True)
+    assert {type(each) for each in results} == {Unavailable}
     assert AttemptCountingMongo.attempts <= 2
     await own_scenario.post(key="afterwards")
 
@@ -502,40 +502,42 @@ async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenar
     stores = scenario.stores
     mongo = CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
-    first = asyncio.create_task(sequencer.commit(scenario.stream, scenario.change()))
+    first = asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change()))
     while CountingMongo.active < 1:
         await asyncio.sleep(0)
-    waiting = [asyncio.create_task(sequencer.commit(scenario.stream, scenario.change())) for _ in range(MAX_WAITING)]
+    waiting = [
+        asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change())) for _ in range(MAX_WAITING)
+    ]
     await asyncio.sleep(0)
     with pytest.raises(RateLimited) as refused:
         async with asyncio.timeout(10):
-            await sequencer.commit(scenario.stream, scenario.change())
+            await sequencer.commit(scenario.stream, scenario.post_change())
     assert refused.value.extensions == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
     CountingMongo.release.set()
     await asyncio.gather(first, *waiting)
-    await sequencer.commit(scenario.stream, scenario.change())
+    await sequencer.commit(scenario.stream, scenario.post_change())
     await assert_consistent(scenario, MAX_WAITING + 2)
 
 
 async def test_members_of_split_batch_are_refused_together_in_outage(
     own_scenario: TopicScenario, own_mongod: Mongod
 ) -> None:
-    stores, changes = own_scenario.stores, [own_scenario.change(f"text {n}") for n in range(50)]
+    stores, changes = own_scenario.stores, [own_scenario.post_change(f"text {n}") for n in range(50)]
 
-    class StoppingMongo(AttemptCountingMongo):
+    class BatchRefusingMongo(AttemptCountingMongo):
         """Refuses the whole batch once, as MongoDB does with a value that it cannot store."""
 
         async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
             if type(self).attempts == 0:
                 type(self).attempts += 1
-                raise OperationFailure("refused", REFUSED)
+                raise OperationFailure("refused", ILLEGAL_OPERATION)
             return await AttemptCountingMongo.transact(self, work, deadline_s)
 
-    StoppingMongo.attempts = 0
-    mongo = StoppingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    BatchRefusingMongo.attempts = 0
+    mongo = BatchRefusingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     with sigstopped(own_mongod.pid):
         commits = (sequencer.commit(own_scenario.stream, change) for change in changes)
-        outcome = await asyncio.gather(*commits, return_exceptions=True)
-    assert {type(each) for each in outcome} == {Unavailable}
-    assert StoppingMongo.attempts <= 3
+        results = await asyncio.gather(*commits, return_exceptions=True)
+    assert {type(each) for each in results} == {Unavailable}
+    assert BatchRefusingMongo.attempts <= 3

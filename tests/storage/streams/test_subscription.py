@@ -46,7 +46,7 @@ async def first_item(scenario: TopicScenario, since: Position | None) -> Subscri
 async def test_subscription_without_cursor_starts_at_head(scenario: TopicScenario) -> None:
     await post_many(scenario, 3)
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
-        assert (recorder.ready[0].position, recorder.ready[0].resumed) == (await position_after(scenario, 3), False)
+        assert (recorder.starts[0].position, recorder.starts[0].resumed) == (await position_after(scenario, 3), False)
         await post_many(scenario, 2)
         assert await recorder.has_received(5)
     assert recorder.numbers == [4, 5]
@@ -56,7 +56,7 @@ async def test_subscription_with_cursor_continues_after_it(scenario: TopicScenar
     await post_many(scenario, 5)
     since = await position_after(scenario, 2)
     async with recorded_events(scenario.stores.hub, scenario.stream, since) as recorder:
-        assert (recorder.ready[0].position, recorder.ready[0].resumed) == (since, True)
+        assert (recorder.starts[0].position, recorder.starts[0].resumed) == (since, True)
         await post_many(scenario, 2)
         assert await recorder.has_received(7)
     assert recorder.numbers == [3, 4, 5, 6, 7]
@@ -66,15 +66,15 @@ async def test_subscription_with_cursor_continues_after_it(scenario: TopicScenar
 async def test_subscription_resumes_only_between_floor_and_head(scenario: TopicScenario, n: int, resumed: bool) -> None:
     await post_many(scenario, 4)
     await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"floor": 2}})
-    ready = await first_item(scenario, await position_after(scenario, n))
-    assert ready.resumed == resumed
-    assert ready.position.n == (n if resumed else 4)
+    start = await first_item(scenario, await position_after(scenario, n))
+    assert start.resumed == resumed
+    assert start.position.n == (n if resumed else 4)
 
 
 async def test_cursor_of_another_epoch_does_not_resume(scenario: TopicScenario) -> None:
     await post_many(scenario, 4)
-    ready = await first_item(scenario, Position("restored", 2))
-    assert (ready.resumed, ready.position) == (False, await position_after(scenario, 4))
+    start = await first_item(scenario, Position("restored", 2))
+    assert (start.resumed, start.position) == (False, await position_after(scenario, 4))
 
 
 async def test_missing_topic_cannot_be_subscribed_to(scenario: TopicScenario) -> None:
@@ -87,7 +87,7 @@ async def test_subscriptions_during_posts_have_no_gap_or_duplicate(
     scenario: TopicScenario, open_process: OpenStores
 ) -> None:
     async with open_process() as stores, AsyncExitStack() as stack:
-        posting = asyncio.create_task(post_slowly(scenario.through(stores), 180))
+        posting = asyncio.create_task(post_slowly(scenario.with_stores(stores), 180))
         recorders = []
         while not posting.done():
             head = await scenario.stores.events.head(scenario.stream)
@@ -96,14 +96,15 @@ async def test_subscriptions_during_posts_have_no_gap_or_duplicate(
                 await stack.enter_async_context(recorded_events(scenario.stores.hub, scenario.stream, since))
             )
         for recorder in recorders:
-            first = recorder.ready[0].position.n
+            first = recorder.starts[0].position.n
             assert first == 180 or await recorder.has_received(180)
             assert recorder.numbers == list(range(first + 1, 181))
-            assert len(recorder.ready) == 1
+            assert len(recorder.starts) == 1
     assert len(recorders) > 5
 
 
 async def post_slowly(scenario: TopicScenario, count: int) -> None:
+    """Posts messages in groups of three, each after the previous group is committed."""
     for number in range(0, count, 3):
         await asyncio.gather(*(scenario.post(str(number + each)) for each in range(3)))
 
@@ -112,13 +113,13 @@ async def test_post_during_subscribe_arrives_without_another_post(
     scenario: TopicScenario, open_process: OpenStores
 ) -> None:
     async with open_process() as stores:
-        poster = scenario.through(stores)
+        poster = scenario.with_stores(stores)
         for n in range(1, 41):
             posting = asyncio.create_task(poster.post())
             async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
                 await posting
                 # The post either precedes the subscription or arrives in it.
-                assert recorder.ready[0].position.n == n or await recorder.has_received(n)
+                assert recorder.starts[0].position.n == n or await recorder.has_received(n)
 
 
 async def test_slow_reader_continues_from_log(scenario: TopicScenario) -> None:
@@ -154,12 +155,12 @@ async def test_reader_of_partly_pruned_log_restarts_at_head(scenario: TopicScena
         numbers = [await next_number(items) for _ in range(REPLAY_LIMIT)]
         await age_events(scenario, REPLAY_LIMIT + 50)
         await scenario.stores.events.prune()
-        again = await anext(items)
+        restart = await anext(items)
         await scenario.post()
         last = await next_number(items)
     assert numbers == list(range(1, REPLAY_LIMIT + 1))
-    assert isinstance(again, SubscriptionStart)
-    assert (again.resumed, again.position.n) == (False, REPLAY_LIMIT + 100)
+    assert isinstance(restart, SubscriptionStart)
+    assert (restart.resumed, restart.position.n) == (False, REPLAY_LIMIT + 100)
     assert last == REPLAY_LIMIT + 101
 
 
@@ -171,9 +172,9 @@ async def test_reader_of_fully_pruned_log_restarts_at_head(scenario: TopicScenar
             await next_number(items)
         await age_events(scenario, REPLAY_LIMIT + 10)
         await scenario.stores.events.prune()
-        again = await anext(items)
-    assert isinstance(again, SubscriptionStart)
-    assert (again.resumed, again.position.n) == (False, REPLAY_LIMIT + 10)
+        restart = await anext(items)
+    assert isinstance(restart, SubscriptionStart)
+    assert (restart.resumed, restart.position.n) == (False, REPLAY_LIMIT + 10)
 
 
 async def age_events(scenario: TopicScenario, up_to: int) -> None:
@@ -210,8 +211,8 @@ async def test_stream_restored_from_backup_restarts_readers(scenario: TopicScena
         await scenario.stores.mongo["events"].delete_many({"_id.s": scenario.stream.name, "_id.n": {"$gt": 2}})
         await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": restored})
         await scenario.stores.hub.compare()
-        assert await recorder.is_ready(times=2)
-        assert (recorder.ready[1].position, recorder.ready[1].resumed) == (Position("restored", 2), False)
+        assert await recorder.has_started(times=2)
+        assert (recorder.starts[1].position, recorder.starts[1].resumed) == (Position("restored", 2), False)
         await scenario.post()
         assert await recorder.has_received(3)
     assert recorder.numbers == [3]
@@ -221,7 +222,7 @@ async def test_idle_stream_is_reported_periodically(scenario: TopicScenario) -> 
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
 
         async def was_idle() -> bool:
-            return recorder.idle > 0
+            return recorder.idle_timeouts > 0
 
         assert await poll_until_true(was_idle)
 

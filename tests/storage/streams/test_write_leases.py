@@ -45,6 +45,7 @@ async def contended_leases(url: str) -> AsyncIterator[WriteLeases]:
     async with Redis.from_url(url) as redis:
         leases = WriteLeases(redis, KEYS)
         async with leases.acquire(STREAM) as lease:
+            # A second try means that another process changed the stream in between.
             lease.tries = 2
         yield leases
 

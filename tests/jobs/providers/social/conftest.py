@@ -27,8 +27,8 @@ def http(egress: Egress) -> HttpClient:
 
 @pytest.fixture
 async def media() -> AsyncIterator[StubServer]:
-    async with stub_server() as served:
-        served.answers["/a.png"] = respond(PNG, content_type="image/png")
-        served.answers["/b.mp4"] = respond(MP4, content_type="video/mp4")
-        served.answers["/page"] = respond(b"<html>")
-        yield served
+    async with stub_server() as server:
+        server.answers["/a.png"] = respond(PNG, content_type="image/png")
+        server.answers["/b.mp4"] = respond(MP4, content_type="video/mp4")
+        server.answers["/page"] = respond(b"<html>")
+        yield server

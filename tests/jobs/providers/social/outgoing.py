@@ -16,7 +16,7 @@ def outgoing(text: str = "hello", *media: ScheduledMedia) -> OutgoingPost:
 
 
 def medium(url: str, kind: MediaKind = MediaKind.IMAGE, alt: str = "A hill") -> ScheduledMedia:
-    """Returns a medium; an image by default."""
+    """Returns a medium. By default it is an image."""
     return ScheduledMedia(url, alt, kind)
 
 

@@ -14,7 +14,7 @@ from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
 from tests.twins.bluesky import TID, BlueskyTwin
-from tests.twins.twin import Fault, running
+from tests.twins.twin import Fault, running_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -23,9 +23,9 @@ SECRET = "ann.example:app-pass"
 
 @pytest.fixture
 async def twin() -> AsyncIterator[BlueskyTwin]:
-    async with running(BlueskyTwin()) as served:
-        assert isinstance(served, BlueskyTwin)
-        yield served
+    async with running_twin(BlueskyTwin()) as twin:
+        assert isinstance(twin, BlueskyTwin)
+        yield twin
 
 
 @pytest.fixture

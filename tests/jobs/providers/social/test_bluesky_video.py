@@ -13,7 +13,7 @@ from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
 from tests.twins.bluesky import BlueskyTwin
-from tests.twins.twin import running
+from tests.twins.twin import running_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -22,9 +22,9 @@ SECRET = "ann.example:app-pass"
 
 @pytest.fixture
 async def twin() -> AsyncIterator[BlueskyTwin]:
-    async with running(BlueskyTwin()) as served:
-        assert isinstance(served, BlueskyTwin)
-        yield served
+    async with running_twin(BlueskyTwin()) as twin:
+        assert isinstance(twin, BlueskyTwin)
+        yield twin
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ async def test_processed_video_is_in_the_record(bluesky: Bluesky, twin: BlueskyT
     await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
     (record,) = twin.bodies
     assert record["embed"] == {"$type": "app.bsky.embed.video", "video": uploaded.references[0], "alt": "A hill"}
-    assert twin.asked["GET /xrpc/app.bsky.video.getJobStatus"] == 2
+    assert twin.request_counts["GET /xrpc/app.bsky.video.getJobStatus"] == 2
 
 
 async def test_already_uploaded_video_is_reused(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
@@ -55,14 +55,14 @@ async def test_already_uploaded_video_is_reused(bluesky: Bluesky, twin: BlueskyT
 async def test_unprocessable_video_is_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, code: str
 ) -> None:
-    twin.fate = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
+    twin.video_result = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
     with pytest.raises(NetworkRefused, match="too long") as refused:
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
     assert refused.value.code == "MEDIA_REFUSED"
 
 
 @pytest.mark.parametrize(
-    "fate",
+    "video_result",
     [
         {"state": "JOB_STATE_FAILED", "failureCode": "pds_upload_failure"},
         {"state": "JOB_STATE_FAILED", "failureCode": "generic_failure"},
@@ -70,13 +70,13 @@ async def test_unprocessable_video_is_refused(
     ],
 )
 async def test_failed_video_processing_is_retryable(
-    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, fate: dict[str, str]
+    bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, video_result: dict[str, str]
 ) -> None:
     post = outgoing("x", video(media))
-    twin.fate = fate
+    twin.video_result = video_result
     with pytest.raises(NoEffect):
         await bluesky.upload(account(twin, SECRET), post)
-    twin.fate = {"state": "JOB_STATE_COMPLETED"}
+    twin.video_result = {"state": "JOB_STATE_COMPLETED"}
     assert (await bluesky.upload(account(twin, SECRET), post)).references
 
 
@@ -84,7 +84,7 @@ async def test_unfinished_video_processing_is_retryable(
     bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.providers.social.bluesky_video.POLLS", 3)
-    twin.looks_until_done = 100
+    twin.polls_until_ready = 100
     with pytest.raises(NoEffect, match="still processing"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
@@ -92,7 +92,7 @@ async def test_unfinished_video_processing_is_retryable(
 async def test_video_of_account_without_permission_is_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: StubServer
 ) -> None:
-    twin.is_confirmed = False
+    twin.has_confirmed_email = False
     with pytest.raises(NetworkRefused, match="unconfirmed_email"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
@@ -103,6 +103,6 @@ async def test_video_that_is_not_mp4_is_refused(bluesky: Bluesky, twin: BlueskyT
 
 
 async def test_unreachable_video_service_is_retried(http: HttpClient, twin: BlueskyTwin, media: StubServer) -> None:
-    away = Bluesky(http, VideoService(http, "http://127.0.0.1:1"))
+    unreachable = Bluesky(http, VideoService(http, "http://127.0.0.1:1"))
     with pytest.raises(NoEffect):
-        await away.upload(account(twin, SECRET), outgoing("x", video(media)))
+        await unreachable.upload(account(twin, SECRET), outgoing("x", video(media)))

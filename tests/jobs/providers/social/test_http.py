@@ -1,4 +1,4 @@
-"""Effects implied by HTTP failures, and limits on what is read of a response."""
+"""The outcome of a call that follows from an HTTP status or failure, and size limits of responses and media."""
 
 import asyncio
 
@@ -26,8 +26,8 @@ async def get(http: HttpClient, media: StubServer, path: str) -> NetworkResponse
 
 
 async def fetch(http: HttpClient, url: str, max_bytes: int) -> FetchedResponse:
-    async with http.load_medium(medium(url), max_bytes) as found:
-        return found
+    async with http.load_medium(medium(url), max_bytes) as response:
+        return response
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ async def test_lost_response_is_uncertain(http: HttpClient, media: StubServer) -
     media.answers["/x"] = silent()
     media.answers["/y"] = silent(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
     calls = (http.send("GET", media.url(path), timeout_s=3) for path in ("/x", "/y"))
-    lost = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(each) for each in lost] == [OutcomeUncertain, OutcomeUncertain]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [OutcomeUncertain, OutcomeUncertain]
 
 
 async def test_disconnect_before_response_is_uncertain(http: HttpClient, media: StubServer) -> None:
@@ -121,24 +121,24 @@ async def test_response_of_unexpected_shape_is_detected(http: HttpClient, media:
 
 
 async def test_videos_in_memory_are_limited_apart_from_images(http: HttpClient, media: StubServer) -> None:
-    loaded, most_loaded = 0, 0
+    loaded, max_loaded = 0, 0
     may_finish = asyncio.Event()
 
     async def upload() -> None:
-        nonlocal loaded, most_loaded
+        nonlocal loaded, max_loaded
         async with http.load_medium(medium(media.url("/b.mp4")), MAX_VIDEO_BYTES):
             loaded += 1
-            most_loaded = max(most_loaded, loaded)
+            max_loaded = max(max_loaded, loaded)
             await may_finish.wait()
             loaded -= 1
 
     tasks = [asyncio.create_task(upload()) for _ in range(MAX_CONCURRENT_VIDEOS + 2)]
 
-    async def full() -> bool:
+    async def is_limit_reached() -> bool:
         return loaded == MAX_CONCURRENT_VIDEOS
 
-    assert await poll_until_true(full)
+    assert await poll_until_true(is_limit_reached)
     assert (await fetch(http, media.url("/a.png"), 5000)).content_type == "image/png"
     may_finish.set()
     await asyncio.gather(*tasks)
-    assert most_loaded == MAX_CONCURRENT_VIDEOS
+    assert max_loaded == MAX_CONCURRENT_VIDEOS

@@ -17,7 +17,7 @@ from jobs.providers.social.network import (
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.twins.instagram import InstagramTwin, graph_error
-from tests.twins.twin import Fault, running
+from tests.twins.twin import Fault, running_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -29,9 +29,9 @@ VIDEO = medium("https://example.org/v.mp4", MediaKind.VIDEO)
 
 @pytest.fixture
 async def twin() -> AsyncIterator[InstagramTwin]:
-    async with running(InstagramTwin()) as served:
-        assert isinstance(served, InstagramTwin)
-        yield served
+    async with running_twin(InstagramTwin()) as twin:
+        assert isinstance(twin, InstagramTwin)
+        yield twin
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def instagram(http: HttpClient) -> Instagram:
     return Instagram(http, poll_s=0.01)
 
 
-async def ready(instagram: Instagram, twin: InstagramTwin) -> list[str]:
-    """Uploads a post and returns its finished container."""
+async def upload_image(instagram: Instagram, twin: InstagramTwin) -> list[str]:
+    """Uploads the image of a post. Returns a list with the id of the finished container."""
     return list((await instagram.upload(account(twin, SECRET), outgoing("hello", IMAGE))).references)
 
 
 async def test_image_container_is_created_polled_and_published(instagram: Instagram, twin: InstagramTwin) -> None:
-    twin.processing = 3
+    twin.polls_until_ready = 3
     post = outgoing("hello", IMAGE)
     uploaded = await instagram.upload(account(twin, SECRET), post)
     assert uploaded.expires_in_s == CONTAINER_LIFETIME_S
@@ -72,7 +72,7 @@ async def test_video_is_published_as_reel(instagram: Instagram, twin: InstagramT
 
 @pytest.mark.parametrize("fault", [Fault.FAIL_AFTER, Fault.CUT_AFTER])
 async def test_lost_response_is_found_by_container(instagram: Instagram, twin: InstagramTwin, fault: Fault) -> None:
-    container = await ready(instagram, twin)
+    container = await upload_image(instagram, twin)
     assert instagram.reconciliation_method(account(twin, SECRET)) is ReconciliationMethod.QUERY
     twin.faults.append(fault)
     with pytest.raises(OutcomeUncertain):
@@ -84,7 +84,7 @@ async def test_lost_response_is_found_by_container(instagram: Instagram, twin: I
 
 
 async def test_unpublished_container_is_retryable(instagram: Instagram, twin: InstagramTwin) -> None:
-    container = await ready(instagram, twin)
+    container = await upload_image(instagram, twin)
     twin.faults.append(Fault.FAIL_BEFORE)
     with pytest.raises(OutcomeUncertain):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
@@ -96,28 +96,28 @@ async def test_unpublished_container_is_retryable(instagram: Instagram, twin: In
 
 @pytest.mark.parametrize("status", ["EXPIRED", "ERROR"])
 async def test_failed_container_is_known_unpublished(instagram: Instagram, twin: InstagramTwin, status: str) -> None:
-    (id_,) = container = await ready(instagram, twin)
+    (id_,) = container = await upload_image(instagram, twin)
     twin.containers[id_]["status"] = status
     assert await instagram.look_up(account(twin, SECRET), container) is None
     assert await instagram.look_up(account(twin, SECRET), ()) is None
 
 
 async def test_container_in_progress_stays_uncertain(instagram: Instagram, twin: InstagramTwin) -> None:
-    (id_,) = container = await ready(instagram, twin)
-    twin.containers[id_] |= {"status": "IN_PROGRESS", "left": 5}
+    (id_,) = container = await upload_image(instagram, twin)
+    twin.containers[id_] |= {"status": "IN_PROGRESS", "polls_left": 5}
     with pytest.raises(OutcomeUncertain):
         await instagram.look_up(account(twin, SECRET), container)
 
 
 async def test_expired_container_is_reported_as_upload_expired(instagram: Instagram, twin: InstagramTwin) -> None:
-    (id_,) = container = await ready(instagram, twin)
+    (id_,) = container = await upload_image(instagram, twin)
     twin.containers[id_]["status"] = "EXPIRED"
     with pytest.raises(UploadExpired):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
 
 
 async def test_unready_container_is_retried(instagram: Instagram, twin: InstagramTwin) -> None:
-    (id_,) = container = await ready(instagram, twin)
+    (id_,) = container = await upload_image(instagram, twin)
     twin.containers[id_]["status"] = "IN_PROGRESS"
     with pytest.raises(NoEffect):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
@@ -126,11 +126,11 @@ async def test_unready_container_is_retried(instagram: Instagram, twin: Instagra
 
 async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: InstagramTwin) -> None:
     twin.quota = 1
-    await instagram.publish(account(twin, SECRET), outgoing(), "key", await ready(instagram, twin))
+    await instagram.publish(account(twin, SECRET), outgoing(), "key", await upload_image(instagram, twin))
     with pytest.raises(NetworkRefused) as refused:
-        await instagram.publish(account(twin, SECRET), outgoing(), "key", await ready(instagram, twin))
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", await upload_image(instagram, twin))
     assert refused.value.code == "QUOTA_REACHED"
-    assert len([path for path in twin.asked if "publish" in path and "POST" in path]) == 1
+    assert len([path for path in twin.request_counts if "publish" in path and "POST" in path]) == 1
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: In
 async def test_instagram_error_codes_map_to_outcomes(
     instagram: Instagram, twin: InstagramTwin, failure: object, outcome: type[Exception]
 ) -> None:
-    container = await ready(instagram, twin)
+    container = await upload_image(instagram, twin)
     twin.failure = failure  # type: ignore[assignment]
     with pytest.raises(outcome):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
@@ -156,8 +156,8 @@ async def test_instagram_error_codes_map_to_outcomes(
 async def test_invalid_media_and_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:
     with pytest.raises(NetworkRefused):
         await instagram.upload(account(twin, "1784:wrong"), outgoing("x", IMAGE))
-    twin.spoiled = True
+    twin.fails_processing = True
     with pytest.raises(NetworkRefused) as refused:
-        await ready(instagram, twin)
+        await upload_image(instagram, twin)
     assert refused.value.code == "MEDIA_REFUSED"
     assert instagram.new_key("pub1", DUE_AT) == "pub1"

@@ -11,16 +11,16 @@ from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Fault, running
+from tests.twins.twin import Fault, running_twin
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
 async def twin() -> AsyncIterator[MastodonTwin]:
-    async with running(MastodonTwin()) as served:
-        assert isinstance(served, MastodonTwin)
-        yield served
+    async with running_twin(MastodonTwin()) as twin:
+        assert isinstance(twin, MastodonTwin)
+        yield twin
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def mastodon(http: HttpClient) -> Mastodon:
 async def test_mastodon_media_are_uploaded_and_attached(
     mastodon: Mastodon, twin: MastodonTwin, media: StubServer
 ) -> None:
-    twin.processing = 3
+    twin.polls_until_ready = 3
     post = outgoing("hello", medium(media.url("/a.png")), medium(media.url("/a.png"), alt="Another"))
     uploaded = await mastodon.upload(account(twin), post)
     assert uploaded.expires_in_s == UNATTACHED_MEDIUM_LIFETIME_S
@@ -48,16 +48,16 @@ async def test_repeated_key_returns_first_status(mastodon: Mastodon, twin: Masto
     for _ in range(2):
         with pytest.raises(OutcomeUncertain):
             await mastodon.publish(account(twin), outgoing(), "key", ())
-    again = await mastodon.publish(account(twin), outgoing(), "key", ())
-    assert [effect.id for effect in twin.ledger] == [again.external_id]
+    repeated = await mastodon.publish(account(twin), outgoing(), "key", ())
+    assert [effect.id for effect in twin.ledger] == [repeated.external_id]
     twin.retention_s = 0
     await mastodon.publish(account(twin), outgoing(), "key", ())
-    assert len(twin.ledger) == 2, "the twin forgets keys, so the product must not send them again"
+    assert len(twin.ledger) == 2, "A key past its retention publishes again."
 
 
 async def test_media_in_processing_are_retryable(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
     uploaded = await mastodon.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
-    twin.media[uploaded.references[0]]["left"] = 1
+    twin.media[uploaded.references[0]]["polls_left"] = 1
     with pytest.raises(NoEffect):
         await mastodon.publish(account(twin), outgoing(), "key", uploaded.references)
     assert twin.ledger == []

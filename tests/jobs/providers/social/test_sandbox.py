@@ -1,4 +1,4 @@
-"""The sandbox behaves as its account's secret requests."""
+"""The sandbox publishes, fails or loses the answer, as the secret of its account says."""
 
 import pytest
 

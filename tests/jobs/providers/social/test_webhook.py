@@ -9,7 +9,7 @@ from jobs.providers.social.network import Account, NetworkRefused, NoEffect, Out
 from jobs.providers.social.webhook import Webhook
 from storage.publishing.networks import ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
-from tests.twins.twin import Fault, running
+from tests.twins.twin import Fault, running_twin
 from tests.twins.webhook import WebhookTwin
 
 pytestmark = pytest.mark.anyio
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def twin() -> AsyncIterator[WebhookTwin]:
-    async with running(WebhookTwin()) as served:
-        assert isinstance(served, WebhookTwin)
-        yield served
+    async with running_twin(WebhookTwin()) as twin:
+        assert isinstance(twin, WebhookTwin)
+        yield twin
 
 
 @pytest.fixture
@@ -59,13 +59,13 @@ async def test_repeated_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> 
 
 
 async def test_response_without_id_counts_as_published(hook: Webhook, twin: WebhookTwin) -> None:
-    twin.bare = True
+    twin.answers_plain_text = True
     assert await hook.publish(account(twin), outgoing(), "key", ()) == PublishedPost(None, None)
 
 
 @pytest.mark.parametrize("status", [302, 400, 404, 410, 429])
 async def test_unexpected_responses_are_final(hook: Webhook, twin: WebhookTwin, status: int) -> None:
-    twin.refusal = status
+    twin.refusal_status = status
     with pytest.raises(NetworkRefused, match=str(status)):
         await hook.publish(account(twin), outgoing(), "key", ())
 

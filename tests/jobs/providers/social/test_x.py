@@ -1,4 +1,4 @@
-"""X against its twin: chunked upload, stated expiry, and no blind repetition."""
+"""X against its twin: chunked upload, the expiry that X states, and outcomes that only a person can determine."""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +10,7 @@ from jobs.providers.social.x import CHUNK_BYTES, X
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer, respond
-from tests.twins.twin import Fault, running
+from tests.twins.twin import Fault, running_twin
 from tests.twins.x import XTwin
 
 pytestmark = pytest.mark.anyio
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def twin() -> AsyncIterator[XTwin]:
-    async with running(XTwin()) as served:
-        assert isinstance(served, XTwin)
-        yield served
+    async with running_twin(XTwin()) as twin:
+        assert isinstance(twin, XTwin)
+        yield twin
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def x(http: HttpClient) -> X:
 
 
 async def test_video_is_uploaded_in_chunks_and_expires_as_stated(x: X, twin: XTwin, media: StubServer) -> None:
-    twin.processing, twin.expires_s = 3, 3599
+    twin.polls_until_ready, twin.expires_s = 3, 3599
     post = outgoing("hello", medium(media.url("/b.mp4"), MediaKind.VIDEO))
     uploaded = await x.upload(account(twin), post)
     (id_,) = uploaded.references
@@ -71,10 +71,10 @@ async def test_refusals_are_final(x: X, twin: XTwin, media: StubServer) -> None:
         await x.publish(account(twin), outgoing(), "other", ())
     with pytest.raises(NetworkRefused):
         await x.publish(account(twin, "wrong"), outgoing("y"), "key", ())
-    twin.spoiled = True
-    with pytest.raises(NetworkRefused) as spoiled:
+    twin.fails_processing = True
+    with pytest.raises(NetworkRefused) as media_refused:
         await x.upload(account(twin), outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO)))
-    assert spoiled.value.code == "MEDIA_REFUSED"
+    assert media_refused.value.code == "MEDIA_REFUSED"
 
 
 async def test_success_without_id_raises(x: X, twin: XTwin, http: HttpClient, media: StubServer) -> None:

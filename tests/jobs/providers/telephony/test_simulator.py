@@ -1,4 +1,4 @@
-"""The simulator: its calls are realistic, repeatable, scaled in time, and continued after the death of a worker."""
+"""The simulator: calls are realistic and repeatable, and continue in another worker if their worker dies."""
 
 import asyncio
 from collections import Counter
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.anyio
 Reports = list[tuple[str, int, CallReportEvent, CallOutcome | None]]
 
 
-async def call(stores: Stores, row: int = 2, late_s: float = 0.0) -> Call:
+async def call(stores: Stores, row: int = 2, lateness_s: float = 0.0) -> Call:
     now = await stores.call_jobs.now()
     key = CallKey(TaskKey("job", row), 1)
-    return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=late_s) + timedelta(seconds=5))
+    return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=lateness_s) + timedelta(seconds=5))
 
 
 def simulator(stores: Stores, reports: Reports, script: CallScript | None = None, speed: float = 100.0) -> Simulator:
@@ -60,7 +60,7 @@ async def has_reports(reports: Reports, count: int) -> bool:
 
 async def test_late_call_is_not_placed(stores: Stores) -> None:
     service = simulator(stores, [])
-    assert await service.start(await call(stores, late_s=10)) == CallDeferred()
+    assert await service.start(await call(stores, lateness_s=10)) == CallDeferred()
     assert await service.look_up(await call(stores)) == CallNotFound()
     await service.aclose()
 

@@ -1,4 +1,4 @@
-"""Twilio against a twin that enforces its documented rules."""
+"""Telephony by Twilio, against a twin that enforces Twilio's documented rules."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -69,7 +69,7 @@ async def test_refusals_quote_twilio_and_rate_limits_are_retried() -> None:
         assert await telephony.start(replace(call(), phone_number="+12")) == CallRefused(
             "Twilio 21211: Invalid 'To' Phone Number"
         )
-        twin.busy = True
+        twin.is_busy = True
         assert await telephony.start(call()) == CallDeferred(1.0)
     async with twilio("wrong") as (_, telephony):
         assert await telephony.start(call()) == CallRefused("Twilio 20003: Authenticate")
@@ -78,20 +78,20 @@ async def test_refusals_quote_twilio_and_rate_limits_are_retried() -> None:
 async def test_lost_response_is_looked_up_and_never_resent() -> None:
     async with twilio() as (twin, telephony):
         assert await telephony.look_up(call()) == CallUntraceable()
-        twin.mute = True
+        twin.drops_answers = True
         assert isinstance(await telephony.start(call()), StartUncertain)
         assert isinstance(await telephony.look_up(call()), QueryFailed)
-        twin.mute = False
+        twin.drops_answers = False
         assert await telephony.look_up(call()) == CallActive()
         (placed,) = twin.calls.values()
         twin.set_status(placed["sid"], "completed")
         assert await telephony.look_up(call()) == CallEnded(CallOutcome.ANSWERED)
         await telephony.start(call())
         assert await telephony.look_up(call()) == CallActive(), (
-            "one of the two calls may be this one, and one of them is active"
+            "Each of the two calls may be the one that is looked up, and one of them is active."
         )
         twin.set_status(list(twin.calls)[1], "busy")
-        assert await telephony.look_up(call()) == CallUntraceable(), "two calls to one number are indistinguishable"
+        assert await telephony.look_up(call()) == CallUntraceable(), "Two calls to one number are indistinguishable."
 
 
 async def test_call_of_known_sid_is_distinguished() -> None:

@@ -1,4 +1,4 @@
-"""Telephony by webhook against the twin, and against responses that the twin never gives."""
+"""Telephony by webhook, against the twin, and against a stub for responses that the twin never gives."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,23 +25,23 @@ from tests.waiting import until
 pytestmark = pytest.mark.anyio
 
 
-def call(late_s: float = 0.0, number: int = 1) -> Call:
+def call(lateness_s: float = 0.0, number: int = 1) -> Call:
     key = CallKey(TaskKey("job", 2), number)
-    start_at = datetime.now(UTC) - timedelta(seconds=late_s) + timedelta(seconds=5)
+    start_at = datetime.now(UTC) - timedelta(seconds=lateness_s) + timedelta(seconds=5)
     return Call(key, "acme", "+819012345678", "Hello", [("name", "Aya")], start_at)
 
 
-def to(url: str) -> WebhookTelephony:
+def telephony_at(url: str) -> WebhookTelephony:
     return WebhookTelephony(url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
 
 
-async def nothing(*_: object) -> None:
+async def ignore_report(*_: object) -> None:
     return
 
 
 async def test_call_is_placed_once_and_can_be_polled() -> None:
-    async with telephony_twin(1, report=nothing, talk_s=(2, 2)) as service:
-        telephony = to(service.url)
+    async with telephony_twin(1, report=ignore_report, talk_s=(2, 2)) as service:
+        telephony = telephony_at(service.url)
         assert await telephony.look_up(call()) == CallNotFound()
         assert await telephony.start(call()) == CallStarted()
         assert await telephony.start(call()) == CallStarted()
@@ -57,8 +57,8 @@ async def has_ended(telephony: WebhookTelephony) -> bool:
 
 async def test_request_after_deadline_is_not_placed() -> None:
     async with telephony_twin(1) as service:
-        telephony = to(service.url)
-        assert await telephony.start(call(late_s=10)) == CallDeferred()
+        telephony = telephony_at(service.url)
+        assert await telephony.start(call(lateness_s=10)) == CallDeferred()
         assert service.calls == {}
         await telephony.aclose()
 
@@ -77,7 +77,7 @@ async def test_request_after_deadline_is_not_placed() -> None:
 async def test_http_status_maps_to_documented_outcome(status: int, answer: object) -> None:
     async with stub_server() as service:
         service.answers["/calls"] = respond(b"no", status=status)
-        telephony = to(service.url("").rstrip("/"))
+        telephony = telephony_at(service.url("").rstrip("/"))
         assert await telephony.start(call()) == answer
         await telephony.aclose()
 
@@ -85,19 +85,19 @@ async def test_http_status_maps_to_documented_outcome(status: int, answer: objec
 async def test_too_many_requests_are_retried_after_delay() -> None:
     async with stub_server() as service:
         service.answers["/calls"] = respond(b"", status=429, Retry_After="7")
-        telephony = to(service.url("").rstrip("/"))
+        telephony = telephony_at(service.url("").rstrip("/"))
         assert await telephony.start(call()) == CallDeferred(7.0)
         await telephony.aclose()
     assert [hold_off_s(text) for text in ("", "soon", "0", "9999")] == [1.0, 1.0, 1.0, 60.0]
 
 
 async def test_refused_connection_has_no_effect_broken_one_may() -> None:
-    telephony = to("http://127.0.0.1:1")
+    telephony = telephony_at("http://127.0.0.1:1")
     assert await telephony.start(call()) == CallDeferred(1.0)
     assert isinstance(await telephony.look_up(call()), QueryFailed)
     await telephony.aclose()
-    async with telephony_twin(1, lose_answers=1.0, report=nothing) as service:
-        telephony = to(service.url)
+    async with telephony_twin(1, lose_answers=1.0, report=ignore_report) as service:
+        telephony = telephony_at(service.url)
         assert isinstance(await telephony.start(call()), StartUncertain)
         assert len(service.calls) == 1
         await telephony.aclose()
@@ -109,7 +109,7 @@ async def test_refused_connection_has_no_effect_broken_one_may() -> None:
 async def test_malformed_response_keeps_the_slot(body: bytes) -> None:
     async with stub_server() as service:
         service.answers["/calls/job-2-1"] = respond(body, content_type="application/json")
-        telephony = to(service.url("").rstrip("/"))
+        telephony = telephony_at(service.url("").rstrip("/"))
         assert isinstance(await telephony.look_up(call()), QueryFailed)
         service.answers["/calls/job-2-1"] = respond(b'{"state": "ended"}', content_type="application/json")
         assert await telephony.look_up(call()) == CallEnded(None)
@@ -120,6 +120,6 @@ async def test_missing_response_times_out(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("jobs.providers.telephony.webhook.TIMEOUT_S", 0.2)
     async with stub_server() as service:
         service.answers["/calls"] = silent()
-        telephony = to(service.url("").rstrip("/"))
+        telephony = telephony_at(service.url("").rstrip("/"))
         assert isinstance(await telephony.start(call()), StartUncertain)
         await telephony.aclose()

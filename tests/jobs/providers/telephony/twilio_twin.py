@@ -1,4 +1,4 @@
-"""Twilio's Calls API on loopback, as documented: basic auth, required fields, E.164 numbers, its error codes.
+"""Twilio's Calls API on loopback. It checks authentication, required fields and numbers as Twilio documents.
 
 It sends no status callbacks and deletes no calls.
 """
@@ -21,11 +21,14 @@ E164 = re.compile(r"\+[1-9]\d{6,14}")
 
 @dataclass
 class TwilioTwin:
-    """Twilio's service for one account. `calls` are the account's calls by SID."""
+    """Twilio's service for one account. `calls` are the account's calls by SID.
+
+    With `is_busy`, it answers 429. With `drops_answers`, it acts and closes the connection instead of answering.
+    """
 
     url: str = ""
-    busy: bool = False
-    mute: bool = False
+    is_busy: bool = False
+    drops_answers: bool = False
     calls: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,7 +39,7 @@ class TwilioTwin:
                 headers = {name.lower(): value for name, _, value in (row.partition(": ") for row in rows if row)}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 status, answer = self.answer(*line.split(" ")[:2], headers, body)
-                if self.mute:
+                if self.drops_answers:
                     break
                 payload = orjson.dumps(answer)
                 writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(payload)}\r\n\r\n".encode() + payload)
@@ -59,7 +62,7 @@ class TwilioTwin:
 
     def _create(self, form: list[tuple[str, str]]) -> tuple[int, Any]:
         fields = dict(form)
-        if self.busy:
+        if self.is_busy:
             return 429, {"code": 20429, "message": "Too Many Requests"}
         if not ({"Url", "Twiml", "ApplicationSid"} & fields.keys()):
             return 400, {"code": 21205, "message": "Url parameter is required"}
@@ -81,7 +84,7 @@ class TwilioTwin:
 
 
 def _matches(call: dict[str, Any], query: dict[str, list[str]]) -> bool:
-    """Filters by To, From and StartTime>, not by creation. A call that is not dialled yet has no start time."""
+    """Returns whether a call matches To, From and StartTime>. A call that is not dialled yet has no start time."""
     if any(call[name.lower()] != query[name][0] for name in ("To", "From") if name in query):
         return False
     since = query.get("StartTime>")

@@ -1,7 +1,7 @@
-"""A telephony service on loopback that follows docs/interfaces.md exactly and takes its own measurements.
+"""A telephony service on loopback that follows docs/interfaces.md, and checks limits by its own measurements.
 
-It stores call ids, refuses requests after notAfter, counts active calls at every start, and can lose responses and
-reports.
+It makes each callId's call once, refuses requests after notAfter, and counts active calls at every start. It can lose
+responses and reports.
 """
 
 import asyncio
@@ -36,7 +36,11 @@ class TwinCall:
 
 @dataclass
 class TelephonyTwin:
-    """A telephony service. `allowed` is how many calls may be active now."""
+    """A telephony service. `allowed` is how many calls may be active at a time; `faults` describes each excess.
+
+    `lose_answers` and `lose_reports` are shares of the responses and reports. Requests wait for `hold`, if it is set,
+    and set `held`. `report` replaces the signed callback.
+    """
 
     allowed: int
     talk_s: tuple[float, float] = (0.1, 0.4)
@@ -49,7 +53,7 @@ class TelephonyTwin:
     held: asyncio.Event = field(default_factory=asyncio.Event)
     calls: dict[str, TwinCall] = field(default_factory=dict)
     active: set[str] = field(default_factory=set)
-    most_active: int = 0
+    max_active: int = 0
     faults: list[str] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     polls: Counter[str] = field(default_factory=Counter)
@@ -62,11 +66,11 @@ class TelephonyTwin:
 
     @property
     def dialled(self) -> Counter[str]:
-        """Counts the calls to each number."""
+        """The number of calls to each phone number."""
         return Counter(call.number for call in self.calls.values())
 
     def rolling_faults(self, per_second: int) -> list[float]:
-        """Returns the periods shorter than a second with more starts than allowed."""
+        """Returns the lengths in seconds of periods under 1 s that have more than `per_second` starts."""
         starts = sorted(call.begun_at for call in self.calls.values())
         spans = [starts[i + per_second] - starts[i] for i in range(len(starts) - per_second)]
         return [span for span in spans if span < 1.0]
@@ -108,16 +112,16 @@ class TelephonyTwin:
         return 200, {"state": "active"} if call.outcome is None else {"state": "ended", "outcome": call.outcome}
 
     def _begin(self, report: dict[str, Any]) -> tuple[int, Any]:
-        now = time.time()
+        now_s = time.time()
         if report["callId"] in self.calls:
             return 200, {}
-        if now > report["notAfter"]:
+        if now_s > report["notAfter"]:
             self.refused[report["callId"]] += 1
             return 410, {}
-        call = TwinCall(report["callId"], report["phoneNumber"], now, report["callbackUrl"])
+        call = TwinCall(report["callId"], report["phoneNumber"], now_s, report["callbackUrl"])
         self.calls[call.id] = call
         self.active.add(call.id)
-        self.most_active = max(self.most_active, len(self.active))
+        self.max_active = max(self.max_active, len(self.active))
         if len(self.active) > self.allowed:
             self.faults.append(f"{len(self.active)} active, {self.allowed} allowed")
         task = asyncio.create_task(self._run_call(call))
@@ -129,7 +133,7 @@ class TelephonyTwin:
         await asyncio.sleep(self.rng.uniform(*self.talk_s))
         if self.rng.random() >= self.lose_reports:
             await self._send_report(call, 1, "ANSWERED", None)
-        # The line is free when the service reports the end, not when the report is accepted.
+        # The call ends when the service reports its end. Acceptance of the report may take longer.
         self.active.discard(call.id)
         call.outcome = self.outcome
         if self.rng.random() >= self.lose_reports:
