@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
 from storage.mail.addresses import AddressKeys, address_keys
+from storage.redis_connections import is_sentinel_url, parse_sentinel_url
 from storage.secrets.versioned_keys import versioned_keys
 
 PREFIX = "NOROSHI_"
@@ -49,6 +50,12 @@ def _address(*schemes: str) -> AfterValidator:
         return value.rstrip("/") if parts.scheme.startswith("http") else value
 
     return AfterValidator(check)
+
+
+def _sentinels(value: str) -> str:
+    if is_sentinel_url(value):
+        parse_sentinel_url(value)
+    return value
 
 
 def _origin(value: str) -> str:
@@ -97,6 +104,9 @@ def _default_log_format() -> Literal["console", "json"]:
 
 
 HttpAddress = Annotated[str, _address("http", "https")]
+RedisAddress = Annotated[
+    str, _address("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"), AfterValidator(_sentinels)
+]
 Origin = Annotated[str, AfterValidator(_origin)]
 HostName = Annotated[str, AfterValidator(_host)]
 IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
@@ -116,12 +126,12 @@ class Settings(BaseSettings):
         expected="mongodb://host:port/?replicaSet=..",
         description="The MongoDB replica set, version 6.0 or later. `noroshi up` starts one of its own without it.",
     )
-    redis_url: Annotated[str, _address("redis", "rediss", "unix")] | None = _setting(
+    redis_url: RedisAddress | None = _setting(
         None,
         validation_alias=UNPREFIXED["redis_url"],
         secret=True,
-        expected="redis://host:port/number",
-        description="Redis 6.2 or later, or Valkey. `noroshi up` starts a Valkey of its own without it.",
+        expected="redis://host:port/number or redis+sentinel://host:port,host:port/master/number",
+        description="Redis 6.2 or later, or Valkey; `rediss` is with TLS. `noroshi up` starts a Valkey without it.",
     )
     database: str = _setting(
         "noroshi",

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import structlog
-from arq.connections import RedisSettings
+from arq.connections import ArqRedis
 from arq.worker import Worker
 
 from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
@@ -25,7 +25,7 @@ from server.stores import open_stores_for
 from server.telephony import make_telephony
 from storage.heartbeats import WorkerHeartbeat, process_name
 from storage.publishing.sandbox import SandboxStore
-from storage.queue import deserialize, redis_settings, serialize
+from storage.queue import arq_client, deserialize, serialize
 from storage.stores import Stores
 
 RESTART_S = (0.2, 5.0)
@@ -55,7 +55,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
     async with open_stores_for(settings) as stores:
         jobs = _job_context(settings, stores, egress)
         heartbeat = WorkerHeartbeat(stores.mongo, process_name())
-        loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
+        loops = [_arq_loop(jobs, settings.redis_url or "", queue) for queue in queues]
         loops += [_supervise(loop.name, partial(loop.run, jobs)) for loop in LOOPS]
         loops += [_sweep_loop(jobs, each, heartbeat) for each in SWEEPERS]
         tasks = [asyncio.create_task(loop) for loop in [*loops, heartbeat.run()]]
@@ -86,32 +86,40 @@ def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobConte
     return JobContext(stores, egress, telephony, publisher, mailer, *report)
 
 
-async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:
+async def _arq_loop(jobs: JobContext, redis_url: str, queue: str) -> None:
     async def work() -> None:
-        worker = Worker(
-            functions=FUNCTIONS[queue],
-            queue_name=jobs.stores.keys.queue(queue),
-            redis_settings=redis,
-            ctx={"jobs": jobs},
-            handle_signals=False,
-            poll_delay=0.1,
-            max_jobs=MAX_JOBS,
-            queue_read_limit=40 * MAX_JOBS,
-            health_check_interval=10,
-            job_serializer=serialize,
-            job_deserializer=deserialize,
-        )
-        try:
-            await worker.async_run()
-        except asyncio.CancelledError:
-            if worker.tasks:
-                await asyncio.wait(worker.tasks.values(), timeout=DRAIN_S)
-            raise
-        finally:
-            # Errors are ignored: closing fails when Redis is gone.
-            await asyncio.gather(worker.close(), return_exceptions=True)
+        async with arq_client(redis_url) as client:
+            await _run_arq_worker(_arq_worker(jobs, client, queue))
 
     await _supervise(f"queue {queue}", work)
+
+
+def _arq_worker(jobs: JobContext, client: ArqRedis, queue: str) -> Worker:
+    return Worker(
+        functions=FUNCTIONS[queue],
+        queue_name=jobs.stores.keys.queue(queue),
+        redis_pool=client,
+        ctx={"jobs": jobs},
+        handle_signals=False,
+        poll_delay=0.1,
+        max_jobs=MAX_JOBS,
+        queue_read_limit=40 * MAX_JOBS,
+        health_check_interval=10,
+        job_serializer=serialize,
+        job_deserializer=deserialize,
+    )
+
+
+async def _run_arq_worker(worker: Worker) -> None:
+    try:
+        await worker.async_run()
+    except asyncio.CancelledError:
+        if worker.tasks:
+            await asyncio.wait(worker.tasks.values(), timeout=DRAIN_S)
+        raise
+    finally:
+        # Errors are ignored: closing fails when Redis is gone.
+        await asyncio.gather(worker.close(), return_exceptions=True)
 
 
 async def _sweep_loop(jobs: JobContext, sweeper: Sweeper, heartbeat: WorkerHeartbeat) -> None:

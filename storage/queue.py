@@ -3,20 +3,23 @@
 Jobs are serialized as JSON. With pickle, arq's default, anyone with write access to Redis could run code.
 """
 
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import orjson
 import structlog
-from arq.connections import ArqRedis, RedisSettings
+from arq.connections import ArqRedis
 from redis.exceptions import RedisError
 
 from storage.keys import Keys
+from storage.redis_connections import redis_client
 
 PREVIEWS = "previews"
 PUBLISHING = "publishing"
 FAN_OUT = "fan_out"
 QUEUES = (PREVIEWS, PUBLISHING, FAN_OUT)
+ANSWER_TIMEOUT_S = 2.0
 EXPIRES_MS = 7 * 86_400_000
 
 log = structlog.get_logger(__name__)
@@ -35,9 +38,12 @@ def deserialize(payload: bytes) -> dict[str, Any]:
     return job
 
 
-def redis_settings(url: str) -> RedisSettings:
-    """Returns arq's settings for a Redis address."""
-    return RedisSettings.from_dsn(url)
+@asynccontextmanager
+async def arq_client(redis_url: str) -> AsyncIterator[ArqRedis]:
+    """Yields arq's client, whose commands fail after 2 s without an answer, and closes it."""
+    async with redis_client(redis_url, ArqRedis, ANSWER_TIMEOUT_S) as client:
+        client.job_serializer, client.job_deserializer = serialize, deserialize
+        yield client
 
 
 class JobQueue:

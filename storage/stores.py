@@ -1,7 +1,7 @@
 """Composition root of storage: opens all stores of a process and closes them."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from arq.connections import ArqRedis
@@ -39,7 +39,8 @@ from storage.notifications import NotificationStore
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
 from storage.publishing.posts import ScheduledPostStore
-from storage.queue import JobQueue, deserialize, serialize
+from storage.queue import JobQueue, arq_client
+from storage.redis_connections import redis_client
 from storage.secrets.credentials import CredentialCipher
 from storage.streams.hub import Hub
 from storage.streams.log import EventLog
@@ -48,7 +49,6 @@ from storage.streams.publisher import Publisher
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 
-REDIS_TIMEOUT_S = 2.0
 FAN_OUT_MAX_FOLLOWERS = 10_000
 NO_CREDENTIAL_KEYS: Mapping[str, bytes] = {}
 NO_ADDRESS_KEYS = AddressKeys()
@@ -109,19 +109,15 @@ async def open_stores(
     Fails if MongoDB does not answer, but works without Redis. Posts of authors with more than `fan_out_max_followers`
     followers are merged on read. Without `credential_keys` (by version, newest first) no accounts can be connected.
     """
-    mongo = connect(mongodb_uri, database, driver)
-    redis = Redis.from_url(redis_url, socket_timeout=None, socket_connect_timeout=REDIS_TIMEOUT_S)
-    arq: ArqRedis = ArqRedis.from_url(redis_url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S)
-    arq.job_serializer, arq.job_deserializer = serialize, deserialize
-    try:
+    async with AsyncExitStack() as stack:
+        mongo = connect(mongodb_uri, database, driver)
+        stack.push_async_callback(mongo.close)
+        arq = await stack.enter_async_context(arq_client(redis_url))
+        redis = await stack.enter_async_context(redis_client(redis_url, Redis, answer_timeout_s=None))
         await ensure_indexes(mongo)
         cipher = CredentialCipher(credential_keys)
         async with _started(mongo, redis, arq, Keys(database), fan_out_max_followers, cipher, address_keys) as stores:
             yield stores
-    finally:
-        await redis.aclose()
-        await arq.aclose()
-        await mongo.close()
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from storage.mail.rates import BounceRates, day_of
 from storage.mail.reports import ReportStore
 from storage.mongo import Document, Mongo, connect
 from storage.queue import QUEUES
+from storage.redis_connections import redis_client
 
 REDIS_TIMEOUT_S = 2.0
 MAX_ROWS = 200
@@ -154,12 +155,10 @@ async def _mail_reports(mongo: Mongo) -> StatusTable:
 
 async def _queues(settings: Settings) -> StatusTable:
     columns = ("queue", "waiting")
-    redis = Redis.from_url(settings.redis_url or "", socket_timeout=REDIS_TIMEOUT_S)
+    keys = Keys(settings.database)
     try:
-        keys = Keys(settings.database)
-        counts = [str(await redis.zcard(keys.queue(name))) for name in QUEUES]
+        async with redis_client(settings.redis_url or "", Redis, REDIS_TIMEOUT_S) as redis:
+            counts = [str(await redis.zcard(keys.queue(name))) for name in QUEUES]
     except (RedisError, OSError, TimeoutError) as error:
         return StatusTable(f"Queues: Redis does not answer ({type(error).__name__})", columns, [])
-    finally:
-        await redis.aclose()
     return StatusTable("Queues", columns, list(zip(QUEUES, counts, strict=True)))

@@ -52,9 +52,11 @@ async def check_redis(url: str) -> None:
     from redis.asyncio import Redis
     from redis.exceptions import AuthenticationError, RedisError
 
+    from storage.redis_connections import redis_client
+
     where = f"REDIS_URL ({_hosts(url)})"
     try:
-        async with Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S) as client:
+        async with redis_client(url, Redis, TIMEOUT_S) as client:
             version = str((await client.info("server"))["redis_version"])
     except AuthenticationError:
         raise StartupError(f"{where}: the server refuses the user or password.") from None

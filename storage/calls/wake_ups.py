@@ -13,11 +13,11 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from storage.keys import Keys
+from storage.redis_connections import messages
 
 MAX_PENDING = 10_000
 SEND_TIMEOUT_S = 2.0
 RECONNECT_S = (0.05, 2.0)
-POLL_S = 5.0
 
 WakeUpHandler = Callable[[str, bool], None]
 """Called with an organization's id, and whether its broker's lock was released."""
@@ -59,13 +59,13 @@ class WakeUpChannel:
             while True:
                 with suppress(RedisError, OSError):
                     async with self._redis.pubsub() as pubsub:
-                        await pubsub.subscribe(self._channel)
+                        async with asyncio.timeout(SEND_TIMEOUT_S):
+                            await pubsub.subscribe(self._channel)
                         delay_s = RECONNECT_S[0]
-                        while True:
-                            message = await pubsub.get_message(timeout=POLL_S)
-                            if message is not None and message["type"] == "message":
+                        async for message in messages(pubsub):
+                            if message["type"] == "message":
                                 self._handle(message["data"].decode(), handler)
-                            elif message is not None and connected is not None:
+                            elif connected is not None:
                                 connected()
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_S[1])

@@ -19,11 +19,13 @@ from redis.exceptions import RedisError
 
 from storage.keys import Keys
 from storage.metrics import EVENTS_RECEIVED, REDIS_DISCONNECTS, SUBSCRIBER_OVERFLOWS, SUBSCRIBERS
+from storage.redis_connections import messages
 from storage.streams.log import Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import decode
 
 COMPARE_EVERY_S = 10.0
 CONFIRM_TIMEOUT_S = 2.0
+ATTACH_TIMEOUT_S = 5.0
 MAX_QUEUE = 256
 MAX_RECEIVED = 2000
 RECONNECT_S = (0.05, 2.0)
@@ -209,12 +211,11 @@ class Hub:
         while True:
             try:
                 async with self._redis.pubsub() as pubsub:
-                    await self._attach(pubsub)
+                    async with asyncio.timeout(ATTACH_TIMEOUT_S):
+                        await self._attach(pubsub)
                     delay_s = RECONNECT_S[0]
-                    while True:
-                        message = await pubsub.get_message(timeout=COMPARE_EVERY_S)
-                        if message is not None:
-                            self._receive(message)
+                    async for message in messages(pubsub):
+                        self._receive(message)
             except Exception as error:
                 # Also catches malformed messages. Without this task, the process would receive no more events.
                 REDIS_DISCONNECTS.inc()

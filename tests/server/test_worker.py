@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from storage.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
 from tests.jobs.providers.stub_server import StubResponse, StubServer, respond, stub_server
 from tests.serving import ServerProcess, drop_database, worker_process
+from tests.storage.faulty_proxy import faulty_proxy
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
 PAGE = b'<meta property="og:title" content="The Mountain"><meta property="og:site_name" content="Hills">'
@@ -161,6 +162,25 @@ async def test_worker_survives_loss_of_redis_and_its_data(tmp_path: Path, mongod
 
             assert await poll_until_true(has_preview_after_enqueue, 60)
             assert worker.process.poll() is None
+
+
+async def test_worker_replaces_silent_redis_connections(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    with ExitStack() as stack:
+        async with faulty_proxy(redis_url) as proxy, open_stores(mongodb_uri, redis_url, database) as stores:
+            starting = worker_process(tmp_path / "worker", mongodb_uri, proxy.url, database)
+            # The proxy serves in this thread.
+            await asyncio.to_thread(stack.enter_context, starting)
+            await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "none", 1)
+            assert await poll_until_true(lambda: queue_is_empty(stores))
+            proxy.drop_traffic_of_open_connections()
+            await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "none", 2)
+            assert await poll_until_true(lambda: queue_is_empty(stores))
+
+
+async def queue_is_empty(stores: Stores) -> bool:
+    return await stores.redis.zcard(stores.keys.queue(PREVIEWS)) == 0
 
 
 async def test_worker_survives_mongodb_restart(tmp_path: Path, redis_url: str, database: str) -> None:

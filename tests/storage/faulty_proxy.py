@@ -22,6 +22,7 @@ class FaultyProxy:
         self._word_to_hold, self._requests_to_skip = b"", 0
         self._released = asyncio.Event()
         self._drops_traffic = False
+        self._generation = 0
         self._connections: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
         self._port = 0
@@ -54,6 +55,10 @@ class FaultyProxy:
         """Keeps connections open, and discards all requests and answers."""
         self._drops_traffic = True
 
+    def drop_traffic_of_open_connections(self) -> None:
+        """Discards the traffic of the connections that are open now, and keeps them open. New connections work."""
+        self._generation += 1
+
     async def restore(self) -> None:
         """Accepts connections and forwards all traffic. Releases a held request."""
         self._drops_traffic = False
@@ -72,12 +77,13 @@ class FaultyProxy:
         self._connections.discard(task)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        generation = self._generation
         server_reader, server_writer = await asyncio.open_connection(HOST, self._server_port)
-        answers = asyncio.create_task(self._forward_answers(server_reader, writer))
+        answers = asyncio.create_task(self._forward_answers(server_reader, writer, generation))
         try:
             while data := await reader.read(65_536):
                 await self._delay_or_hold(data)
-                if not self._drops_traffic:
+                if not self._is_dropped(generation):
                     server_writer.write(data)
                     await server_writer.drain()
         finally:
@@ -93,10 +99,15 @@ class FaultyProxy:
             self.has_held.set()
             await self._released.wait()
 
-    async def _forward_answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _is_dropped(self, generation: int) -> bool:
+        return self._drops_traffic or generation != self._generation
+
+    async def _forward_answers(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, generation: int
+    ) -> None:
         with suppress(OSError):
             while data := await reader.read(65_536):
-                if not self._drops_traffic:
+                if not self._is_dropped(generation):
                     writer.write(data)
                     await writer.drain()
             writer.close()

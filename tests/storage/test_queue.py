@@ -8,7 +8,7 @@ from arq.connections import ArqRedis
 
 from server.embedded import Valkey
 from storage.keys import Keys
-from storage.queue import PREVIEWS, deserialize, redis_settings, serialize
+from storage.queue import PREVIEWS, deserialize, serialize
 from storage.stores import Stores
 from tests.storage.faults import sigstopped
 from tests.storage.topic_scenario import OpenStores
@@ -32,11 +32,6 @@ def test_deserialize_returns_the_serialized_job() -> None:
 def test_payload_other_than_a_json_object_is_refused(payload: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         deserialize(payload)
-
-
-def test_redis_url_becomes_arq_settings() -> None:
-    settings = redis_settings("redis://example.com:7000/3")
-    assert (settings.host, settings.port, settings.database) == ("example.com", 7000, 3)
 
 
 async def queued_jobs(url: str, keys: Keys) -> list[str]:

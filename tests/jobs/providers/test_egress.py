@@ -8,18 +8,12 @@ import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +29,7 @@ from jobs.providers.egress import (
     check_addresses,
     is_public,
 )
+from tests.certificates import certificate_for
 from tests.jobs.providers.stub_server import StubServer, endless, head, redirect, respond, silent, stub_server
 
 LOOPBACK: tuple[IpNetwork, ...] = (ip_network("127.0.0.0/8"),)
@@ -595,27 +590,6 @@ async def test_one_deadline_covers_redirects_headers_and_body(server: StubServer
 
 
 # TLS
-
-
-def certificate_for(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Returns a server's context with a certificate for `name`, and a client's context that trusts only it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = certificate.public_bytes(Encoding.PEM)
-    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + pem)
-    server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server_side.load_cert_chain(folder / "key.pem")
-    client_side = ssl.create_default_context(cadata=pem.decode())
-    return server_side, client_side
 
 
 @pytest.mark.anyio

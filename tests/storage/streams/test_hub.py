@@ -15,6 +15,7 @@ from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, 
 from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import encode
 from tests.storage.event_recorder import EventRecorder, recorded_events
+from tests.storage.faulty_proxy import faulty_proxy
 from tests.storage.topic_scenario import OpenStores, TopicScenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -203,6 +204,37 @@ async def test_subscription_without_redis_goes_live_once_it_starts(
         assert await poll_until_true(is_subscribed)
         await scenario_with_own_redis.post()
         assert await recorder.has_received(1)
+
+
+async def test_half_open_redis_connection_is_replaced(
+    scenario: TopicScenario, open_process: OpenStores, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
+    async with (
+        faulty_proxy(redis_url) as proxy,
+        open_process(proxy.url) as stores,
+        recorded_events(stores.hub, scenario.stream) as recorder,
+    ):
+        await scenario.post()
+        assert await recorder.has_received(1)
+        proxy.drop_traffic_of_open_connections()
+        await scenario.post()
+        assert await recorder.has_received(2)
+
+
+async def test_silent_redis_delays_hub_only_while_it_lasts(
+    scenario: TopicScenario, open_process: OpenStores, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
+    monkeypatch.setattr("storage.streams.hub.ATTACH_TIMEOUT_S", 0.5)
+    async with faulty_proxy(redis_url) as proxy:
+        await proxy.drop_traffic()
+        async with open_process(proxy.url) as stores, recorded_events(stores.hub, scenario.stream) as recorder:
+            await proxy.restore()
+            # Nothing may depend on a connection that was opened during the silence.
+            proxy.drop_traffic_of_open_connections()
+            await scenario.post()
+            assert await recorder.has_received(1)
 
 
 async def publish(scenario: TopicScenario, *numbers: int, epoch: str | None = None) -> None:
