@@ -9,7 +9,7 @@ from arq.worker import func
 
 from storage.ids import PostKey
 from storage.mongo import Driver, connect, is_duplicate
-from storage.queue import deserialize, serialize
+from storage.redis.queue import deserialize, serialize
 
 ITEMS_COLLECTION = "one_job_each"
 ENQUEUED_AT_ONCE = 100

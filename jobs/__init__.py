@@ -15,7 +15,7 @@ from jobs.mail.summary import report_bounces
 from jobs.publishing.failure_mails import send_failure_mails
 from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake
 from jobs.streams import prune_events, relay_outbox
-from storage.queue import FAN_OUT, PREVIEWS, PUBLISHING
+from storage.redis.queue import FAN_OUT, PREVIEWS, PUBLISHING
 
 
 @dataclass(frozen=True, slots=True)

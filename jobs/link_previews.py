@@ -12,7 +12,7 @@ from jobs.providers.link_preview import Preview, fetch_preview
 from storage.errors import NotFound
 from storage.ids import MessageKey, PostKey
 from storage.link_previews import LinkPreview, first_url
-from storage.queue import PREVIEWS
+from storage.redis.queue import PREVIEWS
 
 MAX_TRIES = 3
 RETRY_DELAY_STEP_S = 5

@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
 from storage.mail.addresses import AddressKeys, address_keys
-from storage.redis_connections import is_sentinel_url, parse_sentinel_url
+from storage.redis.connections import is_sentinel_url, parse_sentinel_url
 from storage.secrets.versioned_keys import versioned_keys
 
 PREFIX = "NOROSHI_"

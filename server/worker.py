@@ -25,7 +25,7 @@ from server.stores import open_stores_for
 from server.telephony import make_telephony
 from storage.heartbeats import WorkerHeartbeat, process_name
 from storage.publishing.sandbox import SandboxStore
-from storage.queue import arq_client, deserialize, serialize
+from storage.redis.queue import arq_client, deserialize, serialize
 from storage.stores import Stores
 
 RESTART_S = (0.2, 5.0)

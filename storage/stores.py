@@ -25,7 +25,6 @@ from storage.feed.posts import PostStore
 from storage.identity.relations import RelationStore
 from storage.identity.users import UserStore
 from storage.indexes import ensure_indexes
-from storage.keys import Keys
 from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
 from storage.mail.aggregation import Aggregator
@@ -39,8 +38,9 @@ from storage.notifications import NotificationStore
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
 from storage.publishing.posts import ScheduledPostStore
-from storage.queue import JobQueue, arq_client
-from storage.redis_connections import redis_client
+from storage.redis.connections import redis_client
+from storage.redis.keys import Keys
+from storage.redis.queue import JobQueue, arq_client
 from storage.secrets.credentials import CredentialCipher
 from storage.streams.hub import Hub
 from storage.streams.log import EventLog

@@ -11,7 +11,7 @@ from storage.ids import message_key, post_key
 from storage.link_previews import first_url
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
 from storage.publishing.transitions import TOO_LATE, ClaimLost, DeadlinePassed, MarkFailed, NotYetDue
-from storage.queue import FAN_OUT, PREVIEWS
+from storage.redis.queue import FAN_OUT, PREVIEWS
 from storage.stores import Stores
 
 FORBIDDEN = "FORBIDDEN"

@@ -32,7 +32,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import MessageKey, message_key
 from storage.link_previews import LinkPreview, first_url
-from storage.queue import PREVIEWS
+from storage.redis.queue import PREVIEWS
 from storage.timeline import Page
 
 MAX_TEXT = 4000

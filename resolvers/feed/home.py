@@ -10,7 +10,7 @@ from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
 from resolvers.context import Info
 from storage.feed.home import HomeFeedState
 from storage.feed.records import Post
-from storage.queue import FAN_OUT
+from storage.redis.queue import FAN_OUT
 from storage.timeline import Timestamp
 
 

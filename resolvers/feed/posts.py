@@ -21,7 +21,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import post_key
 from storage.link_previews import MAX_URL_CHARS, LinkPreview, first_url
-from storage.queue import FAN_OUT, PREVIEWS
+from storage.redis.queue import FAN_OUT, PREVIEWS
 from storage.timeline import Page
 
 MAX_TEXT = 4000

@@ -22,7 +22,7 @@ from storage.publishing.records import (
     ScheduledPostState,
     post_state,
 )
-from storage.queue import PUBLISHING
+from storage.redis.queue import PUBLISHING
 from storage.timeline import Page
 
 WAKE_WITHIN_S = 10.0

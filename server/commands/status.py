@@ -14,14 +14,14 @@ from rich.table import Table
 
 from server.settings import Settings
 from storage.heartbeats import recent_mail_tails, recent_workers
-from storage.keys import Keys
 from storage.mail.epoch_time import midnight
 from storage.mail.ledger import PARTITIONS, backlog
 from storage.mail.rates import BounceRates, day_of
 from storage.mail.reports import ReportStore
 from storage.mongo import Document, Mongo, connect
-from storage.queue import QUEUES
-from storage.redis_connections import redis_client
+from storage.redis.connections import redis_client
+from storage.redis.keys import Keys
+from storage.redis.queue import QUEUES
 
 REDIS_TIMEOUT_S = 2.0
 MAX_ROWS = 200

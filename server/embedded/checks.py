@@ -52,7 +52,7 @@ async def check_redis(url: str) -> None:
     from redis.asyncio import Redis
     from redis.exceptions import AuthenticationError, RedisError
 
-    from storage.redis_connections import redis_client
+    from storage.redis.connections import redis_client
 
     where = f"REDIS_URL ({_hosts(url)})"
     try:

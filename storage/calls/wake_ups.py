@@ -12,8 +12,8 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from storage.keys import Keys
-from storage.redis_connections import messages
+from storage.redis.connections import messages
+from storage.redis.keys import Keys
 
 MAX_PENDING = 10_000
 SEND_TIMEOUT_S = 2.0

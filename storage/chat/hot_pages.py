@@ -19,10 +19,10 @@ from redis.exceptions import RedisError
 
 from storage.chat.documents import MessageDocument
 from storage.chat.records import Message, Topic, message_record
-from storage.keys import Keys
 from storage.link_previews import LinkPreview
 from storage.metrics import HOT_PAGE_READS
 from storage.mongo import Mongo, Session
+from storage.redis.keys import Keys
 from storage.streams.changes import Batch
 from storage.streams.heads import messages_per_minute
 from storage.timeline import MAX_TIMESTAMP, Timestamp

@@ -17,9 +17,9 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
-from storage.keys import Keys
 from storage.metrics import EVENTS_RECEIVED, REDIS_DISCONNECTS, SUBSCRIBER_OVERFLOWS, SUBSCRIBERS
-from storage.redis_connections import messages
+from storage.redis.connections import messages
+from storage.redis.keys import Keys
 from storage.streams.log import Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import decode
 

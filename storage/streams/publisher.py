@@ -10,7 +10,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from storage.keys import Keys
+from storage.redis.keys import Keys
 from storage.streams.log import Event, Stream
 
 MAX_QUEUED = 10_000

@@ -16,7 +16,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from storage.keys import Keys
+from storage.redis.keys import Keys
 from storage.streams.log import Stream
 
 CONTENDED_S = 5.0

@@ -20,7 +20,7 @@ from pymongo.errors import PyMongoError
 from server.embedded import Valkey
 from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState, ScheduledPost, Target
-from storage.queue import PUBLISHING
+from storage.redis.queue import PUBLISHING
 from storage.stores import Stores
 from tests.serving import ServerProcess, noroshi_process, server_variables
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario

@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 from storage.chat.changes import NewMessage
 from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
-from storage.keys import Keys
 from storage.mongo import connect
+from storage.redis.keys import Keys
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 

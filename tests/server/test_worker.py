@@ -14,7 +14,7 @@ import pytest
 from jobs import FUNCTIONS, SWEEPERS
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.chat.records import Message
-from storage.queue import PREVIEWS, QUEUES
+from storage.redis.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
 from tests.jobs.providers.stub_server import StubResponse, StubServer, respond, stub_server
 from tests.serving import ServerProcess, drop_database, worker_process
@@ -236,7 +236,7 @@ async def has_ended(worker: ServerProcess) -> bool:
 
 
 async def test_queues_have_functions_and_sweepers_unique_names() -> None:
-    assert set(FUNCTIONS) == set(QUEUES), "FUNCTIONS in jobs/__init__.py and QUEUES in storage/queue.py differ."
+    assert set(FUNCTIONS) == set(QUEUES), "FUNCTIONS in jobs/__init__.py and QUEUES in storage/redis/queue.py differ."
     assert all(FUNCTIONS.values()), "A queue has no function in jobs/__init__.py."
     names = [sweeper.name for sweeper in SWEEPERS]
     assert len(set(names)) == len(names), "Two sweepers in jobs/__init__.py have the same name."

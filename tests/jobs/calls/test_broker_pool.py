@@ -14,9 +14,9 @@ from storage.calls.job_changes import JobAction
 from storage.calls.records import CallJob, CallJobState
 from storage.calls.wake_ups import WakeUpChannel, WakeUpHandler
 from storage.calls.windows import CallingWindow, Weekday
-from storage.keys import Keys
 from storage.locks import Lock, Locks
 from storage.mongo import Mongo
+from storage.redis.keys import Keys
 from storage.stores import Stores, open_stores
 from tests.jobs.calls.call_centre import CallCentre, call_centre
 from tests.waiting import DEADLINE_S, until

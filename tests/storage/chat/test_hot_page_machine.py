@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from storage.chat.records import Message
-from storage.keys import Keys
+from storage.redis.keys import Keys
 from storage.timeline import MAX_TIMESTAMP
 from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, new_message
 

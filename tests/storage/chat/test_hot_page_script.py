@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from storage.keys import Keys
+from storage.redis.keys import Keys
 from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, new_message
 
 SIZE = 5

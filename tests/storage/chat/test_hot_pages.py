@@ -13,8 +13,8 @@ from redis.asyncio import Redis
 from server.embedded import Valkey
 from storage.chat.hot_pages import LEASE_S, MAYBE_HOT_PER_MINUTE
 from storage.chat.records import Message
-from storage.keys import Keys
 from storage.link_previews import LinkPreview
+from storage.redis.keys import Keys
 from storage.streams.log import Stream
 from tests.storage.chat.hot_page_scenario import (
     another_process,

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from server.embedded import Valkey
-from storage.keys import Keys
+from storage.redis.keys import Keys
 from storage.streams.log import Event, Stream
 from storage.streams.publisher import MAX_QUEUED, Publisher, decode, encode
 from tests.storage.faults import sigstopped

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from server.embedded import Valkey
-from storage.keys import Keys
+from storage.redis.keys import Keys
 from storage.streams.log import Stream
 from storage.streams.write_leases import LEASE_MS, MAX_WAIT_S, WriteLeases
 from tests.storage.faults import sigstopped

@@ -1,6 +1,6 @@
 """Redis keys and channels."""
 
-from storage.keys import Keys
+from storage.redis.keys import Keys
 
 
 def test_names_are_distinct_and_start_with_the_prefix() -> None:

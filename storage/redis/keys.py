@@ -28,7 +28,7 @@ class Keys:
         return [f"{self.prefix}:pool:{topic_id}:{part}" for part in ("meta", "items", "pending")]
 
     def queue(self, name: str) -> str:
-        """Returns the key of a sorted set: one of arq's queues. Owner: storage/queue.py and arq."""
+        """Returns the key of a sorted set: one of arq's queues. Owner: storage/redis/queue.py and arq."""
         return f"{self.prefix}:queue:{name}"
 
     def call_wake_ups(self) -> str:

@@ -12,8 +12,8 @@ import structlog
 from arq.connections import ArqRedis
 from redis.exceptions import RedisError
 
-from storage.keys import Keys
-from storage.redis_connections import redis_client
+from storage.redis.connections import redis_client
+from storage.redis.keys import Keys
 
 PREVIEWS = "previews"
 PUBLISHING = "publishing"

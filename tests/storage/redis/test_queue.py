@@ -7,8 +7,8 @@ import pytest
 from arq.connections import ArqRedis
 
 from server.embedded import Valkey
-from storage.keys import Keys
-from storage.queue import PREVIEWS, deserialize, serialize
+from storage.redis.keys import Keys
+from storage.redis.queue import PREVIEWS, deserialize, serialize
 from storage.stores import Stores
 from tests.storage.faults import sigstopped
 from tests.storage.topic_scenario import OpenStores

@@ -11,11 +11,11 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from storage.calls.wake_ups import WakeUpChannel
-from storage.redis_connections import SentinelAddress, parse_sentinel_url, redis_client
+from storage.redis.connections import SentinelAddress, parse_sentinel_url, redis_client
 from tests.certificates import certificate_for
 from tests.storage.event_recorder import recorded_events
 from tests.storage.faulty_proxy import faulty_proxy
-from tests.storage.sentinel_group import PASSWORD, QUOTED_PASSWORD, SentinelGroup
+from tests.storage.redis.sentinel_group import PASSWORD, QUOTED_PASSWORD, SentinelGroup
 from tests.storage.topic_scenario import OpenStores, TopicScenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
