@@ -91,7 +91,7 @@ async def test_events_and_wake_ups_pass_after_a_failover(
         sentinel_group.servers[0].kill()
 
         async def both_arrive() -> bool:
-            await scenario.through(other).post()
+            await scenario.with_stores(other).post()
             other.call_wake_ups.wake("acme")
             return bool(recorder.received and organizations)
 
