@@ -15,6 +15,7 @@ from storage.calls.documents import (
     TASKS,
     CallJobDocument,
     CallTaskDocument,
+    DoNotCallDocument,
     LatestCall,
     PhoneNumberId,
 )
@@ -41,6 +42,7 @@ from storage.calls.records import (
 )
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput, NotFound
+from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch, Change, DocumentKey
 
 START_LOOKAHEAD = timedelta(milliseconds=60)
@@ -157,11 +159,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the task, its job, the limiter and the number's do-not-call entry."""
-        return [*_TaskChange.needs(self), (DO_NOT_CALL, self._phone_number_id)]
-
-    @property
-    def _phone_number_id(self) -> PhoneNumberId:
-        return {"org": self.organization_id, "phone": self.phone_number}
+        return [*_TaskChange.needs(self), (DO_NOT_CALL, _phone_number_id(self.organization_id, self.phone_number))]
 
     def plan(self, batch: Batch) -> CallStart | StartRefusal:
         """Starts the call if all conditions hold. Raises: BrokerSuperseded when another broker has taken over."""
@@ -171,7 +169,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
         start_at = limiter.next_start(batch.at + self.lead)
         if not _is_callable(job, task, batch.at, start_at):
             return StartRefusal.NOT_CALLABLE
-        if batch.get(DO_NOT_CALL, self._phone_number_id) is not None:
+        if batch.get(DO_NOT_CALL, _phone_number_id(self.organization_id, self.phone_number)) is not None:
             self._skip(batch, job, task)
             return StartRefusal.DO_NOT_CALL
         if not limiter.has_free_slot:
@@ -208,6 +206,10 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
         return latest_call(key, job, task, latest)
 
 
+def _phone_number_id(organization_id: str, phone_number: str) -> PhoneNumberId:
+    return {"org": organization_id, "phone": phone_number}
+
+
 def _is_callable(job: CallJobDocument, task: CallTaskDocument, now: datetime, start_at: datetime) -> bool:
     if job["state"] != CallJobState.RUNNING.value or task["state"] != CallTaskState.QUEUED.value:
         return False
@@ -238,6 +240,14 @@ class ReportCall(_TaskChange, Change[CallTask]):
         """Returns the task, its job and, for an end, the limiter whose slot it frees."""
         needs = _TaskChange.needs(self)
         return needs if self.event is CallReportEvent.ENDED else [need for need in needs if need[0] != LIMITS]
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads the do-not-call entry of a number that must not be called again."""
+        task: CallTaskDocument | None = batch.get(TASKS, self.task.document_id)
+        if task is not None and self.outcome is CallOutcome.DO_NOT_CALL:
+            id_ = _phone_number_id(self.organization_id, task["phone"])
+            if (entry := await mongo[DO_NOT_CALL].find_one({"_id": id_}, session=session)) is not None:
+                batch.add(DO_NOT_CALL, entry)
 
     def plan(self, batch: Batch) -> CallTask:
         """Applies the report unless its sequence is not higher than the last one, or the call is over.
@@ -272,12 +282,21 @@ class ReportCall(_TaskChange, Change[CallTask]):
         task |= {"outcome": outcome.value, "ended_at": self._ended_at(batch, call), "error": None}
         count_outcome(job, outcome)
         self.free_slot(batch, call)
+        if outcome is CallOutcome.DO_NOT_CALL:
+            self._forbid(batch, task["phone"])
         if outcome in RETRIED_OUTCOMES and task["attempts"] < job["max_attempts"] and "open" in job:
             due = batch.at + timedelta(seconds=job["retry_delay_s"])
             task["queue"] = int(due.timestamp() * 1_000_000)
             self.set_state(batch, job, task, CallTaskState.QUEUED)
         else:
             self.set_state(batch, job, task, STATE_BY_OUTCOME[outcome])
+
+    def _forbid(self, batch: Batch, phone_number: str) -> None:
+        """Adds the number to the organization's do-not-call list, so that no job calls it again."""
+        id_ = _phone_number_id(self.organization_id, phone_number)
+        if batch.get(DO_NOT_CALL, id_) is None:
+            entry: DoNotCallDocument = {"_id": id_, "at": batch.at}
+            batch.put(DO_NOT_CALL, entry)
 
     def _ended_at(self, batch: Batch, call: LatestCall) -> datetime:
         """Returns the reported time, limited to the span from the call's start to now. It is only displayed."""

@@ -204,6 +204,29 @@ async def test_do_not_call_number_is_skipped(stores: Stores) -> None:
         assert len(centre.twin.calls) == 3
 
 
+async def test_number_reported_do_not_call_is_not_called_again(stores: Stores) -> None:
+    """Two calls to number 0 are reported together. Number 1 is on the list before its call is reported."""
+    async with call_centre(stores, 3, talk_s=(600, 600)) as centre:
+        await centre.limit(3, 100)
+        jobs = [await centre.launch(2), await centre.launch(1)]
+        running = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre)))
+        await until(lambda: _has_called(centre, 3))
+        await stores.do_not_call.add(centre.org, ["+819010000001"])
+        await asyncio.gather(*(centre.report(call_id, 1, "ENDED", "DO_NOT_CALL") for call_id in centre.twin.calls))
+        await asyncio.wait_for(running, DEADLINE_S)
+        assert [set((await centre.states(job)).values()) for job in jobs] == [{"SKIPPED"}, {"SKIPPED"}]
+        numbers = [f"+81901000000{last}" for last in range(3)]
+        assert await stores.do_not_call.among(centre.org, numbers) == frozenset(numbers[:2])
+        again = await centre.launch(2)
+        await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
+        assert set((await centre.states(again)).values()) == {"SKIPPED"}
+        assert len(centre.twin.calls) == 3
+
+
+async def _has_called(centre: CallCentre, calls: int) -> bool:
+    return len(centre.twin.calls) == calls
+
+
 async def test_unanswered_number_is_retried_up_to_max_attempts(stores: Stores) -> None:
     async with call_centre(stores, 2, outcome="NO_ANSWER", talk_s=(0.01, 0.02)) as centre:
         await centre.limit(2, 100)

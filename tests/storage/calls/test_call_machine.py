@@ -90,7 +90,9 @@ class CallMachine(RuleBasedStateMachine):
         if self.calls:
             call = [*self.calls.values()][index % len(self.calls)]
             event = CallReportEvent.ANSWERED if outcome is None else CallReportEvent.ENDED
-            self.stream.commit(ReportCall(ORG, call.key.task, call.key.number, sequence, event, outcome))
+            task = self.stream.commit(ReportCall(ORG, call.key.task, call.key.number, sequence, event, outcome))
+            if task.outcome is CallOutcome.DO_NOT_CALL:
+                assert self.stream.get(DO_NOT_CALL, {"org": ORG, "phone": task.phone_number}) is not None
 
     @rule(index=st.integers(0, 50), change_name=st.sampled_from(["requeue", "fail", "unknown", "unknown without slot"]))
     def end_without_report(self, index: int, change_name: str) -> None:
