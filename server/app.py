@@ -37,7 +37,7 @@ GRAPHQL = "/graphql"
 
 
 def create_app(settings: Settings) -> Starlette:
-    """Returns the application. The settings must name MongoDB and Redis. The lifespan opens the connections."""
+    """Returns the application. The settings must name MongoDB and Redis. Connections are opened at startup."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -73,7 +73,7 @@ async def _add_routes_of_stores(
         execution_timeout_s=settings.execution_timeout_s,
     )
     app.router.routes[:0] = [
-        # For sockets, and for a path with a trailing slash. Other requests are dispatched before the router.
+        # These routes serve sockets and paths with a trailing slash; `_dispatch_before_router` serves other requests.
         Route(GRAPHQL, endpoint),
         WebSocketRoute(GRAPHQL, endpoint),
         images_route(image_urls, ImageCache(egress)),
@@ -87,15 +87,18 @@ def _is_operator(roles: frozenset[Role]) -> bool:
     return Role.OPERATOR in with_included(roles)
 
 
-def _dispatch_before_router(app: Starlette, view: ASGIApp) -> None:
-    """Dispatches GraphQL requests before Starlette's middleware and router, which cost as much as a shared answer."""
+def _dispatch_before_router(app: Starlette, endpoint: ASGIApp) -> None:
+    """Dispatches GraphQL requests before Starlette's middleware and router.
+
+    They take as long as answering a request from a coalesced query.
+    """
     starlette_stack = app.middleware_stack or app.build_middleware_stack()
     for middleware, args, kwargs in reversed(app.user_middleware):
-        view = middleware(view, *args, **kwargs)
+        endpoint = middleware(endpoint, *args, **kwargs)
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
         is_graphql = scope["type"] == "http" and scope["path"] == GRAPHQL
-        await (view if is_graphql else starlette_stack)(scope, receive, send)
+        await (endpoint if is_graphql else starlette_stack)(scope, receive, send)
 
     app.middleware_stack = dispatch
 

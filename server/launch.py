@@ -1,7 +1,7 @@
-"""Replaces itself with a program that ends when its parent ends, and that may open as many files as the user may.
+"""Launches a program that ends when its parent ends, and whose limit of open files is the user's maximum.
 
-Runs as a script, so it imports no package of Noroshi.
-Linux only: other systems have no parent-death signal, and the next start ends stale servers.
+Runs as a script that replaces itself with the program, so it imports no package of Noroshi. Linux only: other systems
+have no parent-death signal. There the next start ends servers that are left over.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def end_with_parent(parent_pid: int) -> None:
 def allow_open_files() -> None:
     """Raises the limit of open files to the user's maximum.
 
-    The usual 1,024 are too few for MongoDB, which aborts, and for a thousand sockets.
+    The usual limit of 1,024 is too low for a thousand sockets and for MongoDB, which aborts.
     """
     maximum = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))

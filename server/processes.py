@@ -27,7 +27,7 @@ class StartupError(Exception):
 class ChildProcess:
     """One run of a command.
 
-    Create it in the main thread: on Linux a child ends with the thread that started it.
+    Create it in the main thread: on Linux, the kernel ends a child when the thread that started it ends.
     """
 
     def __init__(
@@ -79,12 +79,15 @@ class ChildProcess:
         self._process.kill()
 
 
-def end_with(parent_pid: int, deadline_s: float) -> None:
-    """Ends this process when its parent is gone: SIGTERM within a second, a forced exit `deadline_s` later."""
-    threading.Thread(target=_watch, args=(parent_pid, deadline_s), daemon=True).start()
+def watch_parent(parent_pid: int, deadline_s: float) -> None:
+    """Starts a thread that ends this process when its parent is gone.
+
+    The process gets SIGTERM within a second, and is ended by force `deadline_s` seconds later.
+    """
+    threading.Thread(target=_end_after_parent, args=(parent_pid, deadline_s), daemon=True).start()
 
 
-def _watch(parent_pid: int, deadline_s: float) -> None:
+def _end_after_parent(parent_pid: int, deadline_s: float) -> None:
     while os.getppid() == parent_pid:
         time.sleep(1)
     # On Linux the kernel sends the signal.

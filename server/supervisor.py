@@ -36,14 +36,14 @@ PROBE_TIMEOUT_S = 5.0
 FIRST_DELAY_S = 0.2
 MAX_DELAY_S = 5.0
 STABLE_AFTER_S = 30.0
-STARTS_BEFORE_GIVING_UP = 3
+MAX_STARTS = 3
 
 log = structlog.get_logger(__name__)
 Say = Callable[[str], None]
 
 
 class Restartable(Protocol):
-    """A process that can be restarted: a web or worker process, or an embedded server."""
+    """A process that the supervisor restarts: a web or worker process, or an embedded server."""
 
     @property
     def name(self) -> str: ...
@@ -96,10 +96,10 @@ def run_up(settings: Settings, *, web: int, workers: int, say: Say, started_at: 
 
     Raises: StartupError.
     """
-    return asyncio.run(_until_signal(_up(settings, web, workers, say, started_at)))
+    return asyncio.run(_run_until_signal(_up(settings, web, workers, say, started_at)))
 
 
-async def _until_signal(work: Coroutine[None, None, None]) -> int:
+async def _run_until_signal(work: Coroutine[None, None, None]) -> int:
     """Cancels `work` on the first signal and ignores further ones, so that shutdown is not interrupted."""
     task = asyncio.ensure_future(work)
     received: list[int] = []
@@ -158,7 +158,7 @@ async def _processes(settings: Settings, listener: socket.socket, web: int, work
                 await program.restart()
             yield processes
         finally:
-            # No connection may be accepted that no process will serve.
+            # Closed first, so that no connection is accepted that no process would serve.
             listener.close()
             for programs in (processes.web, processes.workers):
                 await asyncio.gather(*(program.stop() for program in programs))
@@ -167,9 +167,9 @@ async def _processes(settings: Settings, listener: socket.socket, web: int, work
 async def _serve(processes: Processes, say: Say, started_at: float) -> None:
     """Supervises the processes until cancelled, and prints where the product serves."""
     async with asyncio.TaskGroup() as group:
-        for member in processes.all:
-            group.create_task(keep_running(member))
-        await _until_ready(processes)
+        for process in processes.all:
+            group.create_task(keep_running(process))
+        await _wait_until_ready(processes)
         url = f"http://{_local_host(processes.settings)}:{processes.settings.port}"
         say(f"Noroshi is ready in {time.monotonic() - started_at:.1f} s. Ctrl-C ends it.")
         say(f"  product   {url}/")
@@ -178,21 +178,24 @@ async def _serve(processes: Processes, say: Say, started_at: float) -> None:
             group.create_task(_fill_with_demo_data(processes.settings, url, say))
 
 
-async def keep_running(member: Restartable) -> NoReturn:
-    """Restarts the process whenever it ends: after 0.2 s, doubled up to 5 s until it has run for 30 s."""
+async def keep_running(process: Restartable) -> NoReturn:
+    """Restarts the process whenever it ends.
+
+    The pause before a restart is 0.2 s, and doubles with each restart up to 5 s. After a run of 30 s it is 0.2 s again.
+    """
     delay_s = FIRST_DELAY_S
     while True:
         since = time.monotonic()
-        exit_code = await member.wait()
+        exit_code = await process.wait()
         if time.monotonic() - since > STABLE_AFTER_S:
             delay_s = FIRST_DELAY_S
-        log.warning("process_ended", process=member.name, exit_code=exit_code, restart_after_s=delay_s)
+        log.warning("process_ended", process=process.name, exit_code=exit_code, restart_after_s=delay_s)
         await asyncio.sleep(delay_s)
         delay_s = min(2 * delay_s, MAX_DELAY_S)
         try:
-            await member.restart()
+            await process.restart()
         except StartupError as error:
-            log.error("process_not_restarted", process=member.name, reason=str(error))
+            log.error("process_not_restarted", process=process.name, reason=str(error))
 
 
 def _local_host(settings: Settings) -> str:
@@ -201,11 +204,11 @@ def _local_host(settings: Settings) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-async def _until_ready(processes: Processes) -> None:
+async def _wait_until_ready(processes: Processes) -> None:
     ends_at = time.monotonic() + READY_DEADLINE_S
     while " 200 " not in (status := await _readiness(processes.settings)):
         for program in (*processes.web, *processes.workers):
-            if program.starts > STARTS_BEFORE_GIVING_UP:
+            if program.starts > MAX_STARTS:
                 raise StartupError(f"`{program.name}` ends as soon as it starts; see the log lines above.")
         if time.monotonic() > ends_at:
             raise StartupError(

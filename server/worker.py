@@ -28,12 +28,13 @@ from storage.publishing.sandbox import SandboxStore
 from storage.redis.queue import arq_client, deserialize, serialize
 from storage.stores import Stores
 
-RESTART_S = (0.2, 5.0)
+MIN_PAUSE_S, MAX_PAUSE_S = 0.2, 5.0
+STABLE_AFTER_S = 30.0
 DRAIN_S = 10.0
 MAX_JOBS = 50
 
 # Motor works in threads. While the event loop is busy, a thread waits up to this long for the GIL after each answer of
-# MongoDB, and a commit takes many answers. Python's default is 5 ms.
+# MongoDB. A commit needs many answers, and Python's default of 5 ms would delay each.
 SWITCH_INTERVAL_S = 0.001
 GC_THRESHOLDS = 10_000, 20, 10
 
@@ -41,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 def run_worker(settings: Settings, queues: tuple[str, ...] = ()) -> None:
-    """Works on the queues, by default all, until SIGTERM or SIGINT. Running jobs then have 10 s to finish."""
+    """Runs the jobs of the queues, by default all, until SIGTERM or SIGINT. Running jobs then have 10 s to finish."""
     import uvloop
 
     uvloop.run(_run(settings, queues or tuple(FUNCTIONS)))
@@ -136,7 +137,7 @@ async def _sweep_loop(jobs: JobContext, sweeper: Sweeper, heartbeat: WorkerHeart
 
 async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
     """Runs `work` forever, and restarts it after a growing pause whenever it ends."""
-    pause_s = RESTART_S[0]
+    pause_s = MIN_PAUSE_S
     loop = asyncio.get_running_loop()
     while True:
         started = loop.time()
@@ -144,5 +145,6 @@ async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
             await work()
         except Exception as error:
             log.warning("loop_restarted", loop=name, error=repr(error))
-        pause_s = RESTART_S[0] if loop.time() - started > 30 else min(pause_s * 2, RESTART_S[1])
+        is_stable = loop.time() - started > STABLE_AFTER_S
+        pause_s = MIN_PAUSE_S if is_stable else min(pause_s * 2, MAX_PAUSE_S)
         await asyncio.sleep(pause_s)

@@ -1,4 +1,4 @@
-"""Settings with the secrets of the data folder, and tokens that Noroshi signs itself for commands and demo users."""
+"""Adds the data folder's secrets to the settings, and signs tokens for the command line and for demo users."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -40,7 +40,7 @@ def with_credential_keys(settings: Settings) -> Settings:
     """
     if settings.credential_keys:
         return settings
-    return settings.with_values(credential_keys=_first_version(_data_dir_secret(settings, "credential_key")))
+    return settings.with_values(credential_keys=_as_version_1(_data_dir_secret(settings, "credential_key")))
 
 
 def with_address_keys(settings: Settings) -> Settings:
@@ -50,20 +50,20 @@ def with_address_keys(settings: Settings) -> Settings:
     """
     if settings.address_keys:
         return settings
-    return settings.with_values(address_keys=_first_version(_data_dir_secret(settings, "address_key")))
+    return settings.with_values(address_keys=_as_version_1(_data_dir_secret(settings, "address_key")))
 
 
 def _data_dir_secret(settings: Settings, name: str) -> str:
     return stored_secret(prepare_data_dir(settings.data_dir), name)
 
 
-def _first_version(key: str) -> str:
-    """Returns the key in the form of the settings for keys, `version:key`."""
+def _as_version_1(key: str) -> str:
+    """Returns the value of a setting for versioned keys: this key with the version 1."""
     return f"1:{key}"
 
 
 def require_no_identity_provider(settings: Settings) -> None:
-    """Raises: StartupError when an identity provider is set, because only its tokens are accepted then."""
+    """Raises: StartupError when an identity provider is set, because then only the provider's tokens are accepted."""
     if settings.auth_jwks_url:
         raise StartupError("Tokens come from the identity provider: unset NOROSHI_AUTH_JWKS_URL to sign them locally.")
 
@@ -79,7 +79,10 @@ def sign_token(
     email: str | None = None,
     ttl_s: float = 86_400,
 ) -> str:
-    """Returns a token that is valid for `ttl_s` seconds. The settings must have a secret. Raises: StartupError."""
+    """Returns a token that is valid for `ttl_s` seconds.
+
+    The settings must have a secret, as `with_auth_secret` returns them. Raises: StartupError.
+    """
     # Imported here, because server.auth.tokens imports an HTTP client, which most commands don't need.
     from server.auth.tokens import is_mail_address, mint
 

@@ -52,7 +52,7 @@ class TokenExpired(Unauthenticated):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The verified claims of a token. `roles` is never empty; `expires_at` is in Unix seconds."""
+    """The verified claims of a token. `roles` is never empty. `expires_at` is in Unix seconds."""
 
     user_id: str
     organization_id: str
@@ -61,10 +61,10 @@ class Claims:
     name: str | None
     handle: str | None
     email: str | None = None
-    """The claim `email`, else `sub`, if it is a mail address."""
+    """The claim `email` if it is a mail address, otherwise `sub` if that is one."""
 
 
-def bearer(header: str | None) -> str | None:
+def bearer_token(header: str | None) -> str | None:
     """Returns the token of an Authorization header; None without a header. Raises: TokenInvalid."""
     if header is None:
         return None
@@ -133,7 +133,7 @@ class TokenVerifier:
     def generation(self) -> int:
         """Returns the generation of the keys. Claims that were verified under another generation are out of date.
 
-        Call it on every request: it refreshes old keys in the background.
+        Also refreshes old keys in the background, so it must be called for every request.
         """
         return self._keys.current_generation() if self._keys else 0
 
@@ -168,7 +168,8 @@ class ProviderKeys:
     """The public keys of an identity provider, by key id.
 
     Keys are fetched when first needed, again for an unknown key id (at most once in 10 s), and in the background
-    when older than 5 minutes, so that withdrawn keys become invalid. A failed fetch keeps the present keys.
+    when they are older than 5 minutes, so that withdrawn keys become invalid. After a failed fetch, the present keys
+    stay valid.
     """
 
     def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -179,7 +180,7 @@ class ProviderKeys:
         self._fetching: asyncio.Task[None] | None = None
 
     def current_generation(self) -> int:
-        """Returns a number that grows with each replacement of the keys; refreshes old keys in the background."""
+        """Returns a number that grows with each replacement of the keys. Refreshes old keys in the background."""
         self._refresh_old_keys()
         return self._generation
 
@@ -206,7 +207,7 @@ class ProviderKeys:
         return matches[0] if len(matches) == 1 else None
 
     def _unknown_key(self) -> NoReturn:
-        # After a failed fetch the key may exist. TokenInvalid would make the client give up.
+        # After a failed fetch, the provider may have the key. TokenInvalid would make the client give up.
         if self._tried_at > self._fetched_at:
             raise Unavailable("The identity provider's keys can't be fetched.")
         raise TokenInvalid("its key is unknown")
@@ -298,7 +299,7 @@ def is_mail_address(text: str) -> bool:
 
 
 def _roles(value: object) -> frozenset[Role]:
-    """Returns the known roles of a token; MEMBER when it names none of them."""
+    """Returns the roles of a token that this version knows; MEMBER if there are none."""
     if value is None:
         return frozenset({Role.MEMBER})
     if not isinstance(value, list) or not all(isinstance(role, str) for role in value):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from server.auth.tokens import Claims, TokenVerifier, bearer
+from server.auth.tokens import Claims, TokenVerifier, bearer_token
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.identity.users import UserStore
@@ -35,7 +35,8 @@ class _CachedSession(NamedTuple):
 class ViewerSessions:
     """The sessions of viewers, by Authorization header.
 
-    Sessions are cached for 60 s by a hash of the header: meanwhile a request costs no signature check and no read.
+    Sessions are cached for 60 s by a hash of the header. Requests with a cached session need no signature check and no
+    database read.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class ViewerSessions:
         self._verifier = verifier
         self._users = users
         self._max_age_s = max_age_s
-        # The generation of the provider's keys is part of the key: a withdrawn key ends its sessions.
+        # The cache key contains the generation of the provider's keys, so that no session outlives a withdrawn key.
         self._sessions: LRUCache[tuple[int, bytes], _CachedSession] = LRUCache(max_sessions)
 
     async def session(self, authorization: str | None) -> ViewerSession | None:
@@ -70,7 +71,7 @@ class ViewerSessions:
         return cached.session
 
     async def _sign_in(self, key: tuple[int, bytes], authorization: str) -> ViewerSession | None:
-        token = bearer(authorization)
+        token = bearer_token(authorization)
         if token is None:
             return None
         claims = await self._verifier.verify(token)

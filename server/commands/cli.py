@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from server.commands.mail import mail_app
-from server.processes import StartupError, end_with
+from server.processes import StartupError, watch_parent
 from storage.identity.roles import Role
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STARTED_AT = time.monotonic()
 # How long a web or worker process may take to end after its supervisor is gone.
 ORPHAN_DEADLINE_S = 15.0
-INTERRUPTED = 130
+INTERRUPTED_EXIT_CODE = 130
 # Typer bundles a private copy of click. This is the base class of its usage errors.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -61,7 +61,7 @@ def run(arguments: list[str]) -> int:
     except StartupError as error:
         return _fail(str(error), 1)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return INTERRUPTED_EXIT_CODE
 
 
 def _message(error: Exception) -> str:
@@ -218,7 +218,7 @@ def status(data_dir: DataDir = None) -> None:
 
 
 def _settings(title: str, **options: object) -> "Settings":
-    """Returns the settings of a long-running process, after setting its title and its log."""
+    """Sets the title and configures the logging of a long-running process. Returns its settings."""
     from setproctitle import setproctitle
 
     from server.logs import configure_logging
@@ -231,9 +231,9 @@ def _settings(title: str, **options: object) -> "Settings":
 
 
 def _prepare_process(settings: "Settings", parent: int | None) -> None:
-    """Makes the process end with its supervisor; without one checks the servers as a supervisor would."""
+    """Makes the process end with its supervisor. Without a supervisor, checks instead that the servers are usable."""
     if parent is not None:
-        end_with(parent, ORPHAN_DEADLINE_S)
+        watch_parent(parent, ORPHAN_DEADLINE_S)
         return
     if not (settings.mongodb_uri and settings.redis_url):
         raise StartupError("MONGODB_URI and REDIS_URL must be set; `noroshi up` starts servers of its own.")

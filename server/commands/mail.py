@@ -1,4 +1,4 @@
-"""`noroshi mail ...`: imports, verifies, feeds and rebuilds the bounce address book from the command line."""
+"""`noroshi mail ...`: records delivery events, and imports, verifies and rebuilds the bounce address book."""
 
 import asyncio
 import csv
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS = ("address", "success", "soft_bounce", "hard_bounce")
 REPORTS = "reports"
 MAX_SOURCE = 200
-CHUNK = 1000
+ROWS_PER_BATCH = 1000
 
 mail_app = typer.Typer(help="The bounce address book.", no_args_is_help=True)
 
@@ -91,7 +91,7 @@ def report(
     data_dir: DataDir = None,
 ) -> None:
     """Record one DSN or ARF message in the ledger. Source: reports."""
-    content = sys.stdin.buffer.read() if str(file) == "-" else _content(file)
+    content = sys.stdin.buffer.read() if str(file) == "-" else _read_file(file)
     _run(lambda stores: _report(stores, org, content), data_dir)
 
 
@@ -120,30 +120,30 @@ def import_(
     """Import the rows of a legacy book; they replace an earlier import's counts for the same addresses."""
     if not 1 <= len(source) <= MAX_SOURCE:
         raise typer.BadParameter(f"1 to {MAX_SOURCE} characters", param_hint="--source")
-    rows = _rows(file)
+    rows = _read_rows(file)
     _run(lambda stores: _import(stores, org, source, rows), data_dir)
 
 
 async def _import(stores: MailStores, org: str, source: str, rows: "Sequence[LegacyBookRow]") -> None:
-    with _progress("Import", len(rows)) as done:
-        for start in range(0, len(rows), CHUNK):
-            await stores.imports.add(org, source, rows[start : start + CHUNK])
-            done(min(start + CHUNK, len(rows)))
+    with _progress("Import", len(rows)) as show_done:
+        for start in range(0, len(rows), ROWS_PER_BATCH):
+            await stores.imports.add(org, source, rows[start : start + ROWS_PER_BATCH])
+            show_done(min(start + ROWS_PER_BATCH, len(rows)))
     typer.echo(f"{len(rows)} addresses imported.")
 
 
 @mail_app.command()
 def verify(file: Csv, org: Org, data_dir: DataDir = None) -> None:
     """Compare the rows with the book, list the differences, and exit with 1 when there are any."""
-    rows = _rows(file)
+    rows = _read_rows(file)
     _run(lambda stores: _verify(stores, org, rows), data_dir)
 
 
 async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyBookRow]") -> None:
-    differences = shadows = 0
-    with _progress("Verify", len(rows)) as done:
-        for start in range(0, len(rows), CHUNK):
-            chunk = rows[start : start + CHUNK]
+    differences = lookup_differences = 0
+    with _progress("Verify", len(rows)) as show_done:
+        for start in range(0, len(rows), ROWS_PER_BATCH):
+            chunk = rows[start : start + ROWS_PER_BATCH]
             found = await stores.book.look_up(org, [row.address for row in chunk])
             for row, standing in zip(chunk, found, strict=True):
                 book = (standing.success, standing.soft_bounce, standing.hard_bounce)
@@ -151,11 +151,15 @@ async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyBookRow]")
                 if book != old:
                     differences += 1
                     _print_difference(row.address, old, book)
-            for address, ours in (await stores.book.differences(org, [row.address for row in chunk])).items():
-                shadows += 1
-                typer.echo(f"{address}: in lookups, {'only this' if ours else 'only the legacy'} book blocked it")
-            done(min(start + CHUNK, len(rows)))
-    typer.echo(f"{len(rows)} addresses, {differences} differ; {shadows} differed in lookups of the last 30 days.")
+            by_address = await stores.book.differences(org, [row.address for row in chunk])
+            lookup_differences += len(by_address)
+            for address, is_blocked_here in by_address.items():
+                blocker = "only this" if is_blocked_here else "only the legacy"
+                typer.echo(f"{address}: in lookups, {blocker} book blocked it")
+            show_done(min(start + ROWS_PER_BATCH, len(rows)))
+    typer.echo(
+        f"{len(rows)} addresses, {differences} differ; {lookup_differences} differed in lookups of the last 30 days."
+    )
     if differences:
         raise typer.Exit(1)
 
@@ -182,20 +186,20 @@ async def _rebuild(stores: MailStores, org: str, without: str | None) -> None:
     if without is not None and without not in sources:
         known = ", ".join(sources) or "none"
         raise StartupError(f"{org} has no source {without!r}; it has: {known}.")
-    with _progress("Rebuild", None) as done:
-        count = await stores.imports.rebuild(org, without, done)
+    with _progress("Rebuild", None) as show_done:
+        count = await stores.imports.rebuild(org, without, show_done)
     typer.echo(f"{count} addresses rebuilt.")
 
 
-def _content(file: Path) -> bytes:
+def _read_file(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
         raise StartupError(f"{file} can't be read: {error.strerror}.") from error
 
 
-def _rows(file: Path) -> "list[LegacyBookRow]":
-    """Returns the last row of each address. Raises: StartupError that names the line."""
+def _read_rows(file: Path) -> "list[LegacyBookRow]":
+    """Returns the rows of a CSV file: the last one of each address. Raises: StartupError that names the line."""
     from storage.mail.addresses import normalize
     from storage.mail.imports import LegacyBookRow
 
@@ -278,7 +282,7 @@ async def _open_mail_stores(uri: str, settings: "Settings") -> AsyncIterator[Mai
 
 @contextmanager
 def _progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Shows progress as a bar. Shows nothing when the output is not a terminal."""
+    """Yields a function that shows the number of done rows as a progress bar on a terminal."""
     from rich.progress import Progress
 
     with Progress(disable=not sys.stdout.isatty()) as bar:

@@ -12,7 +12,7 @@ _WEEKENDS = {"start": "10:00", "end": "12:00", "timeZone": "Asia/Tokyo", "weekda
 
 @dataclass(frozen=True, slots=True)
 class DemoCallList:
-    """An operator's call list. `more` are further input fields.
+    """An operator's call list. `more` holds further input fields of launchCallJob.
 
     `key` is the idempotency key, so it and the input must not change.
     """

@@ -104,6 +104,7 @@ COMMUNITIES: tuple[DemoCommunity, ...] = (
 )
 
 BLOCKER, BLOCKED = "emma", "sora"
+"""Handles of the user who blocks another user, and of the blocked user."""
 
 
 def user(handle: str) -> DemoUser:
@@ -112,5 +113,5 @@ def user(handle: str) -> DemoUser:
 
 
 def all_topics() -> Iterator[tuple[DemoCommunity, DemoTopic]]:
-    """Returns every topic with its community. The last topic is filled last."""
+    """Returns every topic with its community. The last message of the last topic is posted last."""
     return ((community, topic) for community in COMMUNITIES for topic in community.topics)

@@ -1,7 +1,7 @@
 """Deterministic conversations of the demo users, generated from handwritten scenes.
 
-A scene is a block of lines in scenes.txt. A letter stands for its speaker, `@A` for a mention, `{peak}` for one of
-the words below, and a last word like `#tea` for a stamp.
+A scene is a block of lines in scenes.txt. A line begins with the letter of its speaker. `@A` mentions the speaker A,
+`{peak}` is replaced by one of the words below, and a last word like `#tea` is a stamp.
 """
 
 import random
@@ -57,8 +57,8 @@ ASIDES: dict[str, tuple[str, ...]] = {
 EMOJI = ("👍", "❤️", "😂", "🎉", "🙏", "👀", "🔥", "🍵", "🏔️", "✨", "😮", "👏")
 ASIDE_SHARE = 0.18
 REACTION_SHARE = 0.16
-# Choices for a member's number of unread messages. None: the member never opened the topic.
-BEHIND = (0, 0, 0, 1, 3, 7, 20, 60, None)
+# Numbers of unread messages, of which one is chosen for each member. None: the member never opened the topic.
+UNREAD_CHOICES = (0, 0, 0, 1, 3, 7, 20, 60, None)
 
 _LINE = re.compile(r"([A-C]) (.*?)(?: ?#([a-z-]+))?")
 
@@ -99,12 +99,13 @@ def scenes() -> dict[str, list[list[str]]]:
 
 
 def conversation(community: DemoCommunity, topic: DemoTopic) -> Conversation:
-    """Returns the same conversation of a topic each time. The last line has no reactions."""
+    """Returns the conversation of a topic: the same on each call. The last line has no reactions."""
     rng = random.Random(f"{community.key}/{topic.title}")  # noqa: S311 - conversations must be reproducible
     lines = list(islice(_endless_lines(topic.theme, community, rng), topic.size))
     reactions = [each for n, line in enumerate(lines[:-1]) for each in _reactions(n, line.author, community, rng)]
-    behind = {member: rng.choice(BEHIND) for member in community.members}
-    read = {member: topic.size - 1 - by for member, by in behind.items() if by is not None and by < topic.size}
+    unread = {member: rng.choice(UNREAD_CHOICES) for member in community.members}
+    counts = {member: count for member, count in unread.items() if count is not None and count < topic.size}
+    read = {member: topic.size - 1 - count for member, count in counts.items()}
     return Conversation(lines, reactions, read)
 
 

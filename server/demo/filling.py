@@ -1,7 +1,7 @@
 """Fills a running product with demo data through its public API, as the demo users.
 
-Repeating it within a day changes nothing, because each creation has an idempotency key. The last topic's last message
-marks the demo as complete: once it exists, nothing is sent.
+Repeating the fill within a day changes nothing, because each creation has an idempotency key. The last message of the
+last topic is posted at the end. If it exists, the demo is complete and nothing is sent.
 """
 
 import asyncio
@@ -146,7 +146,7 @@ class _DemoFill:
         self._done = self._total = 0
 
     async def run(self) -> None:
-        """Creates everything. The last topic's last message comes last, as it marks the demo as complete."""
+        """Creates everything. Posts the last topic's last message at the end, since it marks the demo as complete."""
         await _run_all(self._api.run(each, VIEWER) for each in DEMO_USERS)
         communities = {community.key: community for community, _ in all_topics()}
         ids = dict(zip(communities, await _run_all(map(self._create_community, communities.values())), strict=True))
@@ -157,20 +157,20 @@ class _DemoFill:
         await self._follow_and_post()
         await self._launch_calls()
         *others, last = topics
-        closing = len(last.conversation.lines) - 1
+        last_line = len(last.conversation.lines) - 1
         await _run_all(
             [
-                self._fill_topic(last, closing),
+                self._fill_topic(last, last_line),
                 *(self._fill_topic(topic, len(topic.conversation.lines)) for topic in others),
             ]
         )
         await self._schedule_posts()
         await self._api.run(user(BLOCKER), BLOCK_USER, id=user(BLOCKED).id)
-        await self._post_message(last, closing)
+        await self._post_message(last, last_line)
 
     async def _follow_and_post(self) -> None:
         """Creates follows before posts, and each author's posts in order. Workers deliver them to the followers."""
-        await _run_all(self._api.run(one, FOLLOW, id=other.id) for one, other in follows())
+        await _run_all(self._api.run(follower, FOLLOW, id=followed.id) for follower, followed in follows())
         by_author: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for key, author, text in posts():
             by_author[author.handle].append((key, text))
@@ -205,8 +205,8 @@ class _DemoFill:
         """Posts `size` lines one after the other, because replies follow questions. Adds reactions and read marks."""
         posted = [await self._post_message(topic, n) for n in range(size)]
         requests = [
-            self._add_reactions(posted, handle, some)
-            for handle, some in _batches_by_author(topic.conversation.reactions)
+            self._add_reactions(posted, handle, batch)
+            for handle, batch in _batches_by_author(topic.conversation.reactions)
         ]
         requests += [
             self._mark_read(topic, posted[min(n, size - 1)], handle) for handle, n in topic.conversation.read.items()
@@ -233,7 +233,10 @@ class _DemoFill:
         self._advance(1)
 
     async def _schedule_posts(self) -> None:
-        """Schedules the missing posts, found by text: keys would require the due times of the first run."""
+        """Schedules the posts whose texts are not scheduled yet.
+
+        Idempotency keys do not help here: the due times, which are part of the input, differ between runs.
+        """
         existing = await self._api.run(planner(), SCHEDULED)
         texts = {each["text"] for each in existing["scheduledPosts"]["items"]}
         for post in scheduled_posts(datetime.now(UTC)):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoUser, user
 
-_WRITTEN: tuple[tuple[str, str], ...] = (
+_POSTS: tuple[tuple[str, str], ...] = (
     ("hana", "のろし山の朝焼け。来月の #山歩会 は低い山にします。 @ken 地図をお願い！"),
     ("ken", "新しい靴で足慣らし。二時間で靴ずれなし #gear"),
     ("yuki", "今日は大根とお揚げの味噌汁 #台所だより"),
@@ -24,13 +24,13 @@ _WRITTEN: tuple[tuple[str, str], ...] = (
 
 def posts() -> Iterator[tuple[str, DemoUser, str]]:
     """Returns each post as idempotency key, author and text. An author's posts are created in this order."""
-    return ((f"demo-post-{n}", user(handle), text) for n, (handle, text) in enumerate(_WRITTEN))
+    return ((f"demo-post-{n}", user(handle), text) for n, (handle, text) in enumerate(_POSTS))
 
 
 def follows() -> Iterator[tuple[DemoUser, DemoUser]]:
-    """Yields pairs of follower and followed user: all within an organization, except a pair with a block."""
-    for one in DEMO_USERS:
-        for other in DEMO_USERS:
-            is_near = one.organization_id == other.organization_id and one != other
-            if is_near and {one.handle, other.handle} != {BLOCKER, BLOCKED}:
-                yield one, other
+    """Yields (follower, followed user) for all pairs of users of one organization, except for the pair with a block."""
+    for follower in DEMO_USERS:
+        for followed in DEMO_USERS:
+            are_colleagues = follower.organization_id == followed.organization_id and follower != followed
+            if are_colleagues and {follower.handle, followed.handle} != {BLOCKER, BLOCKED}:
+                yield follower, followed

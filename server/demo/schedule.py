@@ -18,6 +18,7 @@ _PLAN = (
     (6, "19:45", "Last call for the winter hut: six beds left."),
     (8, "10:00", "今月の一枚: 朝焼けと狼煙台。"),
 )
+"""Days from today, local time of day (empty: now) and text of each post."""
 
 
 @dataclass(frozen=True, slots=True)

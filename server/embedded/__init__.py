@@ -74,7 +74,7 @@ async def embedded_servers(
 ) -> AsyncIterator[EmbeddedServers]:
     """Runs the servers that are needed with their data in `data_dir`, which is locked meanwhile.
 
-    The programs are those of the wheels unless others are named. Raises: StartupError.
+    Runs the programs of the installed wheels unless other programs are named. Raises: StartupError.
     """
     if not (need_mongodb or need_redis):
         yield EmbeddedServers()
@@ -95,7 +95,7 @@ async def embedded_servers(
 
 
 async def _start_together(servers: EmbeddedServers) -> None:
-    """Starts all servers at once. If one fails, the start of the other is cancelled before the error is raised."""
+    """Starts all servers at once. If one start fails, cancels the others before it raises the error."""
     try:
         async with asyncio.TaskGroup() as group:
             for server in servers.all:

@@ -1,6 +1,6 @@
-"""Locates the programs of the embedded servers: the pinned wheels of the extra `embedded`, or programs that are named.
+"""Locates the programs of the embedded servers: in the pinned wheels of the extra `embedded`, unless others are named.
 
-Other servers on PATH are never picked by themselves, so that every machine runs the same versions.
+A server on PATH is used only if a setting names it, so that every machine runs the same versions.
 """
 
 import platform
@@ -46,7 +46,7 @@ def _machine() -> str:
 
 
 def _package_folder(package: str) -> Path:
-    # Located, not imported: the package would import a whole client library.
+    # The package is not imported, since it would import a whole client library.
     try:
         spec = find_spec(package)
     except ModuleNotFoundError:

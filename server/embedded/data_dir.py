@@ -20,7 +20,7 @@ SECRETS = "secrets.json"
 
 
 def prepare_data_dir(data_dir: Path) -> Path:
-    """Creates the folder if it is missing, closes it to other users and returns its absolute path.
+    """Creates the folder if it is missing, makes it private to its owner, and returns its absolute path.
 
     Raises: StartupError.
     """
@@ -38,7 +38,7 @@ def prepare_data_dir(data_dir: Path) -> Path:
 
 
 def _refuse_foreign_folder(folder: Path) -> None:
-    # The folder is closed to other users, which would do harm to a home directory or to a shared temporary one.
+    # Making a home directory or a shared temporary folder private would harm other programs.
     if not (folder / LOCK).exists() and any(folder.iterdir()):
         raise StartupError(
             f"The data folder {folder} holds files that are not Noroshi's: choose another with --data-dir."
@@ -97,10 +97,10 @@ def _read_secrets(path: Path) -> dict[str, str]:
 
 def _write_secrets(path: Path, stored: dict[str, str]) -> None:
     # The rename is atomic: a crash leaves the old file or the new one.
-    fresh = path.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    new_path = path.with_suffix(".new")
+    new_path.unlink(missing_ok=True)
+    with os.fdopen(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(stored, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
-    fresh.replace(path)
+    new_path.replace(path)

@@ -54,7 +54,7 @@ class PrivateServer(abc.ABC):
 
     @abc.abstractmethod
     async def wait_until_ready(self) -> None:
-        """Configures the server if needed, and returns once it serves. Called when it accepts connections."""
+        """Configures the server if needed, and returns once it serves. Called once the server accepts connections."""
 
     @property
     def data(self) -> Path:
@@ -66,7 +66,10 @@ class PrivateServer(abc.ABC):
         return self._process.pid if self._process and self._process.exit_code is None else None
 
     async def start(self) -> None:
-        """Starts the server and waits until it serves. It keeps its port if that is free. Raises: StartupError."""
+        """Starts the server, on the port of its last run if that is free, and waits until it serves.
+
+        Raises: StartupError.
+        """
         self.data.mkdir(parents=True, exist_ok=True)
         await self._end_stale_process()
         self.port = self._remembered_port()
@@ -103,7 +106,7 @@ class PrivateServer(abc.ABC):
         self._spawn()
         try:
             async with asyncio.timeout(START_DEADLINE_S):
-                await self._until_ready_or_ended()
+                await self._wait_until_ready_or_ended()
         except TimeoutError:
             await self.stop(0)
             raise StartupError(f"{self.name} did not start within {START_DEADLINE_S:g} s, see {self._log}.") from None
@@ -116,8 +119,8 @@ class PrivateServer(abc.ABC):
         self._process = ChildProcess(self.command(), output=self._log)
         self._pid_file.write_text(str(self._process.pid))
 
-    async def _until_ready_or_ended(self) -> None:
-        serving = asyncio.ensure_future(self._until_accepting_and_ready())
+    async def _wait_until_ready_or_ended(self) -> None:
+        serving = asyncio.ensure_future(self._wait_until_accepting_and_ready())
         ended = asyncio.ensure_future(self.wait())
         try:
             await asyncio.wait({serving, ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -129,8 +132,8 @@ class PrivateServer(abc.ABC):
             serving.cancel()
             await asyncio.wait({serving, ended})
 
-    async def _until_accepting_and_ready(self) -> None:
-        while not await _accepts(self.port):  # noqa: ASYNC110 - another process can set no event
+    async def _wait_until_accepting_and_ready(self) -> None:
+        while not await _accepts_connections(self.port):  # noqa: ASYNC110 - another process can set no event
             await asyncio.sleep(POLL_INTERVAL_S)
         await self.wait_until_ready()
 
@@ -173,10 +176,10 @@ class PrivateServer(abc.ABC):
         """Ends a server that an earlier run left running on the same data, and no other process."""
         with contextlib.suppress(OSError, ValueError):
             pid = int(self._pid_file.read_text())
-            for request, deadline_s in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0)):
+            for signal_number, deadline_s in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0)):
                 ends_at = time.monotonic() + deadline_s
                 while self._is_own_process(pid) and time.monotonic() < ends_at:
-                    os.kill(pid, request)
+                    os.kill(pid, signal_number)
                     await asyncio.sleep(0.1)
 
     def _is_own_process(self, pid: int) -> bool:
@@ -194,7 +197,7 @@ def _command_line(pid: int) -> str:
     return listing.stdout
 
 
-async def _accepts(port: int) -> bool:
+async def _accepts_connections(port: int) -> bool:
     with contextlib.suppress(OSError):
         _, writer = await asyncio.open_connection(HOST, port)
         writer.close()
@@ -205,7 +208,7 @@ async def _accepts(port: int) -> bool:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As the servers do: a connection in TIME_WAIT does not block the port.
+        # The servers set this option too. With it, a connection in TIME_WAIT does not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

@@ -1,4 +1,4 @@
-"""A running MongoDB for a command: the one in the settings, else the data folder's, started if it does not run."""
+"""Provides a command with a MongoDB: the configured one, otherwise the data folder's, which is started if needed."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager

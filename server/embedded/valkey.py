@@ -23,7 +23,7 @@ class Valkey(PrivateServer):
         return [
             *(str(self.binary), "--port", str(self.port), "--bind", HOST, "--dir", str(self.data)),
             *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
-            # Otherwise the command line lacks the folder, by which a later run recognizes the process.
+            # Without this option, the process title would lack the folder, by which a later run recognizes the process.
             *("--set-proc-title", "no"),
         ]
 

@@ -1,7 +1,7 @@
 """Callbacks of telephony providers: signed reports (docs/interfaces.md) and Twilio's status callbacks.
 
-A report is idempotent by (call, sequence): a repeated one gets the same answer and changes nothing. 2xx means that the
-report is durable; 503 asks the provider to repeat it.
+A report is identified by its call and sequence. A repeated report gets the same answer and changes nothing. The status
+2xx means that the report is durable; 503 asks the provider to repeat it.
 """
 
 import hmac
@@ -52,11 +52,11 @@ def _endpoint(handle: Callable[[Request], Awaitable[None]]) -> Callable[[Request
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
-            known = error if isinstance(error, DomainError) else unavailable(error)
-            if known is None:
+            domain_error = error if isinstance(error, DomainError) else unavailable(error)
+            if domain_error is None:
                 log.error("callback_failed", exc_info=error)
                 return _answer(500, "INTERNAL_SERVER_ERROR", "Unexpected error.")
-            return _answer(_status(known), known.code, known.message)
+            return _answer(_status(domain_error), domain_error.code, domain_error.message)
         return Response(status_code=204)
 
     return endpoint
@@ -78,7 +78,7 @@ def _status(error: DomainError) -> int:
 
 
 class _CallbackHandlers:
-    """Verifies callbacks, and stores what they report."""
+    """Verifies the signatures of callbacks, and stores the reports in them."""
 
     def __init__(self, settings: Settings, stores: Stores) -> None:
         self._secret = settings.telephony_secret
@@ -99,7 +99,7 @@ class _CallbackHandlers:
         await self._calls.report(call_id, sequence, event, outcome)
 
     async def twilio(self, request: Request) -> None:
-        """Stores one status callback of Twilio. A callback that changes nothing is accepted."""
+        """Stores one status callback of Twilio. Accepts callbacks without a report, such as those for ringing."""
         body = await _body(request)
         fields = _form(body)
         url = f"{self._base_url}{request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
@@ -138,14 +138,14 @@ def _form(body: bytes) -> list[tuple[str, str]]:
 
 
 def _report(body: bytes) -> tuple[str, int, CallReportEvent, CallOutcome | None]:
-    """Raises: BadUserInput."""
+    """Returns the call id, sequence, event and outcome of a JSON report. Raises: BadUserInput."""
     try:
         report = orjson.loads(body)
         call_id, sequence, outcome = report["callId"], report["sequence"], report.get("outcome")
         event = CallReportEvent(report["event"])
-        ended = None if outcome is None else CallOutcome(outcome)
+        call_outcome = None if outcome is None else CallOutcome(outcome)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BadUserInput("body", '{"callId", "sequence", "event": "ANSWERED"|"ENDED", "outcome"?}') from None
     if not isinstance(call_id, str) or type(sequence) is not int or not 0 <= sequence <= MAX_SEQUENCE:
         raise BadUserInput("sequence", f"a number from 0 to {MAX_SEQUENCE}, and callId a string")
-    return call_id, sequence, event, ended
+    return call_id, sequence, event, call_outcome

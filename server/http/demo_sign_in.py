@@ -1,4 +1,4 @@
-"""Sign-in as a demo user, with --demo on a loopback host only, and from this machine only.
+"""Sign-in as a demo user. It is enabled only with --demo on a loopback host, for clients on this machine.
 
 GET /demo/users lists the demo users, or none where sign-in is disabled. POST /demo/sign-in returns a token.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
     """Returns the route of the list, and the route of the sign-in where it is enabled."""
     if not settings.demo or not is_loopback(settings.host) or settings.auth_jwks_url:
-        return [_users(())]
+        return [_users_route(())]
     from server.demo import DEMO_USERS
 
     async def sign_in(request: Request) -> Response:
@@ -35,15 +35,15 @@ def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
             user_id = (await request.json())["user"]
         except (JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
             return _answer({"error": 'expected {"user": the id of a demo user}'}, 400)
-        found = next((user for user in DEMO_USERS if user.id == user_id), None)
-        if found is None:
+        demo_user = next((user for user in DEMO_USERS if user.id == user_id), None)
+        if demo_user is None:
             return _answer({"error": "no such demo user", "users": [user.id for user in DEMO_USERS]}, 404)
-        return _answer({"token": sign_user_token(settings, found)}, 200)
+        return _answer({"token": sign_user_token(settings, demo_user)}, 200)
 
-    return [_users(DEMO_USERS), Route("/demo/sign-in", sign_in, methods=["POST"])]
+    return [_users_route(DEMO_USERS), Route("/demo/sign-in", sign_in, methods=["POST"])]
 
 
-def _users(offered: Sequence[DemoUser]) -> Route:
+def _users_route(demo_users: Sequence[DemoUser]) -> Route:
     rows = [
         {
             "id": user.id,
@@ -52,7 +52,7 @@ def _users(offered: Sequence[DemoUser]) -> Route:
             "organizationId": user.organization_id,
             "roles": list(user.roles),
         }
-        for user in offered
+        for user in demo_users
     ]
 
     async def users(request: Request) -> Response:
@@ -62,7 +62,7 @@ def _users(offered: Sequence[DemoUser]) -> Route:
 
 
 def _is_from_this_machine(request: Request) -> bool:
-    """Returns whether the client and its Host are local; behind a proxy the client is the one that it forwards for."""
+    """Returns whether the client and its Host are local. Behind a proxy, the client is the proxy's client."""
     host = host_name(request.headers.get("host", "").encode())
     return is_loopback(host) and request.client is not None and is_loopback(request.client.host)
 

@@ -16,31 +16,31 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from schema.errors import to_client_error
 from storage.errors import BadUserInput
 
-ANY = "*"
+ANY_NAME = "*"
 LOCALHOST = "localhost"
 _HOST = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::\d*)?", re.ASCII)
 
 
 class AllowedHosts:
-    """The names of this server. IP addresses and localhost always belong to them, as nobody can rebind those."""
+    """The names of this server. IP addresses and localhost are always allowed, since DNS cannot rebind them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Takes names, patterns such as `*.example.org`, or `*` for every name."""
         lowered = {name.lower() for name in names}
-        self._all = ANY in lowered
+        self._allows_all = ANY_NAME in lowered
         self._names = lowered | {LOCALHOST}
         self._suffixes = (f".{LOCALHOST}", *(name[1:] for name in lowered if name.startswith("*.")))
 
     def allows(self, host: bytes) -> bool:
         """Returns whether the value of a Host header, with or without a port, names this server."""
         name = host_name(host)
-        return self._all or name in self._names or name.endswith(self._suffixes) or _is_address(name)
+        return self._allows_all or name in self._names or name.endswith(self._suffixes) or _is_address(name)
 
 
 class HostCheck:
-    """ASGI middleware that answers 400 to requests for foreign hosts, WebSocket handshakes included.
+    """ASGI middleware that answers 400 to requests for foreign hosts, including WebSocket handshakes.
 
-    Requests without Host are served: browsers always send it, and some health checks do not.
+    Requests without the header Host are served: browsers always send the header, but some health checks do not.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str]) -> None:
@@ -49,18 +49,18 @@ class HostCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = () if scope["type"] == "lifespan" else scope["headers"]
-        foreign = [value for name, value in headers if name == b"host" and not self._hosts.allows(value)]
-        await (_refusal(foreign[0]) if foreign else self._app)(scope, receive, send)
+        foreign_hosts = [value for name, value in headers if name == b"host" and not self._hosts.allows(value)]
+        await (_refusal(foreign_hosts[0]) if foreign_hosts else self._app)(scope, receive, send)
 
 
 def host_name(host: bytes) -> str:
     """Returns the name in a Host header in lower case, without the port; empty when it is malformed."""
-    found = _HOST.fullmatch(host)
-    return (found[1] or found[2]).decode().lower().removesuffix(".") if found else ""
+    match = _HOST.fullmatch(host)
+    return (match[1] or match[2]).decode().lower().removesuffix(".") if match else ""
 
 
 def is_loopback(name: str) -> bool:
-    """Returns whether a host name or address means the machine itself."""
+    """Returns whether a host name or address refers to the machine itself."""
     return name == LOCALHOST or (_is_address(name) and ip_address(name).is_loopback)
 
 
@@ -73,8 +73,10 @@ def _is_address(name: str) -> bool:
 
 
 def _refusal(host: bytes) -> Response:
-    found = host.decode("ascii", "backslashreplace")[:100]
-    message = f"Host {found!r} is not served here; NOROSHI_PUBLIC_URL and NOROSHI_ALLOWED_HOSTS name the served hosts."
+    quoted = host.decode("ascii", "backslashreplace")[:100]
+    message = (
+        f"Host {printable!r} is not served here; NOROSHI_PUBLIC_URL and NOROSHI_ALLOWED_HOSTS name the served hosts."
+    )
     error = BadUserInput("Host", "a name of this server, or an IP address", message)
-    shown = to_client_error(GraphQLError(message, original_error=error)).formatted
-    return Response(orjson.dumps({"errors": [shown]}), 400, {"Cache-Control": "no-store"}, "application/json")
+    client_error = to_client_error(GraphQLError(message, original_error=error)).formatted
+    return Response(orjson.dumps({"errors": [client_error]}), 400, {"Cache-Control": "no-store"}, "application/json")

@@ -1,6 +1,7 @@
 """GET /images/{signature}/{encoded URL}: images of previews and media, fetched through the address guard and cached.
 
-Serves only addresses that the API has signed, and only raster images. Their bytes decide, not the header that was sent.
+Serves only addresses that the API has signed, and only raster images. The media type is determined from the bytes of
+the image, not from the header Content-Type.
 """
 
 import asyncio
@@ -20,11 +21,12 @@ from storage.secrets.image_urls import ImageUrls
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
 FETCH_TIMEOUT_S = 5.0
 WAIT_TIMEOUT_S = 15.0
+"""Timeout of a fetch together with the wait for a free slot."""
 MAX_AGE_S = 86_400
 FAILURE_TTL_S = 30.0
 
 _ACCEPT = ("image/avif", "image/webp", "image/png", "image/jpeg", "image/gif", "*/*")
-# Address, headers and objects of a cached outcome.
+# Estimated memory of a cached outcome without the image's bytes: URL, headers and objects.
 _ENTRY_OVERHEAD_BYTES = 1024
 _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
@@ -110,7 +112,7 @@ def images_route(image_urls: ImageUrls, cache: ImageCache) -> Route:
 
 
 def raster_type(body: bytes) -> str | None:
-    """Returns the media type of a PNG, JPEG, GIF, WebP or AVIF by its first bytes; None for all else, also SVG."""
+    """Returns the media type of a PNG, JPEG, GIF, WebP or AVIF by its first bytes; None for others, including SVG."""
     if body.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if body.startswith(b"\xff\xd8\xff"):
@@ -140,7 +142,7 @@ def _answer(request: Request, image: Image) -> Response:
 
 
 def _refusal(status: HTTPStatus) -> Response:
-    # Other caches would keep a failure for longer than 30 s.
+    # Caches of clients and proxies must not keep a failure for longer than the 30 s of this cache.
     return Response(status_code=status, headers=_SAFE | {"Cache-Control": "no-store"})
 
 

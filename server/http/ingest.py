@@ -1,7 +1,7 @@
 """POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with a token of role SERVICE.
 
-Bodies may be compressed by gzip. Answers 200 with a result for the events, and 400, 401, 403 or 413 when none was
-recorded. After 503 with Retry-After the client repeats the request: recorded events count as duplicates.
+Bodies may be compressed by gzip. Answers 200 with the result for the events, or 400, 401, 403 or 413 if no event was
+recorded. After 503 with Retry-After, the client may repeat the request: events that were recorded count as duplicates.
 """
 
 import math
@@ -84,9 +84,9 @@ def ingest_routes(stores: Stores, viewers: ViewerSessions) -> list[Route]:
 def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            sender = await _service(viewers, request)
+            sender = await _authenticate(viewers, request)
             body = await Request(request.scope, limit_body(request.receive)).body()
-            decoded = _decoded(body, request.headers.get("content-encoding", "identity"))
+            decoded = _decode(body, request.headers.get("content-encoding", "identity"))
             return _json(result_as_json(await record(sender, decoded)), 200)
         except ClientDisconnect:
             return Response(status_code=400)
@@ -96,7 +96,7 @@ def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request]
     return endpoint
 
 
-def _decoded(body: bytes, encoding: str) -> bytes:
+def _decode(body: bytes, encoding: str) -> bytes:
     """Returns the body without its Content-Encoding. Raises: BadUserInput, BodyTooLarge."""
     if encoding.lower() == "identity":
         return body
@@ -114,7 +114,8 @@ def _decoded(body: bytes, encoding: str) -> bytes:
     return decoded
 
 
-async def _service(viewers: ViewerSessions, request: Request) -> User:
+async def _authenticate(viewers: ViewerSessions, request: Request) -> User:
+    """Returns the user of a token with the role SERVICE. Raises: Unauthenticated, Forbidden, Unavailable."""
     session = await viewers.session(request.headers.get("authorization"))
     if session is None:
         raise Unauthenticated
@@ -124,9 +125,9 @@ async def _service(viewers: ViewerSessions, request: Request) -> User:
 
 
 async def record_lines(ledger: Ledger, sender: User, body: bytes) -> RecordDeliveriesResult:
-    """Records one event for each line. Rejected lines are reported by index; blank lines count for the index.
+    """Records one event for each line. Reports rejected lines by their index, for which blank lines count too.
 
-    Raises: BadUserInput when no line is a JSON object, so that a client with another format loses nothing.
+    Raises: BadUserInput when no line is a JSON object, so that a client that sends another format gets an error.
     """
     lines = body.split(b"\n")
     nonblank = [line for line in lines if line.strip()]
@@ -135,14 +136,14 @@ async def record_lines(ledger: Ledger, sender: User, body: bytes) -> RecordDeliv
     accepted = duplicates = 0
     rejected: list[RejectedDelivery] = []
     for start in range(0, len(lines), BATCH):
-        indexes, events = _read(lines, start, rejected)
+        indexes, events = _parse_lines(lines, start, rejected)
         result = await ledger.record(sender.organization_id, sender.id, events)
         accepted, duplicates = accepted + result.accepted, duplicates + result.duplicates
         rejected += [RejectedDelivery(indexes[each.index], each.event_id, each.message) for each in result.rejected]
     return RecordDeliveriesResult(accepted, duplicates, sorted(rejected, key=lambda each: each.index))
 
 
-def _read(
+def _parse_lines(
     lines: Sequence[bytes], start: int, rejected: list[RejectedDelivery]
 ) -> tuple[list[int], list[DeliveryEvent]]:
     """Returns the events of a batch of lines with their indexes, and appends malformed lines to `rejected`."""
@@ -177,13 +178,14 @@ def result_as_json(result: RecordDeliveriesResult) -> dict[str, object]:
 
 
 def _refusal(error: DomainError | PyMongoError) -> Response:
-    known = error if isinstance(error, DomainError) else unavailable(error)
-    if known is None:
+    domain_error = error if isinstance(error, DomainError) else unavailable(error)
+    if domain_error is None:
         raise error
-    status = 413 if isinstance(error, BodyTooLarge) else STATUS.get(known.code, 500)
-    wait_ms = known.details.get("retryAfterMs")
+    status = 413 if isinstance(error, BodyTooLarge) else STATUS.get(domain_error.code, 500)
+    wait_ms = domain_error.details.get("retryAfterMs")
     headers = {"Retry-After": str(math.ceil(wait_ms / 1000))} if isinstance(wait_ms, int) else {}
-    return _json({"errors": [{"message": known.message, "extensions": known.extensions}]}, status, headers)
+    errors = [{"message": domain_error.message, "extensions": domain_error.extensions}]
+    return _json({"errors": errors}, status, headers)
 
 
 def _json(body: object, status: int, headers: dict[str, str] | None = None) -> Response:

@@ -1,7 +1,8 @@
-"""Metrics for Prometheus: those of this process, and those of the workers, which serve no HTTP.
+"""Metrics for Prometheus: of this web process, and of the workers, which serve no HTTP.
 
-A worker stores its metrics with each heartbeat. They get the label `worker`. Silent workers are left out. Everyone who
-reaches the port may read the metrics, so that no label names an organization, a user, a mail domain or a host.
+A worker stores its metrics with each heartbeat. Its metrics get the label `worker`. Workers without a recent heartbeat
+are left out. Everyone who reaches the port may read the metrics. Therefore no label names an organization, a user, a
+mail domain or a host.
 """
 
 from collections.abc import Iterable, Mapping

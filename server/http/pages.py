@@ -9,7 +9,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-# A wheel holds the built web client; in a checkout it is where Vite builds it.
+# A wheel contains the built web client. In a checkout, it is in the folder where Vite builds it.
 _PACKAGED = Path(__file__).with_name("web")
 DIST = _PACKAGED if _PACKAGED.exists() else Path(__file__).parents[2] / "web-client" / "dist"
 STAMPS = Path(__file__).parents[1] / "stamps"
@@ -24,7 +24,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-# Their names change with their contents.
+# The file name of an asset contains a hash of the content, so browsers may cache the file forever.
 ASSET_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age=31536000, immutable"}
 PICTURE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",

@@ -64,8 +64,8 @@ async def test_child_that_exits_on_sigterm_is_not_killed(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can end a child when its parent dies")
 @pytest.mark.parametrize("watches_parent", [False, True])
 async def test_child_ends_with_parent(tmp_path: Path, watches_parent: bool) -> None:
-    # The child that watches its parent ignores SIGTERM, so only the deadline of `end_with` can end it.
-    child = f"import os; from server.processes import end_with; end_with(os.getppid(), 0.5); {IGNORES_SIGTERM}"
+    # The child that watches its parent ignores SIGTERM, so only the deadline of `watch_parent` can end it.
+    child = f"import os; from server.processes import watch_parent; watch_parent(os.getppid(), 0.5); {IGNORES_SIGTERM}"
     code = (
         "import sys, time; from pathlib import Path; from server.processes import ChildProcess\n"
         "child = ChildProcess([sys.executable, '-c', sys.argv[1]], output=Path(sys.argv[2]))\n"

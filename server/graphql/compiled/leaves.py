@@ -65,7 +65,7 @@ def _require_result(serialized: Any) -> Any:
 
 
 def _serialize_scalar(coerce: Serialize, serialize_checked: Serialize) -> Serialize:
-    """Checks only the first value of each class. If it is no exception and not awaitable, no other value of it is."""
+    """Checks only the first value of each class: all values of a class are awaitable or exceptions, or none is."""
     checked_classes: set[type] = set()
 
     def serialize(value: Any) -> Any:

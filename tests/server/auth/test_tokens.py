@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.auth.tokens import Claims, TokenExpired, TokenInvalid, TokenVerifier, bearer, mint
+from server.auth.tokens import Claims, TokenExpired, TokenInvalid, TokenVerifier, bearer_token, mint
 from storage.identity.roles import Role
 from tests.server.auth.example_tokens import EXP, SECRET, segment, signed_token, unchecked_token
 
@@ -166,14 +166,14 @@ class TestSignature:
 class TestBearer:
     @pytest.mark.parametrize("header", ["Bearer a.b.c", "bearer a.b.c", "BEARER   a.b.c "])
     def test_bearer_scheme_is_case_insensitive(self, header: str) -> None:
-        assert bearer(header) == "a.b.c"
+        assert bearer_token(header) == "a.b.c"
 
     def test_missing_header_is_no_token(self) -> None:
-        assert bearer(None) is None
+        assert bearer_token(None) is None
 
     @pytest.mark.parametrize(
         "header", ["", "Bearer", "Bearer ", "a.b.c", "Basic a.b", "Bearer a b", "Bearer a\n", "Bearer é", "Bearera"]
     )
     def test_other_authorization_header_is_invalid(self, header: str) -> None:
         with pytest.raises(TokenInvalid, match="Bearer"):
-            bearer(header)
+            bearer_token(header)
