@@ -74,9 +74,7 @@ def _is_address(name: str) -> bool:
 
 def _refusal(host: bytes) -> Response:
     quoted = host.decode("ascii", "backslashreplace")[:100]
-    message = (
-        f"Host {printable!r} is not served here; NOROSHI_PUBLIC_URL and NOROSHI_ALLOWED_HOSTS name the served hosts."
-    )
+    message = f"Host {quoted!r} is not served here; NOROSHI_PUBLIC_URL and NOROSHI_ALLOWED_HOSTS name the served hosts."
     error = BadUserInput("Host", "a name of this server, or an IP address", message)
     client_error = to_client_error(GraphQLError(message, original_error=error)).formatted
     return Response(orjson.dumps({"errors": [client_error]}), 400, {"Cache-Control": "no-store"}, "application/json")
