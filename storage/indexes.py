@@ -143,7 +143,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     # DomainDocument
     "mail_domains": [
         IndexModel([("_id", UP), ("told", UP)], name="told"),
-        IndexModel([("org", UP)]),
+        IndexModel([("org", UP), ("recent.day", UP)]),
         IndexModel([("recent.day", UP)]),
     ],
     # DayDocument

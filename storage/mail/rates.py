@@ -54,26 +54,15 @@ class BounceRates:
         return {org: BounceRate(midnight(day), None, *each) for org, each in sums.items()}
 
     async def worst_domains(self, organization_id: str, day: int, limit: int = 10) -> list[BounceRate]:
-        """Returns the domains with the most bounces of a day."""
-        day_at, success, soft, hard = ({"$arrayElemAt": ["$by.days", place]} for place in range(4))
+        """Returns the domains with the most bounces of a day, which is one of the latest three with mail."""
         steps: list[Document] = [
-            {"$match": {"org": organization_id}},
-            {"$unwind": "$by"},
-            {"$unwind": "$by.days"},
-            {"$match": {"$expr": {"$eq": [day_at, day]}}},
-            {
-                "$group": {
-                    "_id": "$domain",
-                    "success": {"$sum": success},
-                    "bounced": {"$sum": {"$add": [soft, hard]}},
-                }
-            },
-            {"$match": {"bounced": {"$gt": 0}}},
-            {"$sort": {"bounced": -1, "_id": 1}},
+            {"$match": {"org": organization_id, "recent.day": day}},
+            *_counts_of_day(day),
+            {"$match": {"recent.bounced": {"$gt": 0}}},
+            {"$sort": {"recent.bounced": -1, "domain": 1}},
             {"$limit": limit},
         ]
-        rows = await self._mongo.aggregate("mail_domains", steps)
-        return [BounceRate(midnight(day), row["_id"], *_sums(row["success"], row["bounced"])) for row in rows]
+        return [_rate(row, day) for row in await self._mongo.aggregate("mail_domains", steps)]
 
     async def highest(self, day: int, above: float = 0.0) -> list[tuple[str, BounceRate]]:
         """Returns the rates above `above` of domains with at least 50 messages on a day, with their organizations.
@@ -82,17 +71,23 @@ class BounceRates:
         """
         steps: list[Document] = [
             {"$match": {"recent.day": day}},
-            {"$unwind": "$recent"},
-            {"$match": {"recent.day": day, "recent.sent": {"$gte": MIN_SENT}}},
+            *_counts_of_day(day),
+            {"$match": {"recent.sent": {"$gte": MIN_SENT}}},
             {"$match": {"$expr": {"$gt": ["$recent.bounced", {"$multiply": ["$recent.sent", above]}]}}},
-            {"$project": {"org": 1, "domain": 1, "recent": 1}},
         ]
         rows = await self._mongo.aggregate("mail_domains", steps)
-        found = [
-            (row["org"], BounceRate(midnight(day), row["domain"], row["recent"]["sent"], row["recent"]["bounced"]))
-            for row in rows
-        ]
+        found = [(row["org"], _rate(row, day)) for row in rows]
         return sorted(found, key=lambda each: (-each[1].rate, -each[1].sent, each[0], each[1].domain))
+
+
+def _counts_of_day(day: int) -> list[Document]:
+    """Returns the steps that leave each domain with the counts of one of its latest three days with mail."""
+    fields = {"org": 1, "domain": 1, "recent": 1}
+    return [{"$project": fields}, {"$unwind": "$recent"}, {"$match": {"recent.day": day}}]
+
+
+def _rate(row: Document, day: int) -> BounceRate:
+    return BounceRate(midnight(day), row["domain"], row["recent"]["sent"], row["recent"]["bounced"])
 
 
 def day_of(at: datetime) -> int:

@@ -268,8 +268,8 @@ def is_slow(entry: Document) -> bool:
     """Returns whether an operation scanned a whole collection, or sorted where an index could give the order."""
     # A search by prefix sorts its few results by handle.
     is_search = "search" in entry["command"].get("filter", {})
-    # A sort by a result of $group cannot use an index.
-    is_ranking = any("$group" in step for step in entry["command"].get("pipeline", ()))
+    # A sort by a result of $group or $unwind cannot use an index.
+    is_ranking = any("$group" in step or "$unwind" in step for step in entry["command"].get("pipeline", ()))
     is_sorted = entry.get("hasSortStage", False) and not (is_search or is_ranking)
     return "COLLSCAN" in entry["planSummary"] or is_sorted
 
@@ -300,6 +300,24 @@ async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) 
     documents = [{"_id": {"t": "b", "ts": ts}, "author": "ann", "text": "", "reactions": []} for ts in range(5000)]
     await stores.mongo["messages"].insert_many(documents)
     assert await examined_documents(stores, stores.topics.unread_count("b", MAX_TIMESTAMP, "bob", NOBODY)) <= 102
+
+
+async def test_worst_domains_examines_only_domains_with_mail_that_day(stores: Stores) -> None:
+    """Other organizations have mail on that day, and the organization has mail on other days."""
+    day, history = 20_000, [[day, 1, 0, 1, 0, []] for day in range(19_600, 20_000)]
+    documents = [
+        {
+            "_id": f"{n} {org}",
+            "org": org,
+            "domain": f"d{n}",
+            "by": [{"source": "mta", "days": history}],
+            "recent": [{"day": last, "sent": n, "bounced": n} for last in (day - 1, day if n < busy else day + 1)],
+        }
+        for org, busy in (("a", 3), ("b", 50))
+        for n in range(100)
+    ]
+    await stores.mongo["mail_domains"].insert_many(documents)
+    assert await examined_documents(stores, stores.bounce_rates.worst_domains("a", day)) <= 3
 
 
 async def test_indexes_created_again_are_unchanged(stores: Stores) -> None:
