@@ -21,6 +21,7 @@ from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from storage.stores import Stores
+from storage.streams.log import Position, format_cursor
 from tests.e2e.chat_topic import cursor_position
 from tests.server.in_process import InProcessServer, serve_in_process
 from tests.storage.topic_scenario import TopicScenario
@@ -49,6 +50,11 @@ async def wait_until(condition: Callable[[], object], deadline_s: float = DEADLI
     return bool(result)
 
 
+async def post_messages(scenario: TopicScenario, count: int, author: str = "ann") -> None:
+    """Posts several messages concurrently."""
+    await asyncio.gather(*(scenario.post(f"{author} {n}", author) for n in range(count)))
+
+
 class RecordedSubscription:
     """One subscription on a socket of its own, and the messages that it has received so far."""
 
@@ -56,7 +62,7 @@ class RecordedSubscription:
         self.ws, self.id = ws, id_
         self.frames: list[dict[str, Any]] = []
         self.texts: list[str] = []
-        self.closed: ConnectionClosed | None = None
+        self.closing_error: ConnectionClosed | None = None
 
     @property
     def results(self) -> list[Event]:
@@ -107,8 +113,8 @@ class RecordedSubscription:
                 if frame.get("id") == self.id:
                     self.texts.append(text)
                     self.frames.append(frame)
-        except ConnectionClosed as closed:
-            self.closed = closed
+        except ConnectionClosed as error:
+            self.closing_error = error
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,14 @@ class GraphQLServer:
         for id_ in user_ids:
             user = await self.stores.users.sign_in(self.scenario.organization_id, id_, (), None, None)
             await self.stores.communities.join(self.scenario.community, user)
+
+    def cursor(self, n: int, epoch: str) -> str:
+        """Returns the cursor of event n of the topic."""
+        return format_cursor(self.scenario.stream, Position(epoch, n))
+
+    async def epoch(self) -> str:
+        """Returns the current epoch of the topic's stream."""
+        return (await self.stores.events.head(self.scenario.stream)).epoch
 
     def token(self, user_id: str, roles: tuple[str, ...] = ()) -> str:
         """Returns a token that the endpoint accepts."""
@@ -158,7 +172,7 @@ class GraphQLServer:
         operation_name: str | None = None,
         **variables: Any,
     ) -> AsyncIterator[RecordedSubscription]:
-        """Subscribes on a new socket, waits for the first message or error, and aborts the socket with the block."""
+        """Subscribes on a new socket and waits for the first message or error. Aborts the socket after the block."""
         values = {"topic": self.scenario.topic.id, "since": since, **variables}
         payload = {"query": query, "variables": values, "operationName": operation_name}
         async with self.socket(user_id, roles) as ws:

@@ -369,4 +369,4 @@ async def test_token_beyond_longest_timer_keeps_socket(server: GraphQLServer, mo
             await asyncio.sleep(0.1)
         await server.scenario.post("still here")
         assert await subscription.receives(1)
-        assert subscription.closed is None
+        assert subscription.closing_error is None

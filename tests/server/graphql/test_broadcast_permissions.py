@@ -1,0 +1,98 @@
+"""Listeners of one broadcast get no event of a blocked author, and none after they have left the community."""
+
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+
+import pytest
+
+from resolvers.chat.events import ChatEventSource
+from server.graphql.broadcasts import RECHECK_EVERY_S
+from tests.server.graphql.graphql_server import (
+    GraphQLServer,
+    post_messages,
+    wait_until,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_block_withholds_events_from_blocker_only(server: GraphQLServer) -> None:
+    await server.join("bob", "eve", "joe")
+    org, relations = server.scenario.organization_id, server.stores.relations
+    await relations.block(org, "joe", "bob")
+    async with server.all_subscribed("ann", "bob", "eve", "joe") as subscriptions:
+        for author in ("ann", "bob", "eve"):
+            await post_messages(server.scenario, 1, author)
+        assert await wait_until(lambda: all(each.numbers[-1:] == [3] for each in subscriptions))
+        await relations.block(org, "eve", "bob")
+        await relations.unblock(org, "joe", "bob")
+        await post_messages(server.scenario, 1, "bob")
+        await post_messages(server.scenario, 1, "eve")
+        assert await wait_until(lambda: all(each.numbers[-1:] == [5] for each in subscriptions))
+        assert len(server.endpoint.broadcasts) == 1
+    received = dict(zip(["ann", "bob", "eve", "joe"], [each.numbers for each in subscriptions], strict=True))
+    assert received == {"ann": [1, 2, 3, 4, 5], "bob": [1, 2, 3, 4, 5], "eve": [1, 2, 3, 5], "joe": [1, 3, 4, 5]}
+
+
+async def test_block_withholds_replayed_events(server: GraphQLServer) -> None:
+    await server.join("bob", "eve")
+    await server.stores.relations.block(server.scenario.organization_id, "eve", "bob")
+    for n in range(6):
+        await post_messages(server.scenario, 1, "bob" if n % 2 else "ann")
+    since = server.cursor(0, await server.epoch())
+    async with server.subscribed("ann"), server.subscribed("eve", since) as eve, server.subscribed("bob", since) as bob:
+        assert await bob.receives(6)
+        assert await eve.reaches(5)
+    assert (bob.numbers, eve.numbers) == ([1, 2, 3, 4, 5, 6], [1, 3, 5])
+
+
+async def test_leaving_ends_only_own_subscription_within_5_s(server: GraphQLServer) -> None:
+    assert RECHECK_EVERY_S < 4, "At least 1 s of the 5 s must remain for the lookup and the delivery."
+    await server.join("bob", "eve")
+    async with server.all_subscribed("ann", "bob", "eve") as (ann, bob, eve):
+        await server.stores.communities.leave(server.scenario.community, "bob")
+        assert await wait_until(lambda: bob.error_codes)
+        assert bob.error_codes == ["FORBIDDEN"]
+        assert bob.closing_error is None
+        await post_messages(server.scenario, 2)
+        assert await ann.receives(2)
+        assert await eve.receives(2)
+        assert not await bob.receives(1, 0.2)
+        assert (ann.error_codes, eve.error_codes) == ([], [])
+        assert len(server.endpoint.broadcasts) == 1
+
+
+@pytest.fixture
+def rechecked_user_ids(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """Returns the users whose membership each recheck has read."""
+    rechecks: list[set[str]] = []
+    may_listen = ChatEventSource.may_listen
+
+    async def recording_may_listen(source: ChatEventSource, user_ids: Collection[str]) -> AbstractSet[str]:
+        rechecks.append(set(user_ids))
+        return await may_listen(source, user_ids)
+
+    monkeypatch.setattr(ChatEventSource, "may_listen", recording_may_listen)
+    return rechecks
+
+
+async def test_recheck_reads_only_new_listeners_until_departure(
+    server: GraphQLServer, rechecked_user_ids: list[set[str]]
+) -> None:
+    await server.join("bob", "eve")
+    async with server.all_subscribed("ann", "bob") as (_, bob):
+        assert await wait_until(lambda: rechecked_user_ids == [{"ann", "bob"}])
+        async with server.subscribed("eve"):
+            assert await wait_until(lambda: rechecked_user_ids[1:] == [{"eve"}])
+            await server.stores.communities.leave(server.scenario.community, "bob")
+            assert await wait_until(lambda: bob.error_codes)
+            assert rechecked_user_ids[2:] == [{"ann", "bob", "eve"}]
+
+
+async def test_leaving_during_start_ends_subscription(server: GraphQLServer) -> None:
+    await server.join("bob")
+    async with server.subscribed("bob") as bob:
+        # Deletes the membership without counting a departure, as if bob had left before the first recheck.
+        await server.stores.mongo["memberships"].delete_one({"community": server.scenario.community.id, "user": "bob"})
+        assert await wait_until(lambda: bob.error_codes)
+        assert bob.error_codes == ["FORBIDDEN"]
