@@ -68,8 +68,6 @@ TESTED_ELSEWHERE = {
     "jobs/publishing/sweepers.py": "tests/jobs/publishing/test_failure_mails.py",
     "schema/publishing.py": "tests/schema/test_shapes.py",
     "resolvers/publishing/inputs.py": "tests/resolvers/publishing/test_posts.py",
-    "server/graphql/frames.py": "tests/server/graphql/test_broadcasts.py",
-    "server/graphql/limits_extension.py": "tests/server/graphql/test_limits.py",
     "storage/feed/records.py": "tests/storage/feed/test_changes.py",
     "storage/feed/posts.py": "tests/resolvers/feed/test_posts.py",
     "storage/feed/relays.py": "tests/storage/feed/test_feeds.py",

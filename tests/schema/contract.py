@@ -1,7 +1,7 @@
 """The public contract: its definitions by area, and the differences of a schema from it.
 
-Section comments in the contract name the areas, and so do the comments between the fields of Query and Mutation.
-Both sides are compared as SDL text, so a changed default or a lost `!` shows like a missing field.
+Comments in the contract name the areas: section comments above the types, and comments between the fields of Query and
+Mutation. The schema and the contract are compared as SDL text, so that a changed default or a lost `!` is a difference.
 """
 
 import re
@@ -51,7 +51,7 @@ EVENT_TYPES_BY_AREA = {
         "NotificationArrived",
         "FanOutChanged",
     },
-    # The union has members of three areas; it is complete with the last of them.
+    # JobEvent has members of three areas: feed, publishing and calls.
     "publishing": {"PublicationChanged", "JobEvent"},
     "calls": {"CallJobChanged", "CallTaskChanged", "CallLimitsChanged"},
 }
@@ -92,8 +92,8 @@ class Contract:
 
     def _comment_between(self, first: int, last: int) -> str | None:
         """Returns the last comment that begins a section or group, on the lines from first to last (counted from 1)."""
-        found = map(_COMMENT.match, reversed(self._lines[first - 1 : last]))
-        return next((match[1] for match in found if match), None)
+        matches = map(_COMMENT.match, reversed(self._lines[first - 1 : last]))
+        return next((match[1] for match in matches if match), None)
 
 
 def definitions(document: DocumentNode) -> dict[str, TypeDefinitionNode]:
@@ -107,13 +107,15 @@ def _line(node: TypeDefinitionNode | FieldDefinitionNode) -> int:
 
 
 def violations(schema: str, contract: Contract, areas: Collection[str]) -> list[str]:
-    """Returns how the schema violates the contract of these areas. Additions are allowed."""
+    """Returns the violations of the contract of these areas, as texts. Additions are allowed."""
     types = definitions(parse(schema))
-    promised = [_of_areas(node, contract, areas) for node in contract.types.values()]
-    return [line for node in promised if node for line in _differences(types.get(node.name.value), node)]
+    required = [_definition_in_areas(node, contract, areas) for node in contract.types.values()]
+    return [line for node in required if node for line in _differences(types.get(node.name.value), node)]
 
 
-def _of_areas(node: TypeDefinitionNode, contract: Contract, areas: Collection[str]) -> TypeDefinitionNode | None:
+def _definition_in_areas(
+    node: TypeDefinitionNode, contract: Contract, areas: Collection[str]
+) -> TypeDefinitionNode | None:
     """Returns the part of a definition that belongs to the areas, or None."""
     if node.name.value not in ROOTS:
         return _without_fields(node, areas) if contract.area(node) in {*areas, EVERYWHERE} else None
@@ -167,13 +169,13 @@ def _field_differences(
     by_name = {field.name.value: field for field in actual or ()}
     for field in expected or ():
         path = f"{type_name}.{field.name.value}"
-        found = by_name.get(field.name.value)
-        if found is None:
+        actual_field = by_name.get(field.name.value)
+        if actual_field is None:
             yield f"{path} is missing"
             continue
-        if print_ast(found.type) != print_ast(field.type):
-            yield f"{path}: {print_ast(found.type)} instead of {print_ast(field.type)}"
-        yield from _value_differences(path, found.arguments, field.arguments)
+        if print_ast(actual_field.type) != print_ast(field.type):
+            yield f"{path}: {print_ast(actual_field.type)} instead of {print_ast(field.type)}"
+        yield from _value_differences(path, actual_field.arguments, field.arguments)
 
 
 def _value_differences(
@@ -181,11 +183,11 @@ def _value_differences(
 ) -> Iterator[str]:
     remaining = {value.name.value: value for value in actual or ()}
     for value in expected or ():
-        found = remaining.pop(value.name.value, None)
-        if found is None:
+        actual_value = remaining.pop(value.name.value, None)
+        if actual_value is None:
             yield f"{path}({value.name.value}) is missing"
-        elif _sdl(found) != _sdl(value):
-            yield f"{path}: {_sdl(found)} instead of {_sdl(value)}"
+        elif _sdl(actual_value) != _sdl(value):
+            yield f"{path}: {_sdl(actual_value)} instead of {_sdl(value)}"
     for value in remaining.values():
         if isinstance(value.type, NonNullTypeNode) and value.default_value is None:
             yield f"{path}({value.name.value}) is required, but clients of the contract do not send it"

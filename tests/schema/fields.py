@@ -5,15 +5,15 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 
-def bound(type_: GraphQLObjectType, name: str) -> StrawberryField:
+def field_binding(type_: GraphQLObjectType, name: str) -> StrawberryField:
     """Returns the binding of the field."""
-    found = type_.fields[name].extensions[GraphQLCoreConverter.DEFINITION_BACKREF]
-    assert isinstance(found, StrawberryField)
-    return found
+    binding = type_.fields[name].extensions[GraphQLCoreConverter.DEFINITION_BACKREF]
+    assert isinstance(binding, StrawberryField)
+    return binding
 
 
-def members(type_: GraphQLOutputType) -> list[GraphQLObjectType]:
-    """Returns the object types that a field of this type may return; none for scalars."""
+def possible_types(type_: GraphQLOutputType) -> list[GraphQLObjectType]:
+    """Returns the object types that a field of this type may return. A scalar field has none."""
     named = get_named_type(type_)
     if isinstance(named, GraphQLUnionType):
         return list(named.types)

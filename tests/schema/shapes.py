@@ -31,7 +31,7 @@ class ShapeWalk:
         return [line for field in _definition(type_).fields for line in self._of_field(type_, field, None)]
 
     def mismatches(self, path: str, type_: Any, record: Any) -> list[str]:
-        """Returns why values annotated as `record` do not fit the GraphQL type `type_`; empty if they fit."""
+        """Returns the reasons why values annotated as `record` do not fit the GraphQL type `type_`."""
         records = _alternatives(record)
         if isinstance(type_, LazyType):
             return self.mismatches(path, type_.resolve_type(), record)
@@ -55,8 +55,8 @@ class ShapeWalk:
 
     def _of_union(self, path: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
         """Returns the mismatches of each member of the union that no record fits."""
-        found = [[self.mismatches(path, member, record) for record in records] for member in type_.types]
-        return [line for row in found if all(row) for line in min(row, key=len)]
+        by_member = [[self.mismatches(path, member, record) for record in records] for member in type_.types]
+        return [line for row in by_member if all(row) for line in min(row, key=len)]
 
     def _of_object(self, path: str, definition: StrawberryObjectDefinition, record: Any) -> list[str]:
         if not is_dataclass(get_origin(record) or record):
@@ -81,34 +81,37 @@ class ShapeWalk:
             annotation = hints["return"]
             if record is not None and "root" in hints and hints["root"] is not record:
                 yield f"{path}: its resolver takes {_name(hints['root'])}, not {_name(record)}"
-        yield from self.mismatches(path, field.type, _yielded(annotation))
+        yield from self.mismatches(path, field.type, _yielded_type(annotation))
 
 
 def attributes(record: Any) -> dict[str, Any]:
-    """Returns a record's fields and properties by name, with their types. Type parameters are filled in."""
+    """Returns the types of a record's fields and properties by name.
+
+    Type parameters are replaced by their arguments.
+    """
     origin = get_origin(record) or record
-    given = dict(zip(getattr(origin, "__parameters__", ()), get_args(record), strict=False))
+    arguments = dict(zip(getattr(origin, "__parameters__", ()), get_args(record), strict=False))
     properties = {name: value for each in reversed(origin.__mro__) for name, value in vars(each).items()}
-    found = {
+    types = {
         name: get_type_hints(value.fget)["return"] for name, value in properties.items() if isinstance(value, property)
     }
-    found |= get_type_hints(origin)
-    return {name: _with_parameters(annotation, given) for name, annotation in found.items()}
+    types |= get_type_hints(origin)
+    return {name: _with_arguments(annotation, arguments) for name, annotation in types.items()}
 
 
-def _with_parameters(annotation: Any, given: dict[Any, Any]) -> Any:
+def _with_arguments(annotation: Any, arguments: dict[Any, Any]) -> Any:
     parameters = getattr(annotation, "__parameters__", ())
-    if annotation in given:
-        return given[annotation]
-    return annotation[tuple(given[each] for each in parameters)] if parameters else annotation
+    if annotation in arguments:
+        return arguments[annotation]
+    return annotation[tuple(arguments[each] for each in parameters)] if parameters else annotation
 
 
-def _yielded(annotation: Any) -> Any:
+def _yielded_type(annotation: Any) -> Any:
     """Returns the type that a subscription's resolver yields, or that another resolver returns."""
     if get_origin(annotation) in (AsyncGenerator, AsyncIterator):
         return get_args(annotation)[0]
     iterate = getattr(annotation, "__aiter__", None)
-    return annotation if iterate is None else _yielded(get_type_hints(iterate)["return"])
+    return annotation if iterate is None else _yielded_type(get_type_hints(iterate)["return"])
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:

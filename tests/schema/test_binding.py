@@ -40,11 +40,11 @@ BATCHED = {
     "ScheduledPost.editable", "HomeFeedTarget.author", "TopicTarget.topic", "AccountTarget.account", "Post.fan_out",
     "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",
 }  # fmt: skip
-"""Fields that are resolved for each object, but read through batch loaders, or not at all."""
+"""Fields whose resolver runs for each object, but reads through batch loaders or reads nothing."""
 
 
 def test_resolvers_of_single_objects_are_batched_or_declared() -> None:
-    """Otherwise a list of a thousand objects would cost as much as one query, and send a thousand."""
+    """Otherwise a list of a thousand objects would count as one query and send a thousand queries."""
     resolved = {place: field for place, field in object_fields().items() if field.base_resolver is not None}
     single = {place for place, field in resolved.items() if batch_resolver_of(field) is None}
     declared = {place for place, field in resolved.items() if field.metadata.get(QUERIES_PER_OBJECT)}
@@ -56,7 +56,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     """Returns objects by type: some with a value in every optional field, and some without any."""
     last = await viewers.scenario.post("last", "cat")
     organization = viewers.scenario.organization_id
-    posted = [
+    posts = [
         await viewers.stores.posts.create(NewPost(organization, author, text, media, mentions, ()), None)
         for author, text, media, mentions in (
             ("dan", f"@cat {LINK}", (f"{LINK}a.png", f"{LINK}b.png"), ("cat",)),
@@ -69,7 +69,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     topics = [*active_topics, *await other_topics(viewers)]
     return {
         "Message": [viewers.first_message, viewers.second_message, last, tombstone],
-        "Post": posted,
+        "Post": posts,
         "Topic": topics,
     }
 
@@ -78,10 +78,12 @@ async def other_topics(viewers: DifferingViewers) -> list[Topic]:
     """Returns a topic without messages, and a topic of a community that only eve has joined."""
     stores, eve = viewers.stores, viewers.users["eve"]
     quiet = await stores.topics.create(viewers.scenario.community, "ann", "Quiet", None)
-    elsewhere = await stores.communities.create(NewCommunity(eve.organization_id, "Elsewhere", ""), eve, None)
-    distant = TopicScenario(stores, elsewhere, await stores.topics.create(elsewhere, "eve", "Far", None))
-    posted = await distant.post("far", "dan")
-    return [quiet, replace(distant.topic, last_activity=posted.timestamp)]
+    other_community = await stores.communities.create(NewCommunity(eve.organization_id, "Elsewhere", ""), eve, None)
+    other_scenario = TopicScenario(
+        stores, other_community, await stores.topics.create(other_community, "eve", "Far", None)
+    )
+    message = await other_scenario.post("far", "dan")
+    return [quiet, replace(other_scenario.topic, last_activity=message.timestamp)]
 
 
 async def resolve_one_by_one(field: StrawberryField, objects: Sequence[Any], context: Context) -> list[Any]:
@@ -105,19 +107,19 @@ async def test_batch_resolver_equals_own_resolver(stores: Stores) -> None:
     objects = await example_objects(viewers)
     assert {path.partition(".")[0] for path in FIELDS} == set(objects), "Add objects of each type to example_objects()."
     for path, field in FIELDS.items():
-        of_type = objects[path.partition(".")[0]]
+        objects_of_type = objects[path.partition(".")[0]]
         for user_id in VIEWER_IDS:
             context = viewers.context(user_id)
-            expected = await resolve_one_by_one(field, of_type, context)
-            assert await resolve_all_at_once(field, of_type, context) == expected, path
+            expected = await resolve_one_by_one(field, objects_of_type, context)
+            assert await resolve_all_at_once(field, objects_of_type, context) == expected, path
             assert await resolve_all_at_once(field, [], context) == []
 
 
 @pytest.mark.parametrize("path", ["Message.author", "Post.author"])
 async def test_object_without_author_fails_in_both_resolvers(stores: Stores, path: str) -> None:
     viewers = await create_differing_viewers(stores)
-    found = (await example_objects(viewers))[path.partition(".")[0]]
-    orphaned = [*found, replace(found[0], author_id="nobody")]
+    valid = (await example_objects(viewers))[path.partition(".")[0]]
+    orphaned = [*valid, replace(valid[0], author_id="nobody")]
     for resolve in (resolve_one_by_one, resolve_all_at_once):
         with pytest.raises(NotFound):
             await resolve(FIELDS[path], orphaned, viewers.context("ann"))

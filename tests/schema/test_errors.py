@@ -30,14 +30,14 @@ class UnexpectedError(Exception):
     """An error whose text no client may read."""
 
 
-def without_stores() -> Context:
+def context_without_stores() -> Context:
     """Returns a context in which every resolver that needs a store fails unexpectedly."""
     user = User("ann", "ann", "Ann", "acme", (Role.MEMBER,), 0, 0)
     return Context(None, str, user, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
 
 
 async def errors_of(query: str, context: Context | None = None, **variables: Any) -> list[dict[str, Any]]:
-    result = await schema.execute(query, variables, context_value=context or without_stores())
+    result = await schema.execute(query, variables, context_value=context or context_without_stores())
     return [dict(error.formatted) for error in result.errors or ()]
 
 
@@ -108,14 +108,14 @@ async def test_wrong_value_error_names_field_and_expectation(
     ],
 )
 async def test_domain_error_is_shown_unchanged(error: Exception, extensions: dict[str, Any]) -> None:
-    with capture_logs() as logged:
-        shown = await failing_with(error)
-    assert (shown["message"], shown["extensions"]) == (str(error), extensions)
-    assert logged == []
+    with capture_logs() as log_entries:
+        client_error = await error_from_resolver(error)
+    assert (client_error["message"], client_error["extensions"]) == (str(error), extensions)
+    assert log_entries == []
 
 
-async def failing_with(error: Exception) -> dict[str, Any]:
-    """Returns the error that a client sees when a resolver raises this one."""
+async def error_from_resolver(error: Exception) -> dict[str, Any]:
+    """Returns the error that a client sees when a resolver raises `error`."""
 
     async def fail() -> int:
         raise error
@@ -125,23 +125,23 @@ async def failing_with(error: Exception) -> dict[str, Any]:
         answer: int | None = strawberry.field(resolver=fail)
 
     result = await strawberry.Schema(Query, extensions=[ErrorPresenter]).execute("{ answer }")
-    (shown,) = result.errors or []
-    return dict(shown.formatted)
+    (client_error,) = result.errors or []
+    return dict(client_error.formatted)
 
 
-def logged_error(logged: list[Any]) -> Any:
+def logged_error(log_entries: list[Any]) -> Any:
     """Returns the single log entry of an unexpected error."""
-    (entry,) = [entry for entry in logged if entry["event"] == "unexpected_error"]
+    (entry,) = [entry for entry in log_entries if entry["event"] == "unexpected_error"]
     return entry
 
 
-def assert_masked(error: dict[str, Any], logged: list[Any]) -> None:
+def assert_masked(error: dict[str, Any], log_entries: list[Any]) -> None:
     """Asserts that the client gets only an id, and that the log has the whole error under the same id."""
     assert error["message"] == "Unexpected error."
     assert set(error["extensions"]) == {"code", "requestId"}
     assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
     assert not set(error) - {"message", "locations", "path", "extensions"}
-    entry = logged_error(logged)
+    entry = logged_error(log_entries)
     assert entry["request_id"] == error["extensions"]["requestId"]
     assert type(entry["exc_info"]).__name__ not in json.dumps(error)
     assert str(entry["exc_info"]) not in json.dumps(error)
@@ -156,10 +156,10 @@ def assert_masked(error: dict[str, Any], logged: list[Any]) -> None:
     ],
 )
 async def test_internal_error_is_masked_and_logged(query: str) -> None:
-    with capture_logs() as logged:
+    with capture_logs() as log_entries:
         error = await error_of(query)
-    assert_masked(error, logged)
-    assert isinstance(logged_error(logged)["exc_info"], AttributeError)
+    assert_masked(error, log_entries)
+    assert isinstance(logged_error(log_entries)["exc_info"], AttributeError)
 
 
 async def test_internal_errors_have_distinct_ids() -> None:
@@ -207,13 +207,13 @@ class UnserializableQuery:
 
 @pytest.mark.parametrize("query", ["{ number }", "{ required }", "{ pet { __typename } }"])
 async def test_unserializable_value_is_an_internal_error(query: str) -> None:
-    with capture_logs() as logged:
+    with capture_logs() as log_entries:
         result = await strawberry.Schema(UnserializableQuery, extensions=[ErrorPresenter]).execute(query)
     (error,) = result.errors or []
-    assert_masked(dict(error.formatted), logged)
+    assert_masked(dict(error.formatted), log_entries)
 
 
-LISTEN = """
+SUBSCRIBE = """
 subscription ($topic: ID!) {
   topicEvents(topicId: $topic) { type: __typename ... on MessageEdited { message { linkPreview { imageUrl } } } }
 }
@@ -233,29 +233,29 @@ async def test_event_error_is_masked_and_subscription_continues(ann: Person) -> 
     topic = await ann.create_topic(await ann.create_community())
     message = message_key((await ann.post(topic, "https://example.org/"))["id"])
     ann.sign_image = fail_to_sign
-    async with ann.subscribed(LISTEN, topic=topic) as subscription:
-        with capture_logs() as logged:
+    async with ann.subscribed(SUBSCRIBE, topic=topic) as subscription:
+        with capture_logs() as log_entries:
             preview = LinkPreview("https://example.org/", "Example", None, "https://example.org/a.png", None)
             await ann.stores.messages.set_preview(message, "https://example.org/", preview)
             answer = await subscription.answer()
         assert answer["data"] == {"topicEvents": {"type": "MessageEdited", "message": {"linkPreview": None}}}
         (error,) = answer["errors"]
-        assert_masked(error, logged)
+        assert_masked(error, log_entries)
         await ann.post(topic)
         assert await subscription.event() == {"type": "MessagePosted"}
 
 
 async def test_subscription_start_error_is_masked() -> None:
-    person = Person(None, without_stores().viewer, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
-    with capture_logs() as logged:
-        answers = [answer async for answer in person.answers(LISTEN, topic="1")]
+    person = Person(None, context_without_stores().viewer, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
+    with capture_logs() as log_entries:
+        answers = [answer async for answer in person.answers(SUBSCRIBE, topic="1")]
     (answer,) = answers
     (error,) = answer["errors"]
-    assert_masked(error, logged)
+    assert_masked(error, log_entries)
 
 
 async def test_subscription_domain_error_keeps_its_code(ann: Person) -> None:
-    answers = [answer async for answer in ann.answers(LISTEN, topic="nowhere")]
+    answers = [answer async for answer in ann.answers(SUBSCRIBE, topic="nowhere")]
     assert [[error["extensions"]["code"] for error in answer["errors"]] for answer in answers] == [["NOT_FOUND"]]
 
 

@@ -48,17 +48,17 @@ def undescribed(graphql_schema: GraphQLSchema) -> list[str]:
 
 
 def test_schema_elements_all_have_descriptions() -> None:
-    found = undescribed(schema._schema)
-    assert not found, f"Describe these in schema/, arguments in resolvers/: {', '.join(found)}."
+    names = undescribed(schema._schema)
+    assert not names, f"Describe these elements in schema/, arguments in resolvers/: {', '.join(names)}."
 
 
 def test_schema_descriptions_are_sentences() -> None:
-    found = [
+    names = [
         name
         for name, element in elements(schema._schema)
         if not (element.description or "").endswith(SENTENCE_ENDS) or (element.description or "")[:1].isspace()
     ]
-    assert not found, f"End these descriptions with a full stop: {', '.join(found)}."
+    assert not names, f"End the descriptions of these elements with a full stop: {', '.join(names)}."
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_missing_description_is_detected(sdl: str, missing: list[str]) -> None:
     assert undescribed(build_schema(sdl)) == missing
 
 
-def test_exported_schema_equals_served_one() -> None:
+def test_exported_schema_equals_served_schema() -> None:
     assert EXPORTED.read_text(encoding="utf-8").rstrip("\n") == schema.as_str().rstrip("\n"), (
         "Run `make schema` and commit schema/schema.graphql."
     )
@@ -85,8 +85,8 @@ def test_exported_schema_equals_served_one() -> None:
 
 def test_exported_schema_is_valid_and_parses() -> None:
     assert validate_schema(schema._schema) == []
-    read_back = build_schema(schema.as_str())
-    assert build_schema(print_schema(read_back)).type_map.keys() == read_back.type_map.keys()
+    exported = build_schema(schema.as_str())
+    assert build_schema(print_schema(exported)).type_map.keys() == exported.type_map.keys()
 
 
 def test_schema_names_follow_case_conventions() -> None:

@@ -29,9 +29,9 @@ def read_literal(scalar: Any, literal: str) -> Any:
 
 def refusal(scalar: Any, value: object) -> dict[str, Any]:
     """Returns the extensions of the error that refuses the value."""
-    with pytest.raises(GraphQLError) as refused:
+    with pytest.raises(GraphQLError) as error:
         read(scalar, value)
-    return dict(refused.value.extensions or {})
+    return dict(error.value.extensions or {})
 
 
 def test_custom_scalars_are_all_in_the_schema() -> None:
@@ -96,11 +96,11 @@ def test_malformed_timestamp_is_refused(value: object) -> None:
 
 @pytest.mark.parametrize("literal", ["1639720395", "1639720395.000002", "true", "now", '["now"]', "{a: 1}", '"1.5"'])
 def test_malformed_timestamp_literal_error_has_location(literal: str) -> None:
-    with pytest.raises(GraphQLError) as refused:
+    with pytest.raises(GraphQLError) as error:
         read_literal(TIMESTAMP, literal)
-    assert refused.value.nodes
-    assert refused.value.extensions
-    assert refused.value.extensions["code"] == "BAD_USER_INPUT"
+    assert error.value.nodes
+    assert error.value.extensions
+    assert error.value.extensions["code"] == "BAD_USER_INPUT"
 
 
 @given(INT64)
@@ -113,9 +113,9 @@ def test_timestamp_round_trips_or_is_refused(microseconds: int) -> None:
 
 
 @given(st.integers(0, MAX_TIMESTAMP), st.integers(0, MAX_TIMESTAMP))
-def test_timestamp_texts_sort_chronologically(one: int, other: int) -> None:
-    texts = [TIMESTAMP.serialize(each).rjust(17, "0") for each in (one, other)]  # type: ignore[attr-defined]
-    assert (texts[0] < texts[1], texts[0] == texts[1]) == (one < other, one == other)
+def test_timestamp_texts_sort_chronologically(first: int, second: int) -> None:
+    texts = [TIMESTAMP.serialize(each).rjust(17, "0") for each in (first, second)]  # type: ignore[attr-defined]
+    assert (texts[0] < texts[1], texts[0] == texts[1]) == (first < second, first == second)
 
 
 @pytest.mark.parametrize(

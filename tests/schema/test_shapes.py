@@ -20,8 +20,8 @@ Item = TypeVar("Item")
 
 def test_records_have_all_attributes_of_their_types() -> None:
     walk = ShapeWalk()
-    found = [line for root in (Query, Mutation, Subscription) for line in walk.mismatches_below(root)]
-    assert not found, "Types of schema/ differ from the records that resolvers return:\n" + "\n".join(found)
+    mismatches = [line for root in (Query, Mutation, Subscription) for line in walk.mismatches_below(root)]
+    assert not mismatches, "Types of schema/ differ from the records that resolvers return:\n" + "\n".join(mismatches)
 
 
 def test_shape_walk_visits_every_object_type() -> None:

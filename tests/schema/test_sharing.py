@@ -23,7 +23,7 @@ from schema.root import schema
 from schema.sharing import depends_on_viewer, is_shared
 from storage.stores import Stores
 from storage.streams.log import Cursor
-from tests.schema.fields import bound, members
+from tests.schema.fields import field_binding, possible_types
 from tests.schema.viewers import (
     VIEWER_IDS,
     DifferingViewers,
@@ -52,38 +52,40 @@ SUBSCRIPTIONS = {
 DEPTH = 5
 
 
-def reachable(*types: GraphQLObjectType) -> set[GraphQLObjectType]:
+def reachable_types(*types: GraphQLObjectType) -> set[GraphQLObjectType]:
     """Returns the types and all types that can be selected below them."""
-    found: set[GraphQLObjectType] = set()
+    visited: set[GraphQLObjectType] = set()
     pending = list(types)
     while pending:
         type_ = pending.pop()
-        if type_ not in found:
-            found.add(type_)
-            pending += [member for each in type_.fields.values() for member in members(each.type)]
-    return found
+        if type_ not in visited:
+            visited.add(type_)
+            pending += [member for each in type_.fields.values() for member in possible_types(each.type)]
+    return visited
 
 
 def fields_with_resolver(root: str) -> Iterator[tuple[GraphQLObjectType, str]]:
     """Yields every field with a resolver that can be selected below a field of Subscription, as type and name."""
-    for type_ in sorted(reachable(*members(SUBSCRIPTIONS[root].type)), key=str):
-        yield from ((type_, name) for name in type_.fields if bound(type_, name).base_resolver is not None)
+    for type_ in sorted(reachable_types(*possible_types(SUBSCRIPTIONS[root].type)), key=str):
+        yield from ((type_, name) for name in type_.fields if field_binding(type_, name).base_resolver is not None)
 
 
-def viewer_dependent(root: str) -> set[str]:
+def viewer_dependent_fields(root: str) -> set[str]:
     """Returns the viewer-dependent fields below a field of Subscription, as Type.field."""
     return {
-        f"{type_}.{name}" for type_, name in fields_with_resolver(root) if not bound(type_, name).metadata.get("shared")
+        f"{type_}.{name}"
+        for type_, name in fields_with_resolver(root)
+        if not field_binding(type_, name).metadata.get("shared")
     }
 
 
 EVERY_FIELD = sorted((name, each) for name, type_ in OBJECTS.items() for each in type_.fields)
-VIEWER_DEPENDENT_FIELDS = sorted({each for root in SUBSCRIPTIONS for each in viewer_dependent(root)})
+VIEWER_DEPENDENT_FIELDS = sorted({each for root in SUBSCRIPTIONS for each in viewer_dependent_fields(root)})
 
 
 def selection(type_: GraphQLObjectType, name: str) -> str:
     """Returns the selection of a field, with its required arguments and a selection below it."""
-    below = members(type_.fields[name].type)
+    below = possible_types(type_.fields[name].type)
     inner = " ".join(f"... on {each} {{ __typename }}" for each in below)
     arguments = "(latest: $now)" if "latest" in type_.fields[name].args else ""
     return f"{name}{arguments} {f'{{ {inner} }}' if below else ''}"
@@ -91,8 +93,8 @@ def selection(type_: GraphQLObjectType, name: str) -> str:
 
 @pytest.mark.parametrize(("type_name", "name"), EVERY_FIELD)
 def test_only_attributes_and_marked_fields_are_shared(type_name: str, name: str) -> None:
-    found = bound(OBJECTS[type_name], name)
-    assert is_shared(found) == (found.base_resolver is None or found.metadata.get("shared") is True)
+    binding = field_binding(OBJECTS[type_name], name)
+    assert is_shared(binding) == (binding.base_resolver is None or binding.metadata.get("shared") is True)
 
 
 def test_sharing_depends_on_mark_resolver_and_extension() -> None:
@@ -130,10 +132,12 @@ DOCUMENTS_BY_STYLE = {
 @pytest.mark.parametrize("path", VIEWER_DEPENDENT_FIELDS)
 def test_document_with_viewer_field_is_not_shared(path: str, style: str) -> None:
     type_name, _, name = path.partition(".")
-    selected = selection(OBJECTS[type_name], name)
-    text = DOCUMENTS_BY_STYLE[style].format(type=type_name, field=selected, on=f"... on {type_name} {{ {selected} }}")
+    field_selection = selection(OBJECTS[type_name], name)
+    text = DOCUMENTS_BY_STYLE[style].format(
+        type=type_name, field=field_selection, on=f"... on {type_name} {{ {field_selection} }}"
+    )
     assert depends_on_viewer(CORE_SCHEMA, parse(text))
-    shared = text.replace(selected, "__typename")
+    shared = text.replace(field_selection, "__typename")
     assert not depends_on_viewer(CORE_SCHEMA, parse(shared))
 
 
@@ -188,18 +192,22 @@ def all_shared_fields(type_: GraphQLObjectType, depth: int = DEPTH) -> str:
     """Returns a selection of all shared fields of a type, recursively."""
     fields = []
     for name, each in type_.fields.items():
-        if is_shared(bound(type_, name)):
+        if is_shared(field_binding(type_, name)):
             if is_leaf_type(get_named_type(each.type)):
                 fields.append(name)
             elif depth:
-                inner = " ".join(f"... on {m} {{ {all_shared_fields(m, depth - 1)} }}" for m in members(each.type))
+                inner = " ".join(
+                    f"... on {m} {{ {all_shared_fields(m, depth - 1)} }}" for m in possible_types(each.type)
+                )
                 fields.append(f"{name} {{ {inner} }}")
     return " ".join(["__typename", *fields])
 
 
 def shared_document(root: str) -> str:
     """Returns a subscription that selects all shared fields below a field of Subscription."""
-    inner = " ".join(f"... on {each} {{ {all_shared_fields(each)} }}" for each in members(SUBSCRIPTIONS[root].type))
+    inner = " ".join(
+        f"... on {each} {{ {all_shared_fields(each)} }}" for each in possible_types(SUBSCRIPTIONS[root].type)
+    )
     arguments = ", ".join(f"{name}: 1" for name in SUBSCRIPTIONS[root].args if name != "since")
     return f"subscription {{ {root}{f'({arguments})' if arguments else ''} {{ {inner} }} }}"
 
@@ -231,7 +239,7 @@ def records(root: str, viewers: DifferingViewers) -> list[EventRecord]:
             lambda kind: TopicEvent(**ANY_POSITION, kind=kind, topic=viewers.scenario.topic),  # type: ignore[arg-type]
         ),
     }
-    kinds = [each.name for each in members(SUBSCRIPTIONS[root].type)]
+    kinds = [each.name for each in possible_types(SUBSCRIPTIONS[root].type)]
     unknown = set(kinds) - set(factories)
     assert not unknown, f"Add an example event to records() for: {', '.join(sorted(unknown))}."
     return [factories[kind](kind) for kind in kinds]
@@ -257,7 +265,7 @@ async def test_shared_fields_are_equal_for_all_viewers(viewers: DifferingViewers
         for name, other in zip(VIEWER_IDS[1:], others, strict=True):
             assert other == first, name
         fields_with_value |= set(non_empty_fields(first))
-    marked = {f"{type_}.{name}" for type_, name in fields_with_resolver(root) if is_shared(bound(type_, name))}
+    marked = {f"{type_}.{name}" for type_, name in fields_with_resolver(root) if is_shared(field_binding(type_, name))}
     reachable_fields = {each for each in marked if each.partition(".")[0] in shared_types(root)}
     missing = sorted(reachable_fields - fields_with_value)
     assert not missing, f"Give these fields a value in create_differing_viewers(): {', '.join(missing)}."
@@ -265,15 +273,15 @@ async def test_shared_fields_are_equal_for_all_viewers(viewers: DifferingViewers
 
 def shared_types(root: str) -> set[str]:
     """Returns the types that can be reached through shared fields only."""
-    found: set[str] = set()
-    pending = list(members(SUBSCRIPTIONS[root].type))
+    names: set[str] = set()
+    pending = list(possible_types(SUBSCRIPTIONS[root].type))
     while pending:
         type_ = pending.pop()
-        if type_.name not in found:
-            found.add(type_.name)
-            shared = [each for name, each in type_.fields.items() if is_shared(bound(type_, name))]
-            pending += [member for each in shared for member in members(each.type)]
-    return found
+        if type_.name not in names:
+            names.add(type_.name)
+            shared = [each for name, each in type_.fields.items() if is_shared(field_binding(type_, name))]
+            pending += [member for each in shared for member in possible_types(each.type)]
+    return names
 
 
 def non_empty_fields(value: Any) -> Iterator[str]:
@@ -290,7 +298,7 @@ def non_empty_fields(value: Any) -> Iterator[str]:
 
 def check_coverage(root: str, expected: dict[str, ExpectedValues]) -> dict[str, ExpectedValues]:
     """Returns the expected values. Asserts that they cover every viewer-dependent field and differ between viewers."""
-    dependent = viewer_dependent(root)
+    dependent = viewer_dependent_fields(root)
     missing, needless = dependent - set(expected), set(expected) - dependent
     assert not missing, f"Add expected values for {root} to tests/schema/viewers.py: {', '.join(sorted(missing))}."
     assert not needless, f"No longer depends on the viewer in {root}: {', '.join(sorted(needless))}."
@@ -314,9 +322,11 @@ async def assert_viewers_get_own_values(
                 subscription = server.subscribed(user_id, query=query, community=server.scenario.community.id)
                 subscriptions[path, user_id] = await stack.enter_async_context(subscription)
         await emit_event()
-        wanted = {(path, user_id): value for path, each in expected.items() for user_id, value in each.values.items()}
-        await wait_until(lambda: last_values(subscriptions) == wanted)
-        assert last_values(subscriptions) == wanted
+        expected_values = {
+            (path, user_id): value for path, each in expected.items() for user_id, value in each.values.items()
+        }
+        await wait_until(lambda: last_values(subscriptions) == expected_values)
+        assert last_values(subscriptions) == expected_values
 
 
 def last_values(subscriptions: dict[tuple[str, str], RecordedSubscription]) -> dict[tuple[str, str], Any]:

@@ -50,17 +50,17 @@ async def serve_in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProc
     state = ServerState()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: WebSocketProtocol(config, state, {}), "127.0.0.1", 0)
-    served = InProcessServer(server.sockets[0].getsockname()[1], state)
+    socket_server = InProcessServer(server.sockets[0].getsockname()[1], state)
     try:
-        yield served
+        yield socket_server
     finally:
         server.close()
-        for connection in served.connections:
+        for connection in socket_server.connections:
             connection.transport.abort()
         for task in state.tasks:
             task.cancel()
         await asyncio.gather(*state.tasks, return_exceptions=True)
-        assert await served.wait_until_all_closed(30)
+        assert await socket_server.wait_until_all_closed(30)
 
 
 class RawClient:

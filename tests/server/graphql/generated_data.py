@@ -1,7 +1,7 @@
 """Random data for any operation of the schema, some of it faulty.
 
-A value depends only on the seed and its path. So two executors read the same values, in any order and any number of
-times.
+A value depends only on the seed and on its path. Therefore two executors read the same values, in any order and any
+number of times.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class GeneratedData:
     faults: int
 
     def value(self, type_: GraphQLOutputType, path: str) -> Any:
-        """Returns a value of the type, or with the probability of `faults` one that the type does not allow."""
+        """Returns a value of the type, or with a probability of `faults` percent a value that it does not allow."""
         rng = random.Random(f"{self.seed} {path}")
         if rng.randrange(100) < self.faults:
             return self._faulty_value(rng, type_, path)
@@ -95,10 +95,10 @@ class GeneratedData:
 
     def record(self, type_: GraphQLObjectType, path: str) -> Any:
         """Returns a record of the type."""
-        return RECORDS_OF_CLASSES.get(type_.name) or GeneratedRecord(self, type_, path)
+        return RECORDS_BY_TYPE.get(type_.name) or GeneratedRecord(self, type_, path)
 
 
-RECORDS_OF_CLASSES = {
+RECORDS_BY_TYPE = {
     "StreamReady": StreamReady(Cursor("here"), EPOCH, resumed=True),
     "HomeFeedTarget": HomeFeedTarget("ann"),
     "TopicTarget": TopicTarget("topic", "community"),
@@ -125,7 +125,7 @@ def _iterator(items: list[Any]) -> Iterator[Any]:
 class GeneratedRecord:
     """A record with an attribute for each field of its type. Each access generates the value again.
 
-    The names of its own attributes must not be field names.
+    The attributes that are set in `__init__` must not have the name of a field.
     """
 
     def __init__(self, data: GeneratedData, type_: GraphQLObjectType, path: str) -> None:
@@ -149,7 +149,7 @@ def binding_of(field: Any) -> StrawberryField:
 
 
 def resolve(type_: GraphQLOutputType, name: str, source: Any, data: GeneratedData) -> Awaitable[Any] | Any:
-    """Returns or raises a field's value, or returns a coroutine that does."""
+    """Returns or raises a field's generated value, or returns a coroutine that returns or raises it."""
     path = f"{getattr(source, 'value_path', '')}/{name}"
     rng = random.Random(f"{data.seed} resolver {path}")
     value = Forbidden(path) if rng.randrange(100) < data.faults else data.value(type_, path)

@@ -31,12 +31,12 @@ async def test_listeners_that_come_and_go_get_each_event_once(server: GraphQLSer
     await server.join(*user_ids)
     first = server.cursor(0, await server.epoch())
     received: dict[str, list[list[int]]] = {user_id: [] for user_id in user_ids}
-    posting, posted = True, 0
+    posting, posted_count = True, 0
     rng = random.Random(7)
 
     async def subscribe_repeatedly(user_id: str) -> None:
         position = first
-        while posting or cursor_position(position) < posted:
+        while posting or cursor_position(position) < posted_count:
             async with server.subscribed(user_id, position) as subscription:
                 await asyncio.sleep(rng.uniform(0, 0.2))
                 position, numbers = subscription.last_cursor, subscription.numbers
@@ -46,14 +46,14 @@ async def test_listeners_that_come_and_go_get_each_event_once(server: GraphQLSer
     async with server.subscribed() as constant, asyncio.TaskGroup() as group:
         for user_id in user_ids:
             group.create_task(subscribe_repeatedly(user_id))
-        while posted < 200 or min(len(each) for each in received.values()) < 4:
+        while posted_count < 200 or min(len(each) for each in received.values()) < 4:
             await post_messages(server.scenario, 5)
-            posted += 5
+            posted_count += 5
             # After 200 posts the loop only waits for slow subscribers. Posts at full speed would overwhelm them.
-            await asyncio.sleep(rng.uniform(0, 0.03) if posted < 200 else 0.5)
+            await asyncio.sleep(rng.uniform(0, 0.03) if posted_count < 200 else 0.5)
         posting = False
-        assert await constant.reaches(posted)
-    assert constant.numbers == list(range(1, posted + 1))
+        assert await constant.reaches(posted_count)
+    assert constant.numbers == list(range(1, posted_count + 1))
     for parts in received.values():
         assert [n for part in parts for n in part] == constant.numbers
 

@@ -1,4 +1,4 @@
-"""Listeners of one broadcast get no event of a blocked author, and none after they have left the community."""
+"""Listeners of one broadcast get no event of an author whom they block, and none after they leave the community."""
 
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet

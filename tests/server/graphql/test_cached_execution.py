@@ -1,4 +1,4 @@
-"""Cached documents are executed without Strawberry's stages and give the same results as with them."""
+"""Cached documents are executed without Strawberry's stages, and give the same results as with the stages."""
 
 import gc
 from typing import Any, cast
@@ -22,29 +22,32 @@ pytestmark = pytest.mark.anyio
 
 DOCUMENTS = Documents()
 SCHEMA = build_schema(limits_extension(DOCUMENTS), executor=compiled_executor(DOCUMENTS))
-CACHED = CachedExecution(SCHEMA, DOCUMENTS)
+CACHED_EXECUTION = CachedExecution(SCHEMA, DOCUMENTS)
 VIEWER = User("ann", "ann", "Ann", "hilltop", (Role.MEMBER,), 0, 0)
 TIMESTAMP_VARIABLE = "query($latest: Timestamp) { messages(topicId: 1, latest: $latest) { hasNewer } }"
 TWO_OPERATIONS = "query a { stamps { id } } query b { viewer { id } }"
 
-REQUESTS: list[tuple[str, dict[str, Any] | None, str | None]] = [
-    ("{ stamps { id name } viewer { id handle } }", None, None),
-    ("query($with: Boolean!) { stamps { id name @include(if: $with) } }", {"with": True}, None),
-    ("query($with: Boolean!) { stamps { id name @include(if: $with) } }", {}, None),
-    (TIMESTAMP_VARIABLE, {"latest": "yesterday"}, None),
-    (TIMESTAMP_VARIABLE, {}, None),
-    ("{ messages(topicId: 1, limit: 1000) { hasNewer } }", None, None),
-    ("{ emails { id } }", None, None),
-    ("{ stamps { id ", None, None),
-    ("subscription { notificationEvents { cursor } }", None, None),
-    (TWO_OPERATIONS, None, "b"),
-    (TWO_OPERATIONS, None, "c"),
-    (TWO_OPERATIONS, None, None),
-    ("{ callJobs(limit: 1) { jobs: items { id } } }", None, None),
-    ("mutation { postMessage(input: {topicId: 1}) { id } }", None, None),
-    ("{ __typename }", None, None),
-]
-"""Requests as query, variables and operation name. Tests choose some of them by index."""
+REQUESTS: dict[str, tuple[str, dict[str, Any] | None, str | None]] = {
+    "valid query": ("{ stamps { id name } viewer { id handle } }", None, None),
+    "include directive": ("query($with: Boolean!) { stamps { id name @include(if: $with) } }", {"with": True}, None),
+    "missing variable": ("query($with: Boolean!) { stamps { id name @include(if: $with) } }", {}, None),
+    "malformed timestamp": (TIMESTAMP_VARIABLE, {"latest": "yesterday"}, None),
+    "omitted variable": (TIMESTAMP_VARIABLE, {}, None),
+    "limit too large": ("{ messages(topicId: 1, limit: 1000) { hasNewer } }", None, None),
+    "unknown field": ("{ emails { id } }", None, None),
+    "syntax error": ("{ stamps { id ", None, None),
+    "subscription": ("subscription { notificationEvents { cursor } }", None, None),
+    "one of two operations": (TWO_OPERATIONS, None, "b"),
+    "unknown operation name": (TWO_OPERATIONS, None, "c"),
+    "missing operation name": (TWO_OPERATIONS, None, None),
+    "alias": ("{ callJobs(limit: 1) { jobs: items { id } } }", None, None),
+    "incomplete input": ("mutation { postMessage(input: {topicId: 1}) { id } }", None, None),
+    "type name": ("{ __typename }", None, None),
+}
+"""Requests as query, variables and operation name."""
+
+VALID_REQUESTS = ("valid query", "include directive", "omitted variable", "one of two operations", "type name")
+REFUSED_REQUESTS = ("unknown field", "syntax error", "subscription", "unknown operation name", "missing operation name")
 
 
 def context() -> Context:
@@ -70,38 +73,36 @@ def comparable(data: Any, errors: list[Any] | None) -> tuple[Any, list[Any] | No
     return data, errors and [error.formatted for error in errors]
 
 
-@pytest.mark.parametrize(("query", "variables", "name"), REQUESTS)
+@pytest.mark.parametrize(("query", "variables", "name"), REQUESTS.values(), ids=REQUESTS)
 async def test_cached_execution_equals_first_execution(
     query: str, variables: dict[str, Any] | None, name: str | None
 ) -> None:
     first = await execute_with_stages(SCHEMA, query, variables, name)
-    cached = await CACHED.execute(query, variables, name, context())
+    cached = await CACHED_EXECUTION.execute(query, variables, name, context())
     assert cached is None or comparable(cached.data, cached.errors) == first
 
 
 async def test_cached_valid_document_is_executed_without_stages() -> None:
-    for query, variables, name in (REQUESTS[0], REQUESTS[1], REQUESTS[4], REQUESTS[9], REQUESTS[14]):
-        await execute_with_stages(SCHEMA, query, variables, name)
-        assert await CACHED.execute(query, variables, name, context()) is not None
+    for name in VALID_REQUESTS:
+        await execute_with_stages(SCHEMA, *REQUESTS[name])
+        assert await CACHED_EXECUTION.execute(*REQUESTS[name], context()) is not None
 
 
 async def test_new_or_refused_document_is_left_to_strawberry() -> None:
-    assert await CACHED.execute("{ never: __typename }", None, None, context()) is None
-    for query, variables, name in (REQUESTS[6], REQUESTS[7], REQUESTS[8], REQUESTS[10], REQUESTS[11]):
-        await execute_with_stages(SCHEMA, query, variables, name)
-        assert await CACHED.execute(query, variables, name, context()) is None
+    assert await CACHED_EXECUTION.execute("{ never: __typename }", None, None, context()) is None
+    for name in REFUSED_REQUESTS:
+        await execute_with_stages(SCHEMA, *REQUESTS[name])
+        assert await CACHED_EXECUTION.execute(*REQUESTS[name], context()) is None
 
 
 @pytest.mark.usefixtures("_no_garbage_collection")
-@pytest.mark.parametrize("request_", [REQUESTS[1], REQUESTS[14]])
-async def test_answered_request_leaves_no_reference_cycle(
-    request_: tuple[str, dict[str, Any] | None, str | None],
-) -> None:
-    await execute_with_stages(SCHEMA, *request_)
+@pytest.mark.parametrize("name", ["include directive", "type name"])
+async def test_answered_request_leaves_no_reference_cycle(name: str) -> None:
+    await execute_with_stages(SCHEMA, *REQUESTS[name])
     gc.collect()
     before = live_executions()
     for _ in range(3):
-        await CACHED.execute(*request_, context())
+        await CACHED_EXECUTION.execute(*REQUESTS[name], context())
     assert live_executions() == before
 
 
@@ -115,5 +116,5 @@ async def test_schema_with_further_extensions_keeps_its_stages() -> None:
         pass
 
     schema = build_schema(limits_extension(DOCUMENTS), FurtherExtension, executor=compiled_executor(DOCUMENTS))
-    await execute_with_stages(schema, *REQUESTS[0])
-    assert await CachedExecution(schema, DOCUMENTS).execute(*REQUESTS[0], context()) is None
+    await execute_with_stages(schema, *REQUESTS["valid query"])
+    assert await CachedExecution(schema, DOCUMENTS).execute(*REQUESTS["valid query"], context()) is None

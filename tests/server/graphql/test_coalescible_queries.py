@@ -10,8 +10,8 @@ from server.graphql.coalescible_queries import (
     MAX_QUERY_BYTES,
     CoalescibleQueries,
     may_be_coalesced,
-    prepend_message,
     read_body_start,
+    prepend_message,
 )
 from server.graphql.documents import Documents
 from server.graphql.limits_extension import limits_extension
@@ -44,35 +44,35 @@ async def test_query_is_coalescible_once_its_document_is_cached(queries: Coalesc
     body = orjson.dumps(REQUEST)
     assert queries.find(b"", body) is None
     await execute()
-    found = queries.find(b"", body)
-    assert found is not None
-    assert (found.query, found.variables, found.operation_name) == (QUERY, {"topic": "t"}, "p")
-    assert queries.find(b"", bytes(bytearray(body))) is found
+    coalescible = queries.find(b"", body)
+    assert coalescible is not None
+    assert (coalescible.query, coalescible.variables, coalescible.operation_name) == (QUERY, {"topic": "t"}, "p")
+    assert queries.find(b"", bytes(bytearray(body))) is coalescible
 
 
 async def test_query_is_identical_only_with_the_same_body_and_accept(queries: CoalescibleQueries) -> None:
     await execute()
     other = REQUEST | {"variables": {"topic": "u"}}
     requests = [(b"", REQUEST), (b"application/json", REQUEST), (b"", other), (b"", {"query": QUERY})]
-    found = [queries.find(accept, orjson.dumps(each)) for accept, each in requests]
-    assert None not in found
-    assert len(set(map(id, found))) == len(requests)
+    coalescible_queries = [queries.find(accept, orjson.dumps(each)) for accept, each in requests]
+    assert None not in coalescible_queries
+    assert len(set(map(id, coalescible_queries))) == len(requests)
 
 
 async def test_query_stays_coalescible_when_its_document_is_evicted(queries: CoalescibleQueries) -> None:
     await execute()
-    found = queries.find(b"", orjson.dumps(REQUEST))
+    coalescible = queries.find(b"", orjson.dumps(REQUEST))
     DOCUMENTS._documents.clear()
-    assert queries.find(b"", orjson.dumps(REQUEST)) is found is not None
+    assert queries.find(b"", orjson.dumps(REQUEST)) is coalescible is not None
 
 
 async def test_least_recently_used_query_is_evicted() -> None:
     queries = CoalescibleQueries(SCHEMA._schema, DOCUMENTS, max_cached=2)
     await execute()
     bodies = [orjson.dumps({"query": QUERY, "variables": {"topic": str(number)}}) for number in range(3)]
-    found = [queries.find(b"", body) for body in (*bodies[:2], bodies[0], bodies[2])]
-    assert queries.find(b"", bodies[0]) is found[0]
-    assert queries.find(b"", bodies[1]) is not found[1]
+    coalescible_queries = [queries.find(b"", body) for body in (*bodies[:2], bodies[0], bodies[2])]
+    assert queries.find(b"", bodies[0]) is coalescible_queries[0]
+    assert queries.find(b"", bodies[1]) is not coalescible_queries[1]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_other_media_type_is_not_coalescible(content_type: bytes | None, accept:
     assert may_be_coalesced(content_type, accept) is is_coalescible
 
 
-def receiving(*messages: Message) -> Receive:
+def receive_function(*messages: Message) -> Receive:
     """Returns an ASGI receive function that returns these messages in order."""
     pending = iter(messages)
 
@@ -118,25 +118,25 @@ def receiving(*messages: Message) -> Receive:
     return receive
 
 
-def part(body: bytes, more: bool = True) -> Message:
+def body_part(body: bytes, more: bool = True) -> Message:
     """Returns the ASGI message of one part of a body."""
     return {"type": "http.request", "body": body, "more_body": more}
 
 
 async def test_body_in_parts_is_read_into_one_message() -> None:
-    start = await read_body_start(receiving(part(b"a"), part(b""), part(b"b", more=False)))
-    assert start == part(b"ab", more=False)
+    start = await read_body_start(receive_function(body_part(b"a"), body_part(b""), body_part(b"b", more=False)))
+    assert start == body_part(b"ab", more=False)
 
 
 async def test_start_of_a_long_body_is_replayed_before_the_rest() -> None:
-    long = b"a" * (MAX_QUERY_BYTES + 1)
-    receive = receiving(part(long), part(b"b"), part(b"c", more=False))
+    long_start = b"a" * (MAX_QUERY_BYTES + 1)
+    receive = receive_function(body_part(long_start), body_part(b"b"), body_part(b"c", more=False))
     start = await read_body_start(receive)
-    assert start == part(long)
-    replaying = prepend_message(start, receive)
-    assert [(await replaying())["body"] for _ in range(3)] == [long, b"b", b"c"]
+    assert start == body_part(long_start)
+    receive_all = prepend_message(start, receive)
+    assert [(await receive_all())["body"] for _ in range(3)] == [long_start, b"b", b"c"]
 
 
 async def test_disconnect_while_reading_the_body_raises() -> None:
     with pytest.raises(ClientDisconnect):
-        await read_body_start(receiving(part(b"a"), {"type": "http.disconnect"}))
+        await read_body_start(receive_function(body_part(b"a"), {"type": "http.disconnect"}))

@@ -1,24 +1,21 @@
-"""Coalesced queries: each viewer gets their own answer, no answer is older than its request, and keys are complete."""
+"""Coalesced queries over HTTP: each viewer gets their own answer, and no answer is older than its request."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 import pytest
 from graphql import GraphQLObjectType, get_named_type, is_leaf_type, parse
-from starlette.responses import Response
 
 from schema.root import schema
 from schema.sharing import field_suits_audience, suits_audience
 from server.auth.tokens import mint
-from server.graphql.coalescing import ANSWERS, MAX_REQUESTS, Answer, QueryCoalescer
-from storage.identity.records import User
+from server.graphql.coalescing import ANSWERS
 from storage.stores import Stores
-from tests.schema.fields import bound, members
+from tests.schema.fields import field_binding, possible_types
 from tests.schema.viewers import VIEWER_IDS, DifferingViewers, create_differing_viewers
 from tests.server.graphql.graphql_server import GraphQLServer, serve_graphql
 from tests.storage.topic_scenario import create_topic_scenario
@@ -35,8 +32,8 @@ def coalescible_selection(type_: GraphQLObjectType) -> str:
     """Returns a selection of every field that suits audiences, nested."""
     fields = []
     for name, each in type_.fields.items():
-        if field_suits_audience(bound(type_, name)):
-            inner = " ".join(coalescible_selection(member) for member in members(each.type))
+        if field_suits_audience(field_binding(type_, name)):
+            inner = " ".join(coalescible_selection(member) for member in possible_types(each.type))
             fields.append(name if is_leaf_type(get_named_type(each.type)) else f"{name} {{ {inner} }}")
     return " ".join(["__typename", *fields])
 
@@ -45,20 +42,20 @@ def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
     """Yields every field that can be selected below fields that suit audiences."""
     assert CORE_SCHEMA.query_type is not None
     visited: set[GraphQLObjectType] = set()
-    pending = [each for root in ROOTS for each in members(CORE_SCHEMA.query_type.fields[root].type)]
+    pending = [each for root in ROOTS for each in possible_types(CORE_SCHEMA.query_type.fields[root].type)]
     while pending:
         type_ = pending.pop()
         if type_ not in visited:
             visited.add(type_)
             yield from ((type_, name) for name in type_.fields)
-            suiting = [each for name, each in type_.fields.items() if field_suits_audience(bound(type_, name))]
-            pending += [member for each in suiting for member in members(each.type)]
+            suiting = [each for name, each in type_.fields.items() if field_suits_audience(field_binding(type_, name))]
+            pending += [member for each in suiting for member in possible_types(each.type)]
 
 
 def full_query(root: str, viewers: DifferingViewers) -> str:
     """Returns a query for every field of the topic's page that suits audiences."""
     assert CORE_SCHEMA.query_type is not None
-    (page,) = members(CORE_SCHEMA.query_type.fields[root].type)
+    (page,) = possible_types(CORE_SCHEMA.query_type.fields[root].type)
     timestamp = viewers.first_message.timestamp
     first = f"{timestamp // 1_000_000}.{timestamp % 1_000_000:06}"
     at = f'timestamp: "{first}"' if root == "messagesAround" else 'latest: "now"'
@@ -88,7 +85,7 @@ async def ask(http: httpx2.AsyncClient, server: GraphQLServer, user_id: str, tex
 
 
 def outcomes() -> Counter[str]:
-    """Returns the counts of the metric so far."""
+    """Returns the number of answers so far by outcome, from the metric."""
     return Counter({name: int(ANSWERS.labels(name)._value.get()) for name in ("executed", "shared", "apart")})
 
 
@@ -105,29 +102,29 @@ async def viewers(shared_stores: Stores) -> DifferingViewers:
 
 
 @pytest.mark.parametrize("root", ROOTS)
-async def test_coalesced_viewers_get_the_same_answers_as_alone(viewers: DifferingViewers, root: str) -> None:
+async def test_coalesced_viewers_get_same_answers_as_separately(viewers: DifferingViewers, root: str) -> None:
     user_ids, text = (*VIEWER_IDS, "fay", "gus", "hal"), full_query(root, viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         before = outcomes()
-        alone = {name: await ask(http, server, name, text) for name in user_ids}
+        separate_answers = {name: await ask(http, server, name, text) for name in user_ids}
         assert (outcomes() - before)["shared"] == 0
         tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for _ in range(3) for name in user_ids]
         for name, task in tasks:
-            assert await task == alone[name], name
+            assert await task == separate_answers[name], name
         assert (outcomes() - before)["shared"] > 0
-    assert alone["eve"]["errors"][0]["extensions"]["code"] == "FORBIDDEN"
-    assert len({str(alone[name]) for name in ("ann", "bob", "fay", "hal")}) == 4
-    assert alone["fay"] == alone["gus"]
+    assert separate_answers["eve"]["errors"][0]["extensions"]["code"] == "FORBIDDEN"
+    assert len({str(separate_answers[name]) for name in ("ann", "bob", "fay", "hal")}) == 4
+    assert separate_answers["fay"] == separate_answers["gus"]
 
 
 async def test_audience_of_excluded_viewers_is_answered_one_by_one(viewers: DifferingViewers) -> None:
     text = full_query("messages", viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
-        alone = {name: await ask(http, server, name, text) for name in ("ann", "bob", "hal")}
+        separate_answers = {name: await ask(http, server, name, text) for name in ("ann", "bob", "hal")}
         before = outcomes()
         tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for name in ("ann", "bob", "hal")]
         for name, task in tasks:
-            assert await task == alone[name], name
+            assert await task == separate_answers[name], name
         assert (outcomes() - before)["shared"] == 0
         assert (outcomes() - before)["apart"] > 0
 
@@ -136,11 +133,11 @@ async def test_audience_without_members_is_refused_as_a_whole(viewers: Differing
     text, names = full_query("messages", viewers), ("eve", "ida", "jon")
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         tokens = [server.token(name) for name in names]
-        alone = [await post(http, token, text) for token in tokens]
+        separate_answers = [await post(http, token, text) for token in tokens]
         before = outcomes()
         answers = await asyncio.gather(*(post(http, token, text) for token in tokens * 3))
         assert [each["errors"][0]["extensions"]["code"] for each in answers] == ["FORBIDDEN"] * 9
-        assert answers == alone * 3
+        assert answers == separate_answers * 3
         assert (outcomes() - before)["apart"] == 0
         assert (outcomes() - before)["shared"] > 0
 
@@ -155,22 +152,28 @@ async def test_exclusion_from_one_field_applies_to_whole_answer(viewers: Differi
     ]
     text = f"{{ {' '.join(pages)} }}"
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
-        alone = {name: await ask(http, server, name, text) for name in ("fay", "eve")}
-        assert [error["path"] for name in alone for error in alone[name]["errors"]] == [["b"], ["a"]]
-        tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for name in ("fay", *alone, *alone)]
+        separate_answers = {name: await ask(http, server, name, text) for name in ("fay", "eve")}
+        assert [error["path"] for name in separate_answers for error in separate_answers[name]["errors"]] == [
+            ["b"],
+            ["a"],
+        ]
+        tasks = [
+            (name, asyncio.create_task(ask(http, server, name, text)))
+            for name in ("fay", *separate_answers, *separate_answers)
+        ]
         for name, task in tasks:
-            assert await task == alone[name], name
+            assert await task == separate_answers[name], name
 
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_query_of_audience_fields_is_coalescible(root: str) -> None:
     assert CORE_SCHEMA.query_type is not None
-    (page,) = members(CORE_SCHEMA.query_type.fields[root].type)
+    (page,) = possible_types(CORE_SCHEMA.query_type.fields[root].type)
     assert suits_audience(CORE_SCHEMA, parse(f"{{ a: {root} {{ {coalescible_selection(page)} }} }}"))
 
 
 VIEWER_DEPENDENT_FIELDS = [
-    (str(type_), name) for type_, name in reachable_fields() if not field_suits_audience(bound(type_, name))
+    (str(type_), name) for type_, name in reachable_fields() if not field_suits_audience(field_binding(type_, name))
 ]
 
 
@@ -215,157 +218,11 @@ async def test_page_is_never_older_than_its_request(viewers: DifferingViewers) -
 async def test_query_with_evicted_document_is_answered(viewers: DifferingViewers) -> None:
     text = full_query("messages", viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
-        alone = {name: await ask(http, server, name, text) for name in ("fay", "eve", "hal")}
+        separate_answers = {name: await ask(http, server, name, text) for name in ("fay", "eve", "hal")}
         await ask(http, server, "gus", text)
         server.endpoint._documents._documents.clear()
-        tasks = {name: asyncio.create_task(ask(http, server, name, text)) for name in alone}
-        assert {name: await task for name, task in tasks.items()} == alone
-
-
-def user(id_: str) -> User:
-    return User(id_, id_, id_, "org", (), 0, 0)
-
-
-ANN, BOB = user("ann"), user("bob")
-NO_VIEWERS: frozenset[str] = frozenset()
-
-
-class HeldExecution:
-    """An execution that waits until it is released, and records the viewers that each run serves."""
-
-    def __init__(self, excluded_ids: AbstractSet[str] = NO_VIEWERS) -> None:
-        self.audiences: list[frozenset[str]] = []
-        self.released = asyncio.Event()
-        self.respond: Callable[[], Response] = Response
-        self._excluded_ids = excluded_ids
-
-    async def __call__(self, viewers: Sequence[User]) -> Answer:
-        ids = frozenset(each.id for each in viewers)
-        assert len(ids) == len(viewers)
-        self.audiences.append(ids)
-        await self.released.wait()
-        return Answer(self.respond(), self._excluded_ids if len(ids) > 1 else NO_VIEWERS)
-
-
-async def start_requests(
-    coalescer: QueryCoalescer, execution: HeldExecution, *viewers: User
-) -> list["asyncio.Task[Response]"]:
-    """Starts one request for each viewer, and returns once all of them wait for an answer."""
-    tasks = [asyncio.create_task(coalescer.answer("query", viewer, execution)) for viewer in viewers]
-    for _ in range(3):
-        await asyncio.sleep(0)
-    return tasks
-
-
-async def test_request_during_an_execution_waits_for_the_next() -> None:
-    coalescer, execution = QueryCoalescer(), HeldExecution()
-    (first,) = await start_requests(coalescer, execution, ANN)
-    later = await start_requests(coalescer, execution, BOB, ANN, BOB)
-    assert execution.audiences == [{"ann"}]
-    execution.released.set()
-    responses = await asyncio.gather(first, *later)
-    assert execution.audiences == [{"ann"}, {"ann", "bob"}]
-    assert responses[0] is not responses[1]
-    assert len({id(response) for response in responses[1:]}) == 1
-
-
-async def test_excluded_viewer_gets_separate_execution() -> None:
-    coalescer, execution = QueryCoalescer(), HeldExecution({"bob"})
-    tasks = [*await start_requests(coalescer, execution, ANN), *await start_requests(coalescer, execution, ANN, BOB)]
-    execution.released.set()
-    responses = await asyncio.gather(*tasks)
-    assert execution.audiences == [{"ann"}, {"ann", "bob"}, {"bob"}]
-    assert len({id(response) for response in responses}) == 3
-
-
-async def test_failure_reaches_only_the_requests_of_its_execution() -> None:
-    coalescer, execution = QueryCoalescer(), HeldExecution()
-
-    def fail() -> Response:
-        execution.respond = Response
-        raise OSError("gone")
-
-    execution.respond = fail
-    first = await start_requests(coalescer, execution, ANN, BOB)
-    later = await start_requests(coalescer, execution, BOB)
-    execution.released.set()
-    results = await asyncio.gather(*first, *later, return_exceptions=True)
-    assert [type(each) for each in results] == [OSError, OSError, Response]
-    assert isinstance(await coalescer.answer("query", ANN, execution), Response)
-
-
-async def test_cancelled_request_is_left_out_and_harms_no_other() -> None:
-    coalescer, execution = QueryCoalescer(), HeldExecution()
-    (first,) = await start_requests(coalescer, execution, ANN)
-    cancelled, remaining = await start_requests(coalescer, execution, ANN, BOB)
-    for task in (first, cancelled):
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-    execution.released.set()
-    assert isinstance(await remaining, Response)
-    assert execution.audiences == [{"ann"}, {"bob"}]
-
-
-async def test_cancelled_execution_leaves_no_request_waiting() -> None:
-    coalescer, execution = QueryCoalescer(), HeldExecution()
-
-    def cancelled() -> Response:
-        raise asyncio.CancelledError
-
-    execution.respond = cancelled
-    tasks = [*await start_requests(coalescer, execution, ANN), *await start_requests(coalescer, execution, BOB)]
-    execution.released.set()
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(each) for each in results] == [asyncio.CancelledError] * 2
-    execution.respond = Response
-    assert isinstance(await coalescer.answer("query", ANN, execution), Response)
-
-
-class TimedExecution(HeldExecution):
-    """An execution that takes a number of seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self._seconds = seconds
-
-    async def __call__(self, viewers: Sequence[User]) -> Answer:
-        self.audiences.append(frozenset(each.id for each in viewers))
-        await asyncio.sleep(self._seconds)
-        return Answer(Response(), NO_VIEWERS)
-
-
-async def test_repeating_readers_share_each_execution() -> None:
-    """Without the regroup window, the first to return would be executed alone while all others wait."""
-    coalescer, execution, times = QueryCoalescer(), TimedExecution(0.02), 6
-    readers = [user(str(number)) for number in range(10)]
-
-    async def read(reader: User) -> None:
-        for _ in range(times):
-            assert await coalescer.answer("query", reader, execution) is not None
-            # Each reader pauses for a different time.
-            await asyncio.sleep(0.0005 * int(reader.id))
-
-    await asyncio.gather(*map(read, readers))
-    # Without the regroup window there would be twice as many executions.
-    assert len(execution.audiences) <= 1.5 * times
-
-
-async def test_single_returning_reader_gets_separate_execution() -> None:
-    coalescer, execution = QueryCoalescer(), TimedExecution(0.05)
-    await asyncio.gather(*(coalescer.answer("query", each, execution) for each in (ANN, BOB)))
-    assert await coalescer.answer("query", ANN, execution) is not None
-    assert [len(each) for each in execution.audiences] == [2, 1]
-
-
-async def test_requests_over_the_limit_wait_for_another_execution() -> None:
-    coalescer, execution = QueryCoalescer(), HeldExecution()
-    many = [user(str(number)) for number in range(MAX_REQUESTS + 2)]
-    tasks = await start_requests(coalescer, execution, ANN)
-    tasks += await start_requests(coalescer, execution, *many)
-    execution.released.set()
-    assert all(await asyncio.gather(*tasks))
-    assert [len(each) for each in execution.audiences] == [1, MAX_REQUESTS, 2]
+        tasks = {name: asyncio.create_task(ask(http, server, name, text)) for name in separate_answers}
+        assert {name: await task for name, task in tasks.items()} == separate_answers
 
 
 async def test_viewers_of_other_organizations_share_no_answer(viewers: DifferingViewers) -> None:
@@ -378,8 +235,8 @@ async def test_viewers_of_other_organizations_share_no_answer(viewers: Differing
             for each in ("fay", "gus")
         ]
         tokens = [server.token("fay"), server.token("gus"), *other_tokens]
-        alone = [await post(http, token, text) for token in tokens]
-        assert [answer.get("errors", [{}])[0].get("extensions", {}).get("code") for answer in alone] == [
+        separate_answers = [await post(http, token, text) for token in tokens]
+        assert [answer.get("errors", [{}])[0].get("extensions", {}).get("code") for answer in separate_answers] == [
             None,
             None,
             "NOT_FOUND",
@@ -387,7 +244,7 @@ async def test_viewers_of_other_organizations_share_no_answer(viewers: Differing
         ]
         for order in (tokens, tokens[::-1]):
             answers = await asyncio.gather(*(post(http, token, text) for token in order))
-            assert answers == [alone[tokens.index(token)] for token in order]
+            assert answers == [separate_answers[tokens.index(token)] for token in order]
 
 
 async def test_viewers_with_other_roles_share_no_answer(viewers: DifferingViewers) -> None:
@@ -395,11 +252,11 @@ async def test_viewers_with_other_roles_share_no_answer(viewers: DifferingViewer
     text = full_query("messages", viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         tokens = [server.token(name, roles) for name in ("fay", "gus") for roles in (("MEMBER",), ("SERVICE",))]
-        alone = [await post(http, token, text) for token in tokens]
-        assert ["errors" in answer for answer in alone] == [False, True] * 2
+        separate_answers = [await post(http, token, text) for token in tokens]
+        assert ["errors" in answer for answer in separate_answers] == [False, True] * 2
         for order in (tokens, tokens[::-1]):
             answers = await asyncio.gather(*(post(http, token, text) for token in order))
-            assert answers == [alone[tokens.index(token)] for token in order]
+            assert answers == [separate_answers[tokens.index(token)] for token in order]
 
 
 async def test_requests_with_other_bodies_or_headers_share_no_answer(viewers: DifferingViewers) -> None:

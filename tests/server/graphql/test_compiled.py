@@ -14,21 +14,15 @@ import pytest
 from graphql import (
     DocumentNode,
     ExecutionResult,
-    FieldNode,
     GraphQLNamedOutputType,
     GraphQLSchema,
     GraphQLUnionType,
-    InlineFragmentNode,
-    OperationDefinitionNode,
-    SelectionNode,
-    SelectionSetNode,
     build_schema,
     execute,
     get_named_type,
     is_leaf_type,
     is_required_argument,
     parse,
-    print_ast,
     print_schema,
     validate,
 )
@@ -47,6 +41,7 @@ from server.graphql.documents import Documents
 from server.graphql.event_execution import EventExecution
 from server.graphql.limits_extension import limits_extension
 from tests.server.graphql.generated_data import SCALARS, BatchResolvers, GeneratedData, install_resolvers
+from tests.server.graphql.operation_enricher import OperationEnricher
 
 Path = tuple[str | int, ...]
 # When a field fails, graphql-core drops coroutines of its siblings that have not started. Both executors do that.
@@ -82,73 +77,6 @@ def _generated_batch_resolvers(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-class OperationEnricher:
-    """Adds what generated operations lack: aliases, type names, directives, fragments and repeated fields."""
-
-    def __init__(self, seed: int) -> None:
-        self._rng = random.Random(seed)
-        self._fragments: list[str] = []
-        self._aliases = 0
-
-    def enrich(self, text: str, kind: str = "query") -> DocumentNode:
-        """Returns the operation with additions. It is still valid."""
-        (operation,) = parse(text).definitions
-        assert isinstance(operation, OperationDefinitionNode)
-        body = self._selections(operation.selection_set, get_root(kind))
-        names = [name for name in ("yes", "no") if f"${name}" in body + "".join(self._fragments)]
-        head = f"({', '.join(f'${name}: Boolean!' for name in names)})" if names else ""
-        return parse("\n".join([f"{kind} {head} {body}", *self._fragments]))
-
-    def _selections(self, node: SelectionSetNode, type_: GraphQLNamedOutputType) -> str:
-        parts = [self._selection(each, type_) for each in node.selections]
-        if self._rng.random() < 0.3:
-            parts.insert(self._rng.randrange(len(parts) + 1), "__typename")
-        if self._rng.random() < 0.3:
-            parts.append(self._repetition(parts, type_))
-        return f"{{ {' '.join(parts)} }}"
-
-    def _repetition(self, parts: Sequence[str], type_: GraphQLNamedOutputType) -> str:
-        """Returns a fragment that selects some of the parts once more."""
-        chosen = f"{{ {' '.join(self._rng.sample(parts, self._rng.randint(1, len(parts))))} }}"
-        condition = self._rng.choice(["", "@include(if: $yes)", "@skip(if: $no)", "@skip(if: $yes)"])
-        if self._rng.random() < 0.5:
-            return f"... {self._rng.choice(['', f'on {type_.name}'])} {condition} {chosen}"
-        name = f"f{len(self._fragments)}"
-        self._fragments.append(f"fragment {name} on {type_.name} {chosen}")
-        return f"...{name} {condition}"
-
-    def _selection(self, node: SelectionNode, type_: GraphQLNamedOutputType) -> str:
-        if isinstance(node, InlineFragmentNode):
-            assert node.type_condition
-            on = CORE_SCHEMA.type_map[node.type_condition.name.value]
-            return f"... on {on.name} {self._selections(node.selection_set, on)}"  # type: ignore[arg-type]
-        assert isinstance(node, FieldNode)
-        return self._field(node, type_)
-
-    def _field(self, node: FieldNode, type_: GraphQLNamedOutputType) -> str:
-        name, key = node.name.value, node.alias.value if node.alias else ""
-        if not key and self._rng.random() < 0.2:
-            self._aliases += 1
-            key = f"x{self._aliases}"
-        arguments = f"({', '.join(map(print_ast, node.arguments))})" if node.arguments else ""
-        condition = self._rng.choice([""] * 8 + ["@include(if: $yes)", "@skip(if: $no)", "@skip(if: $yes)"])
-        inner = ""
-        if node.selection_set:
-            field = type_.fields[name]  # type: ignore[union-attr]
-            inner = self._selections(node.selection_set, get_named_type(field.type))
-        return f"{key}{':' if key else ''} {name}{arguments} {condition} {inner}"
-
-
-def get_root(kind: str) -> GraphQLNamedOutputType:
-    root = {
-        "query": CORE_SCHEMA.query_type,
-        "mutation": CORE_SCHEMA.mutation_type,
-        "subscription": CORE_SCHEMA.subscription_type,
-    }[kind]
-    assert root
-    return root
-
-
 async def execute_with(executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData) -> ExecutionResult:
     variables = {"yes": data.seed % 3 > 0, "no": data.seed % 2 > 0}
     result = execute(CORE_SCHEMA, document, context_value=data, variable_values=variables, executor_class=executor)
@@ -158,10 +86,10 @@ async def execute_with(executor: type[Executor[Any]], document: DocumentNode, da
 
 
 def errors_by_position(result: ExecutionResult) -> dict[Path, set[str]]:
-    """Returns the errors by the position in the data that each made null.
+    """Returns the errors by the position in the data that each error made null.
 
-    An error of that position itself is returned with its message and locations. Of several errors below one position,
-    graphql-core reports the first in time, which varies. So errors below are only marked as such.
+    An error at the position itself has its message and locations. If several errors occur below a position,
+    graphql-core reports the first one in time, which varies. Such an error is therefore only marked as "error below".
     """
     errors: defaultdict[Path, set[str]] = defaultdict(set)
     for error in result.errors or ():
@@ -204,7 +132,7 @@ async def execute_with_both(document: DocumentNode, data: GeneratedData) -> list
 
 def assert_equal_results_when_enriched(text: str, seed: int, fault_percentage: int) -> None:
     """Asserts equal results for the operation with additions, on data with this percentage of faults."""
-    document = OperationEnricher(seed).enrich(text)
+    document = OperationEnricher(CORE_SCHEMA, seed).enrich(text)
     assert validate(CORE_SCHEMA, document) == []
     assert_equal_results(document, GeneratedData(CORE_SCHEMA, seed, fault_percentage))
 
@@ -265,9 +193,9 @@ async def event_payloads(
     executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData, events: Sequence[Any]
 ) -> list[bytes]:
     """Returns each event's payload as JSON."""
-    built = executor.build(CORE_SCHEMA, document, context_value=data)
-    assert isinstance(built, Executor)
-    execution = EventExecution(built)
+    subscription_executor = executor.build(CORE_SCHEMA, document, context_value=data)
+    assert isinstance(subscription_executor, Executor)
+    execution = EventExecution(subscription_executor)
     return [await execution.run(event) for event in events]
 
 
@@ -307,11 +235,11 @@ def plan_for(query: str, **variables: Any) -> Plan | None:
         executor_class=RecordingExecutor,
     )
 
-    async def settle() -> None:
+    async def await_result() -> None:
         if isinstance(result, Awaitable):
             await result
 
-    asyncio.run(settle())
+    asyncio.run(await_result())
     return plans[0]
 
 
@@ -370,7 +298,7 @@ MANY_NAMES = [f"name {number}" for number in range(1000)]
         ('{ names(of: ["a"]) }', MANY_NAMES),
     ],
 )
-def test_long_lists_in_variables_equal_coerced_ones(query: str, value: Any) -> None:
+def test_long_lists_in_variables_equal_coerced_lists(query: str, value: Any) -> None:
     expected, compiled = (
         execute(ECHO, parse(query), variable_values={"v": value}, executor_class=each)
         for each in (CORE_EXECUTOR, CompiledExecutor)
@@ -405,8 +333,8 @@ def test_plans_are_cached_by_document_and_condition() -> None:
 def test_replaced_methods_of_graphql_core_are_unchanged() -> None:
     """When this fails, an update of Strawberry or graphql-core has changed methods that CompiledExecutor replaces.
 
-    Check that they are still called for every list and object with these arguments, and what Strawberry's own executor
-    adds to them.
+    Check that graphql-core still calls these methods for every list and object with these arguments, and which methods
+    Strawberry's own executor overrides.
     """
     assert importlib.metadata.version("graphql-core").startswith("3.3.")
     parameters = ["self", "return_type", "field_details_list", "info", "path", "result", "position_context"]
@@ -415,7 +343,7 @@ def test_replaced_methods_of_graphql_core_are_unchanged() -> None:
     assert [*inspect.signature(Executor.execute_field).parameters] == [
         *("self", "parent_type", "source", "field_details_list", "path", "position_context")
     ]
-    own = [name for name in vars(CORE_EXECUTOR) if not name.startswith("__") or name == "__init__"]
-    assert sorted(own) == ["__init__", "build_resolve_info"]
+    overridden = [name for name in vars(CORE_EXECUTOR) if not name.startswith("__") or name == "__init__"]
+    assert sorted(overridden) == ["__init__", "build_resolve_info"]
     schema = build_product_schema(executor=CompiledExecutor)
     assert schema.execution_context_class is CompiledExecutor

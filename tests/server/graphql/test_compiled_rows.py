@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 class EndlessFields:
-    """Fields that run until they are cancelled. `ended` counts those that have ended."""
+    """Fields that run until they are cancelled. `ended` counts the fields that have ended."""
 
     def __init__(self) -> None:
         self.ended = 0
@@ -30,15 +30,15 @@ async def fail_to_compile() -> None:
 
 
 async def test_await_all_waits_for_every_field() -> None:
-    done = []
+    finished = []
 
     async def field(name: str, ticks: int) -> None:
         for _ in range(ticks):
             await asyncio.sleep(0)
-        done.append(name)
+        finished.append(name)
 
     await await_all([field("a", 2), field("b", 5), field("c", 0)])
-    assert done == ["c", "a", "b"]
+    assert finished == ["c", "a", "b"]
 
 
 async def test_failure_cancels_others_before_it_is_raised() -> None:

@@ -44,7 +44,7 @@ def operation(document: DocumentNode) -> OperationDefinitionNode:
     return next(node for node in document.definitions if isinstance(node, OperationDefinitionNode))
 
 
-def measured(query: str, **variables: Any) -> Cost:
+def measure(query: str, **variables: Any) -> Cost:
     """Returns the cost of a valid query, and the variables that it depends on."""
     document = parse(query)
     assert validate(SCHEMA, document) == []
@@ -53,7 +53,7 @@ def measured(query: str, **variables: Any) -> Cost:
 
 
 def cost(query: str, **variables: Any) -> int | None:
-    return measured(query, **variables).total
+    return measure(query, **variables).total
 
 
 def test_object_costs_one_and_scalar_nothing() -> None:
@@ -88,7 +88,7 @@ def test_full_page_of_999_messages_is_within_cost_limit() -> None:
 def test_full_address_book_of_1000_is_within_cost_limit() -> None:
     fields = "address domain { id verdict { rule detail } } verdict { rule detail }"
     query = f"query ($a: [String!]!) {{ addressBook(addresses: $a) {{ {fields} }} }}"
-    assert measured(query, a=["x"] * 1000) == Cost(4000, frozenset({"a"}))
+    assert measure(query, a=["x"] * 1000) == Cost(4000, frozenset({"a"}))
 
 
 QUERY_WITH_LIMIT = 'query ($n: Int! = 4) { users(query: "", limit: $n) { id } }'
@@ -107,7 +107,7 @@ def test_no_variable_value_makes_cost_zero_or_negative(value: object) -> None:
 
 def test_cost_names_only_variables_that_size_a_list() -> None:
     query = "query ($t: ID!, $q: String!, $n: Int!) { topic(id: $t) { id } users(query: $q, limit: $n) { id } }"
-    assert measured(query, t="1", q="x", n=2) == Cost(1 + 2, frozenset({"n"}))
+    assert measure(query, t="1", q="x", n=2) == Cost(1 + 2, frozenset({"n"}))
 
 
 def test_missing_limit_costs_the_argument_default() -> None:
@@ -155,9 +155,9 @@ def test_unknown_fields_cost_nothing() -> None:
 
 def test_fragments_spread_twice_over_30_levels_cost_once() -> None:
     doubling = [f"fragment F{n} on Topic {{ ...F{n + 1} ...F{n + 1} }}" for n in range(30)]
-    started = time.process_time()
+    began_s = time.process_time()
     assert cost('{ topic(id: "1") { ...F0 } }' + " ".join(doubling) + "fragment F30 on Topic { author { id } }") == 2
-    assert time.process_time() - started < 10
+    assert time.process_time() - began_s < 10
 
 
 def test_fragments_aliased_twice_over_30_levels_cost_exactly() -> None:
@@ -168,18 +168,18 @@ def test_fragments_aliased_twice_over_30_levels_cost_exactly() -> None:
 
 
 def test_fragments_too_complex_to_measure_have_no_cost() -> None:
-    def spreading(level: int, n: int) -> str:
+    def spreading_fragment(level: int, n: int) -> str:
         """Returns a fragment whose fields spread different fragments, so that every path merges a different set."""
         fields = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
         return f"fragment L{level}G{n} on User {{ {' '.join(fields)} }}"
 
     all_fragments = " ".join(f"...L0G{n}" for n in range(9))
-    fragments = [spreading(level, n) for level in range(10) for n in range(9)]
+    fragments = [spreading_fragment(level, n) for level in range(10) for n in range(9)]
     fragments += [f"fragment L10G{n} on User {{ id }}" for n in range(9)]
     document = parse(f"{{ unlimited {{ {all_fragments} }} }}" + " ".join(fragments))
-    started = time.process_time()
+    began_s = time.process_time()
     assert measure_cost(SCHEMA, document, operation(document), {}).total is None
-    assert time.process_time() - started < 10
+    assert time.process_time() - began_s < 10
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,12 @@ def web(tmp_path_factory: pytest.TempPathFactory, own_mongod: Mongod, redis_url:
         yield web
 
 
-async def stopped_over_http(ann: Client, query: str) -> None:
+async def assert_stopped_over_http(ann: Client, query: str) -> None:
     """Asserts that the query is answered at its deadline."""
     loop = asyncio.get_running_loop()
-    begin = loop.time()
+    began_s = loop.time()
     assert await ann.fails(query) == {"code": "UNAVAILABLE", "retryAfterMs": 1000}
-    assert loop.time() - begin >= DEADLINE_S * 0.9
+    assert loop.time() - began_s >= DEADLINE_S * 0.9
 
 
 @pytest.mark.parametrize("query", [COMMUNITIES, JOIN], ids=["query", "mutation"])
@@ -40,7 +40,7 @@ async def test_operation_is_stopped_at_its_deadline(web: WebProcess, own_mongod:
     async with client(web.url, web.token()) as ann:
         await ann.post(query)
         async with failpoint(own_mongod.uri, "find", blockConnection=True, blockTimeMS=BLOCKED_MS):
-            await asyncio.gather(*(stopped_over_http(ann, query) for _ in range(5)))
+            await asyncio.gather(*(assert_stopped_over_http(ann, query) for _ in range(5)))
         assert "errors" not in await ann.post(COMMUNITIES)
 
 
@@ -48,9 +48,9 @@ async def test_operation_over_websocket_is_stopped_at_its_deadline(web: WebProce
     async with client(web.url, web.token()) as ann, ann.socket() as socket:
         async with failpoint(own_mongod.uri, "find", blockConnection=True, blockTimeMS=BLOCKED_MS):
             await socket.start(COMMUNITIES)
-            with pytest.raises(GraphQLFailed) as failed:
+            with pytest.raises(GraphQLFailed) as error:
                 await socket.event()
-            assert failed.value.codes == ["UNAVAILABLE"]
+            assert error.value.codes == ["UNAVAILABLE"]
         assert "errors" not in await ann.post(COMMUNITIES)
 
 

@@ -58,28 +58,28 @@ async def errors_by_request(schema: Schema, query: str) -> list[Any]:
 @pytest.mark.parametrize("socket_first", [True, False], ids=["socket first", "request first"])
 @pytest.mark.parametrize("reason", REFUSED)
 async def test_socket_and_request_get_the_same_refusal(schema: Schema, reason: str, socket_first: bool) -> None:
-    # Each run has a different text, so that the cache does not have it from another run.
+    # Each run has a different text, so that the cache does not hold the document of another run.
     query = f"{REFUSED[reason]}# {socket_first}" if reason != "nothing to parse" else REFUSED[reason]
     if socket_first:
-        on_socket, by_request = errors_on_socket(schema, query), await errors_by_request(schema, query)
+        socket_errors, request_errors = errors_on_socket(schema, query), await errors_by_request(schema, query)
     else:
-        by_request, on_socket = await errors_by_request(schema, query), errors_on_socket(schema, query)
-    assert on_socket == by_request
-    assert on_socket
-    for error in on_socket:
+        request_errors, socket_errors = await errors_by_request(schema, query), errors_on_socket(schema, query)
+    assert socket_errors == request_errors
+    assert socket_errors
+    for error in socket_errors:
         assert error["extensions"]["code"] in ("GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED")
 
 
 async def test_document_is_prepared_once_for_requests_and_sockets(schema: Schema) -> None:
-    by_socket = DOCUMENTS.prepare(schema._schema, "{ __typename } # socket")
-    assert DOCUMENTS.prepare(schema._schema, "{ __typename } # socket") is by_socket
+    socket_document = DOCUMENTS.prepare(schema._schema, "{ __typename } # socket")
+    assert DOCUMENTS.prepare(schema._schema, "{ __typename } # socket") is socket_document
     assert await errors_by_request(schema, "{ __typename } # socket") == []
-    assert DOCUMENTS.find("{ __typename } # socket") is by_socket
+    assert DOCUMENTS.find("{ __typename } # socket") is socket_document
 
     assert await errors_by_request(schema, "{ __typename } # request") == []
-    by_request = DOCUMENTS.find("{ __typename } # request")
-    assert by_request is not None
-    assert DOCUMENTS.prepare(schema._schema, "{ __typename } # request") is by_request
+    request_document = DOCUMENTS.find("{ __typename } # request")
+    assert request_document is not None
+    assert DOCUMENTS.prepare(schema._schema, "{ __typename } # request") is request_document
 
 
 def test_unparsable_document_is_not_cached(schema: Schema) -> None:

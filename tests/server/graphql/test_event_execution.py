@@ -39,7 +39,7 @@ def broken(_info: object) -> int:
     raise GraphQLError("It broke.")
 
 
-def posted(at: int) -> dict[str, Any]:
+def posted_event(at: int) -> dict[str, Any]:
     """Returns the root value of a Posted event."""
     event = {"__typename": "Posted", "at": at, "author": {"name": "ann"}, "later": later, "broken": broken}
     return {"events": event}
@@ -61,12 +61,12 @@ async def execute_with_graphql_core(query: str, record: object, **variables: Any
 @pytest.mark.parametrize(
     ("query", "variables", "record"),
     [
-        (QUERY, {}, posted(1)),
+        (QUERY, {}, posted_event(1)),
         (QUERY, {}, {"events": {"__typename": "Ready", "at": 1}}),
-        (QUERY, {"with": True}, posted(1)),
-        ("subscription { events { ... on Posted { never } at } }", {}, posted(1)),
+        (QUERY, {"with": True}, posted_event(1)),
+        ("subscription { events { ... on Posted { never } at } }", {}, posted_event(1)),
         ("subscription { events { at } }", {}, {"events": None}),
-        ("subscription { nothing: events { at } events { ... on Posted { later } } }", {}, posted(1)),
+        ("subscription { nothing: events { at } events { ... on Posted { later } } }", {}, posted_event(1)),
     ],
 )
 async def test_event_execution_equals_graphql_core(query: str, variables: dict[str, Any], record: Any) -> None:
@@ -85,13 +85,13 @@ def _comparable(payload: dict[str, Any]) -> dict[str, Any]:
 
 async def test_errors_of_one_event_do_not_appear_in_the_next() -> None:
     execution = EventExecution(executor(QUERY, **{"with": True}))
-    assert "errors" in orjson.loads(await execution.run(posted(1)))
+    assert "errors" in orjson.loads(await execution.run(posted_event(1)))
     assert "errors" not in orjson.loads(await execution.run({"events": {"__typename": "Ready", "at": 2}}))
 
 
 async def test_events_can_be_executed_concurrently() -> None:
     execution = EventExecution(executor(QUERY))
-    payloads = await asyncio.gather(*(execution.run(posted(at)) for at in range(20)))
+    payloads = await asyncio.gather(*(execution.run(posted_event(at)) for at in range(20)))
     assert [orjson.loads(payload)["data"]["events"]["at"] for payload in payloads] == list(range(20))
 
 
@@ -100,7 +100,7 @@ async def test_executed_events_leave_no_memory_behind() -> None:
 
     async def bytes_after_events() -> int:
         for at in range(EVENTS):
-            await execution.run(posted(at))
+            await execution.run(posted_event(at))
         gc.collect()
         return tracemalloc.get_traced_memory()[0]
 

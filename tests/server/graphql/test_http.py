@@ -35,8 +35,9 @@ def http(web: WebProcess) -> Iterator[httpx2.Client]:
 
 
 def post(http: httpx2.Client, content: bytes, **headers: str) -> httpx2.Response:
-    more = {name.replace("_", "-"): value for name, value in headers.items()}
-    return http.post("/graphql", content=content, headers=JSON | more)
+    """Posts a body. Underscores in the names of headers become hyphens."""
+    more_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return http.post("/graphql", content=content, headers=JSON | more_headers)
 
 
 def ask(http: httpx2.Client, query: str, token: str | None = None, **variables: Any) -> httpx2.Response:
@@ -141,8 +142,8 @@ def test_only_operators_send_call_lists_up_to_16_mb(http: httpx2.Client, web: We
     csv = "phone_number,x\n" + "".join(f"+8190{10_000_000 + n},{'x' * 200}\n" for n in range(10_000))
     variables = {"input": {"name": "List", "scenario": "Hello", "csv": csv}}
     operator, member = (web.token(role, roles=(role,)) for role in ("OPERATOR", "MEMBER"))
-    checked = ask(http, query, operator, **variables)
-    assert orjson.loads(checked.content)["data"] == {"checkCallList": {"rows": 10_000}}
+    response = ask(http, query, operator, **variables)
+    assert orjson.loads(response.content)["data"] == {"checkCallList": {"rows": 10_000}}
     assert ask(http, query, member, **variables).status_code == 413
     assert ask(http, query, None, **variables).status_code == 413
     assert ask(http, "{ __typename }", operator, pad=csv).status_code == 413
@@ -247,8 +248,8 @@ def test_cors_allows_configured_origins_only(http: httpx2.Client) -> None:
     for origin in ("https://evil.example.org", f"{ORIGIN}.evil.org", "null", ORIGIN.replace("https", "http")):
         refused = http.options("/graphql", headers=preflight | {"origin": origin})
         assert "access-control-allow-origin" not in refused.headers
-        answered = post(http, orjson.dumps(TYPENAME), origin=origin)
-        assert "access-control-allow-origin" not in answered.headers
+        response = post(http, orjson.dumps(TYPENAME), origin=origin)
+        assert "access-control-allow-origin" not in response.headers
 
 
 def test_refusal_is_readable_by_allowed_origin(http: httpx2.Client) -> None:
@@ -264,8 +265,8 @@ def test_unexpected_error_is_masked_and_logged(web: WebProcess, mongodb_uri: str
         client[web.database]["users"].insert_one({"_id": {"org": "acme", "id": "broken"}, "handle": "broken"})
         response = ask(http, "{ viewer { id } }", web.token("broken"))
     assert response.status_code == 500
-    masked = refusal(response)
-    assert masked["code"] == "INTERNAL_SERVER_ERROR"
+    extensions = refusal(response)
+    assert extensions["code"] == "INTERNAL_SERVER_ERROR"
     assert "KeyError" not in response.text
-    assert eventually(lambda: masked["requestId"] in web.log_text)
+    assert eventually(lambda: extensions["requestId"] in web.log_text)
     assert "KeyError" in web.log_text

@@ -26,18 +26,18 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.mark.usefixtures("_no_garbage_collection")
 @pytest.mark.parametrize("orderly", [True, False])
 async def test_closed_socket_leaves_no_reference_cycle(orderly: bool) -> None:
-    async with serve_in_process(application) as served:
-        remaining = await open_and_close(served, orderly)
+    async with serve_in_process(application) as socket_server:
+        remaining = await open_and_close(socket_server, orderly)
         ends_at = asyncio.get_running_loop().time() + ABORT_AFTER_S + 30
         while len(remaining) and asyncio.get_running_loop().time() < ends_at:
             await asyncio.sleep(0.05)
         assert not list(remaining)
 
 
-async def open_and_close(served: InProcessServer, orderly: bool) -> "weakref.WeakSet[object]":
+async def open_and_close(socket_server: InProcessServer, orderly: bool) -> "weakref.WeakSet[object]":
     """Returns the protocol objects of uvicorn and of websockets, which must be freed afterwards."""
-    async with raw_client(served.port) as client:
-        (connection,) = served.connections
+    async with raw_client(socket_server.port) as client:
+        (connection,) = socket_server.connections
         if orderly:
             await client.send_frame(CLOSE, NORMAL_CLOSURE)
             await client.read_to_end()
@@ -45,6 +45,6 @@ async def open_and_close(served: InProcessServer, orderly: bool) -> "weakref.Wea
 
 
 async def test_open_socket_keeps_nothing_of_its_handshake() -> None:
-    async with serve_in_process(application) as served, raw_client(served.port):
-        (connection,) = served.connections
+    async with serve_in_process(application) as socket_server, raw_client(socket_server.port):
+        (connection,) = socket_server.connections
         assert not {"request", "response"} & vars(connection).keys()

@@ -4,85 +4,28 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 import pytest
-import strawberry
 import uvicorn
-from graphql import ASTValidationRule, FieldNode, GraphQLError, get_introspection_query, parse
+from graphql import get_introspection_query, parse
 from strawberry.asgi import GraphQL
-from strawberry.extensions import SchemaExtension
-from strawberry.schema.schema import validate_document
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler
 from websockets.asyncio.client import connect
 
-from server.graphql.cost import measure_cost
-from server.graphql.documents import Documents, PreparedDocument
 from server.graphql.limits import DocumentLimits
-from server.graphql.limits_extension import limits_extension
+from tests.server.graphql.limited_schema import COSTLY_QUERY, RESOLVED, SCHEMA, nested_query, new_schema
 
 LIMITS = DocumentLimits()
-RESOLVED: list[str] = []
-"""The resolvers that have run, by name."""
-
-
-@strawberry.type
-class User:
-    id: strawberry.ID
-
-    @strawberry.field
-    def friends(self, limit: int = 10) -> list["User"]:
-        RESOLVED.append("friends")
-        return [User(id=strawberry.ID("2"))][:limit]
-
-    @strawberry.field
-    def friend(self) -> "User":
-        return User(id=strawberry.ID("3"))
-
-
-@strawberry.type
-class Query:
-    @strawberry.field
-    def user(self, id: strawberry.ID) -> User:
-        RESOLVED.append("user")
-        return User(id=id)
-
-
-@strawberry.type
-class Mutation:
-    @strawberry.mutation
-    def rename(self, name: str) -> User:
-        RESOLVED.append("rename")
-        return User(id=strawberry.ID("1"))
-
-
-@strawberry.type
-class Subscription:
-    @strawberry.subscription
-    async def users(self) -> AsyncIterator[User]:
-        RESOLVED.append("users")
-        yield User(id=strawberry.ID("1"))
-
-
-def new_schema() -> strawberry.Schema:
-    return strawberry.Schema(Query, Mutation, Subscription, extensions=[limits_extension(Documents())])
-
-
-SCHEMA = new_schema()
 
 
 def error_messages(query: str, variables: dict[str, Any] | None = None, operation_name: str | None = None) -> list[str]:
     errors = LIMITS.check(SCHEMA._schema, parse(query), variables, operation_name)
     assert all(error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"} for error in errors)
     return [error.message for error in errors]
-
-
-def nested(levels: int, field: str = "friend") -> str:
-    """Returns a query for a user that is nested to this number of levels."""
-    return "{ user(id: 1) {" + f"{field} {{" * (levels - 2) + "id" + "}" * (levels - 2) + "} }"
 
 
 class TestText:
@@ -97,8 +40,8 @@ class TestText:
 
 class TestShape:
     def test_limit_is_12_levels(self) -> None:
-        assert error_messages(nested(12)) == []
-        assert error_messages(nested(13)) == ["The operation is 13 levels deep; at most 12 are allowed."]
+        assert error_messages(nested_query(12)) == []
+        assert error_messages(nested_query(13)) == ["The operation is 13 levels deep; at most 12 are allowed."]
 
     def test_fragments_count_like_their_fields(self) -> None:
         fragments = "fragment A on User { friend { friend { ...B } } } fragment B on User { ... { friend { id } } }"
@@ -181,14 +124,12 @@ class TestShape:
 
 
 class TestCost:
-    QUERY = "query Q($n: Int!) { user(id: 1) { friends(limit: 199) { friends(limit: $n) { id } } } }"
-
     def test_cost_depends_on_variables(self) -> None:
-        assert error_messages(self.QUERY, {"n": 1000}) == []
-        assert error_messages(self.QUERY, {"n": 1005}) == ["The operation costs 200195; at most 200000 are allowed."]
+        assert error_messages(COSTLY_QUERY, {"n": 1000}) == []
+        assert error_messages(COSTLY_QUERY, {"n": 1005}) == ["The operation costs 200195; at most 200000 are allowed."]
 
     def test_only_the_executed_operation_is_measured(self) -> None:
-        two = self.QUERY + " query R { user(id: 1) { id } }"
+        two = COSTLY_QUERY + " query R { user(id: 1) { id } }"
         assert error_messages(two, {"n": 9999}, "R") == []
         assert len(error_messages(two, {"n": 9999}, "Q")) == 1
 
@@ -207,109 +148,6 @@ class TestCost:
         ]
 
 
-class TestExtension:
-    def test_document_is_validated_once_and_measured_per_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        calls: list[str] = []
-        monkeypatch.setattr("strawberry.schema.schema.parse", recorded(calls, parse))
-        monkeypatch.setattr("server.graphql.documents.validate_document", recorded(calls, validate_document))
-        monkeypatch.setattr("server.graphql.documents.measure_cost", recorded(calls, measure_cost))
-        query = "query ($n: Int!, $id: ID!) { user(id: $id) { friends(limit: $n) { id } } }"
-        schema = new_schema()
-        for n, user_id in ((1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")):
-            assert run(schema, query, {"n": n, "id": user_id}).errors is None
-        assert sorted(calls) == ["measure_cost"] * 3 + ["parse", "validate_document"]
-
-    def test_other_extensions_apply_to_cached_documents(self) -> None:
-        class NoUsersRule(ASTValidationRule):
-            def enter_field(self, node: FieldNode, *_: Any) -> None:
-                self.report_error(GraphQLError("no users"))
-
-        class OtherExtension(SchemaExtension):
-            document: Any = None
-            rules: Any = ()
-            errors: Any = None
-
-            def on_operation(self) -> Iterator[None]:
-                self.execution_context.validation_rules += self.rules
-                yield
-
-            def on_parse(self) -> Iterator[None]:
-                self.execution_context.graphql_document = self.document or self.execution_context.graphql_document
-                self.execution_context.pre_execution_errors = self.errors
-                yield
-
-        schema = strawberry.Schema(Query, extensions=[limits_extension(Documents()), OtherExtension])
-        refusals = []
-        for name, value in (
-            ("rules", (NoUsersRule,)),
-            ("document", parse(nested(13))),
-            ("errors", [GraphQLError("no")]),
-        ):
-            assert not run(schema, "{ user(id: 1) { id } }").errors
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(OtherExtension, name, value)
-                refusals.append(run(schema, "{ user(id: 1) { id } }").errors[0].message)
-        assert refusals == ["no users", "The operation is 13 levels deep; at most 12 are allowed.", "no"]
-
-    def test_document_cache_keeps_few_costs_per_document(self) -> None:
-        schema = SCHEMA._schema
-        cache = Documents(max_bytes=100_000)
-        for query in ["{ user(id: 1) { id } }", *[TestCost.QUERY] * 100]:
-            cache.store(query, PreparedDocument(schema, parse(query), (), LIMITS))
-        prepared = cache.find(TestCost.QUERY)
-        assert prepared is not None
-        assert cache.find("{ user(id: 1) { id } }") is not None
-        for n in range(200):
-            prepared.errors({"n": n}, None)
-        assert len(prepared._cost_errors) == 64
-
-    def test_schemas_do_not_share_validated_documents(self) -> None:
-        @strawberry.type(name="Query")
-        class OtherQuery:
-            @strawberry.field
-            def here(self) -> str:
-                return "yes"
-
-        query = "{ here }"
-        other = strawberry.Schema(OtherQuery, extensions=[limits_extension(Documents())])
-        assert run(new_schema(), query).errors
-        assert run(other, query).errors is None
-
-    def test_document_cache_evicts_least_recently_used(self) -> None:
-        schema = SCHEMA._schema
-        cache = Documents(max_bytes=60_000)
-        for n in range(200):
-            query = f"{{ user(id: {n}) {{ id }} }}"
-            cache.store(query, PreparedDocument(schema, parse(query), (), LIMITS))
-            assert cache.find("{ user(id: 0) { id } }") is not None
-        kept = [n for n in range(200) if cache.find(f"{{ user(id: {n}) {{ id }} }}")]
-        assert kept == [0, 197, 198, 199]
-
-    def test_validation_errors_have_their_code_each_time(self) -> None:
-        for _ in range(2):
-            (error,) = run(SCHEMA, "{ nothing }").errors
-            assert error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"}
-
-    def test_synchronous_execution_has_the_same_limits(self) -> None:
-        result = SCHEMA.execute_sync(nested(13))
-        assert result.errors is not None
-        assert "13 levels" in result.errors[0].message
-
-
-def recorded(calls: list[str], function: Any) -> Any:
-    """Returns the function so that each call adds its name to `calls`."""
-
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        calls.append(function.__name__)
-        return function(*args, **kwargs)
-
-    return wrapper
-
-
-def run(schema: strawberry.Schema, query: str, variables: dict[str, Any] | None = None) -> Any:
-    return asyncio.run(schema.execute(query, variable_values=variables))
-
-
 PARSE, VALIDATION = "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED"
 REFUSED = {
     "text": ("# " + "x" * 102_400 + "\n{ user(id: 1) { id } }", None, PARSE, "102425 bytes; at most 102400"),
@@ -323,10 +161,10 @@ REFUSED = {
         VALIDATION,
         "4301 digits; at most 100",
     ),
-    "depth": (nested(13), None, VALIDATION, "13 levels deep; at most 12"),
+    "depth": (nested_query(13), None, VALIDATION, "13 levels deep; at most 12"),
     "aliases": ("{ user(id: 1) {" + "".join(f" a{n}: id" for n in range(16)) + "} }", None, VALIDATION, "16 aliases"),
     "roots": ("mutation {" + ' rename(name: "x") { id }' * 21 + "}", None, VALIDATION, "21 root fields"),
-    "cost": (TestCost.QUERY, {"n": 1005}, VALIDATION, "costs 200195; at most 200000"),
+    "cost": (COSTLY_QUERY, {"n": 1005}, VALIDATION, "costs 200195; at most 200000"),
     "subscription": ("subscription { users {" + "friend {" * 11 + "id" + "}" * 13, None, VALIDATION, "13 levels deep"),
     "subscription cost": (
         "subscription ($n: Int!) { users { friends(limit: $n) { id } } }",
@@ -411,7 +249,7 @@ class TestTransports:
             assert answer["payload"] == {"data": {"users": {"id": "1"}}}
 
     async def test_document_within_limits_runs_over_http_and_websocket(self) -> None:
-        query, variables = TestCost.QUERY, {"n": 1000}
+        query, variables = COSTLY_QUERY, {"n": 1000}
         data = {"user": {"friends": [{"friends": [{"id": "2"}]}]}}
         async with serve_application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})

@@ -2,21 +2,16 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
-import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from starlette.types import Message, Receive, Scope, Send
-from websockets.asyncio.client import ClientConnection, connect
+from starlette.types import Receive, Scope, Send
+from websockets.asyncio.client import connect
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 
 import server.graphql.socket_writer
-from server.graphql.frames import Frames, Listener, Payload
 from server.graphql.socket_writer import (
     ABORT_AFTER_S,
     MAX_WAITING_BYTES,
@@ -24,17 +19,21 @@ from server.graphql.socket_writer import (
     PAUSE_BYTES,
     WebSocketProtocol,
     connection_of,
-    text_frame_header,
 )
 from server.web import PING_EVERY_S, PING_TIMEOUT_S
-from storage.errors import DomainError
-from tests.server.in_process import InProcessServer, RawClient, raw_client, serve_in_process
+from tests.server.graphql.echo_application import (
+    DEADLINE_S,
+    KILOBYTE,
+    SMALL_BUFFER_BYTES,
+    EchoApplication,
+    echo_server,
+    slow_client,
+    text_frame,
+    wait_until,
+)
+from tests.server.in_process import raw_client, serve_in_process
 
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
-DEADLINE_S = 20
-KILOBYTE = 1024
-SMALL_BUFFER = 4 * KILOBYTE
-"""A client's receive buffer. It holds far less than the server's transport."""
 
 pytestmark = pytest.mark.anyio
 
@@ -50,97 +49,33 @@ def _short_abort_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.socket_writer, "ABORT_AFTER_S", 0.2)
 
 
-class EchoApplication:
-    """An application that accepts every socket, returns each text, and closes its sockets on request.
-
-    It records accepted connections, disconnect messages and errors of sending.
-    """
-
-    def __init__(self) -> None:
-        self.accepted: asyncio.Queue[WebSocketProtocol] = asyncio.Queue()
-        self.disconnects: list[Message] = []
-        self.close_requested = asyncio.Event()
-        self.errors: list[BaseException] = []
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await receive()
-        await send({"type": "websocket.accept"})
-        connection = connection_of(scope)
-        assert connection is not None
-        self.accepted.put_nowait(connection)
-        closing = asyncio.create_task(self._close_on_request(send))
-        while (message := await receive())["type"] != "websocket.disconnect":
-            await self._send_back(message["text"], send)
-        self.disconnects.append(message)
-        closing.cancel()
-
-    async def _send_back(self, text: str, send: Send) -> None:
-        try:
-            await send({"type": "websocket.send", "text": text})
-        except OSError as error:
-            self.errors.append(error)
-
-    async def _close_on_request(self, send: Send) -> None:
-        await self.close_requested.wait()
-        await send({"type": "websocket.close", "code": 4403, "reason": "Token expired"})
-
-
-@asynccontextmanager
-async def echo_server(**options: Any) -> AsyncIterator[tuple[EchoApplication, InProcessServer]]:
-    app = EchoApplication()
-    async with serve_in_process(app, **options) as served:
-        yield app, served
-
-
-@asynccontextmanager
-async def slow_client(
-    app: EchoApplication, served: InProcessServer
-) -> AsyncIterator[tuple[RawClient, WebSocketProtocol]]:
-    """Yields a client that reads only on demand, and the server's side of its connection."""
-    async with raw_client(served.port, SMALL_BUFFER) as raw:
-        yield raw, await app.accepted.get()
-
-
-def text_frame(payload: bytes) -> bytes:
-    return text_frame_header(len(payload)) + payload
-
-
 def fill_kernel_buffers(connection: WebSocketProtocol, size: int = 64 * KILOBYTE) -> None:
     """Offers frames until the kernel takes no more and some wait in the transport."""
     while not connection.transport.get_write_buffer_size():
         connection.write_events(text_frame(b"x" * size), 1)
 
 
-async def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> bool:
-    """Waits until the condition is true or the deadline has passed, and returns whether it is true."""
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + deadline_s
-    while not condition() and loop.time() < ends_at:
-        await asyncio.sleep(0.001)
-    return bool(condition())
-
-
 async def test_idle_connection_keeps_nothing_of_its_handshake() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (_, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
         # The generator that parses frames was started with the request and would keep it.
         assert not hasattr(connection, "request")
         gc.collect()
-        kept = [each for each in gc.get_objects() if type(each) is Headers and "sec-websocket-key" in each]
-        assert kept == []
+        handshake_headers = [each for each in gc.get_objects() if type(each) is Headers and "sec-websocket-key" in each]
+        assert handshake_headers == []
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 70_000])
 async def test_frame_of_any_size_is_read_by_a_common_client(size: int) -> None:
     text = ("狼煙" * size)[: size // 3] + "x" * (size % 3)
     assert len(text.encode()) == size
-    async with echo_server() as (app, served), connect(served.url, max_size=None) as ws:
+    async with echo_server() as (app, socket_server), connect(socket_server.url, max_size=None) as ws:
         (await app.accepted.get()).write_events(text_frame(text.encode()) + text_frame(b"next"), 2)
         async with asyncio.timeout(DEADLINE_S):
             assert [await ws.recv(), await ws.recv()] == [text, "next"]
 
 
 async def test_frames_and_asgi_messages_keep_their_order() -> None:
-    async with echo_server() as (app, served), connect(served.url) as ws:
+    async with echo_server() as (app, socket_server), connect(socket_server.url) as ws:
         connection = await app.accepted.get()
         async with asyncio.timeout(DEADLINE_S):
             for n in range(100):
@@ -150,7 +85,7 @@ async def test_frames_and_asgi_messages_keep_their_order() -> None:
 
 
 async def test_drop_closes_with_1013_and_disconnects_application() -> None:
-    async with echo_server() as (app, served), connect(served.url) as ws:
+    async with echo_server() as (app, socket_server), connect(socket_server.url) as ws:
         connection = await app.accepted.get()
         connection.drop("Reading too slowly")
         assert not connection.is_open
@@ -161,7 +96,7 @@ async def test_drop_closes_with_1013_and_disconnects_application() -> None:
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "Reading too slowly")
         assert await wait_until(lambda: app.disconnects)
         assert app.disconnects[0]["code"] == 1013
-        assert await served.wait_until_all_closed(DEADLINE_S)
+        assert await socket_server.wait_until_all_closed(DEADLINE_S)
 
 
 CLOSERS: dict[str, tuple[int, Callable[[EchoApplication, WebSocketProtocol], None]]] = {
@@ -175,7 +110,7 @@ CLOSERS: dict[str, tuple[int, Callable[[EchoApplication, WebSocketProtocol], Non
 @pytest.mark.parametrize("closer", CLOSERS)
 async def test_nothing_is_written_after_a_close_frame(closer: str) -> None:
     code, close = CLOSERS[closer]
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         connection.write_events(text_frame(b"before"), 1)
         close(app, connection)
         assert await wait_until(lambda: not connection.is_open)
@@ -191,7 +126,7 @@ async def test_nothing_is_written_after_a_close_frame(closer: str) -> None:
 
 
 async def test_nothing_is_written_after_the_client_closes() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         await raw.send_frame(CLOSE, (1000).to_bytes(2))
         assert await wait_until(lambda: not connection.is_open)
         connection.write_events(text_frame(b"after"), 1)
@@ -207,25 +142,25 @@ def test_stalled_client_is_detected_within_30_s() -> None:
 @pytest.mark.parametrize("closer", CLOSERS)
 @pytest.mark.usefixtures("_short_abort_timeout")
 async def test_closed_client_that_never_reads_is_aborted(closer: str) -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (_, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
         fill_kernel_buffers(connection)
         # The transport still takes the close frame, which then waits there.
         assert connection.writable.is_set()
         CLOSERS[closer][1](app, connection)
-        assert await served.wait_until_all_closed(DEADLINE_S)
+        assert await socket_server.wait_until_all_closed(DEADLINE_S)
 
 
 @pytest.mark.usefixtures("_short_abort_timeout")
 async def test_client_that_closes_and_never_reads_is_aborted() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         fill_kernel_buffers(connection)
         await raw.send_frame(CLOSE, (1000).to_bytes(2))
-        assert await served.wait_until_all_closed(DEADLINE_S)
+        assert await socket_server.wait_until_all_closed(DEADLINE_S)
 
 
 async def test_dropped_client_wakes_waiting_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.socket_writer, "ABORT_AFTER_S", 600)
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
         assert await wait_until(lambda: not connection.writable.is_set())
         await raw.send_frame(TEXT, b"answer me")
@@ -241,15 +176,15 @@ async def test_dropped_client_is_closed_before_application_ends() -> None:
         await send({"type": "websocket.accept"})
         await asyncio.Event().wait()
 
-    async with serve_in_process(app) as served, raw_client(served.port, SMALL_BUFFER):
-        (connection,) = served.connections
+    async with serve_in_process(app) as socket_server, raw_client(socket_server.port, SMALL_BUFFER_BYTES):
+        (connection,) = socket_server.connections
         fill_kernel_buffers(connection)
         connection.drop("Reading too slowly")
-        assert await served.wait_until_all_closed(DEADLINE_S)
+        assert await socket_server.wait_until_all_closed(DEADLINE_S)
 
 
 async def test_reading_client_gets_every_frame_before_close() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         fill_kernel_buffers(connection)
         connection.drop("Reading too slowly")
         async with asyncio.timeout(DEADLINE_S):
@@ -260,8 +195,8 @@ async def test_reading_client_gets_every_frame_before_close() -> None:
 
 async def test_unanswered_ping_closes_with_1013() -> None:
     async with (
-        echo_server(ws_ping_interval=0.1, ws_ping_timeout=2) as (app, served),
-        slow_client(app, served) as (raw, _),
+        echo_server(ws_ping_interval=0.1, ws_ping_timeout=2) as (app, socket_server),
+        slow_client(app, socket_server) as (raw, _),
     ):
         async with asyncio.timeout(DEADLINE_S):
             opcode, payload = await raw.receive_frame()
@@ -277,26 +212,26 @@ async def test_unanswered_ping_closes_with_1013() -> None:
 @pytest.mark.usefixtures("_short_abort_timeout")
 async def test_client_that_does_not_read_its_pings_is_aborted() -> None:
     async with (
-        echo_server(ws_ping_interval=0.1, ws_ping_timeout=0.2) as (app, served),
-        slow_client(app, served) as (_, connection),
+        echo_server(ws_ping_interval=0.1, ws_ping_timeout=0.2) as (app, socket_server),
+        slow_client(app, socket_server) as (_, connection),
     ):
         fill_kernel_buffers(connection)
-        assert await served.wait_until_all_closed(DEADLINE_S)
+        assert await socket_server.wait_until_all_closed(DEADLINE_S)
 
 
 async def test_more_than_1_mib_of_events_closes_socket() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (_, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
         fill_kernel_buffers(connection)
-        largest = connection.transport.get_write_buffer_size()
+        largest_bytes = connection.transport.get_write_buffer_size()
         for _ in range(40):
             connection.write_events(text_frame(b"x" * 64 * KILOBYTE), 1)
-            largest = max(largest, connection.transport.get_write_buffer_size())
+            largest_bytes = max(largest_bytes, connection.transport.get_write_buffer_size())
         assert not connection.is_open
-        assert MAX_WAITING_BYTES < largest < MAX_WAITING_BYTES + 3 * 64 * KILOBYTE
+        assert MAX_WAITING_BYTES < largest_bytes < MAX_WAITING_BYTES + 3 * 64 * KILOBYTE
 
 
 async def test_more_than_256_waiting_events_close_socket() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (_, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
         fill_kernel_buffers(connection)
         before = connection.transport.get_write_buffer_size()
         for n in range(MAX_WAITING_EVENTS):
@@ -308,10 +243,10 @@ async def test_more_than_256_waiting_events_close_socket() -> None:
 
 async def test_reading_client_is_not_closed_for_sent_events() -> None:
     frame = text_frame(b"x" * 48 * KILOBYTE)
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         async with asyncio.timeout(DEADLINE_S):
             for _ in range(2 * MAX_WAITING_EVENTS):
-                # The client stays some events behind: whenever the next one comes, some wait, but fewer than the limit.
+                # The client stays a few events behind: some events always wait, but fewer than the limit.
                 while connection.transport.get_write_buffer_size() < MAX_WAITING_BYTES - 2 * len(frame):
                     connection.write_events(frame, 1)
                     assert connection.is_open
@@ -319,7 +254,7 @@ async def test_reading_client_is_not_closed_for_sent_events() -> None:
 
 
 async def test_sender_waits_while_too_many_events_are_unsent() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         fill_kernel_buffers(connection, KILOBYTE)
         assert connection.writable.is_set()
         connection.write_events(text_frame(b"x" * PAUSE_BYTES), 1)
@@ -330,14 +265,14 @@ async def test_sender_waits_while_too_many_events_are_unsent() -> None:
 
 
 async def test_kernel_buffers_little_for_client_that_does_not_read() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (_, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
         connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
         assert connection.transport.get_write_buffer_size() > 7 * MAX_WAITING_BYTES
 
 
 async def test_invalid_handshake_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    async with echo_server() as (app, served):
-        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    async with echo_server() as (app, socket_server):
+        reader, writer = await asyncio.open_connection("127.0.0.1", socket_server.port)
         writer.write(b"GET /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         async with asyncio.timeout(DEADLINE_S):
             assert (await reader.read()).startswith(b"HTTP/1.1 426 ")
@@ -347,7 +282,7 @@ async def test_invalid_handshake_is_refused(caplog: pytest.LogCaptureFixture) ->
 
 
 async def test_large_waiting_answer_does_not_count_as_event() -> None:
-    async with echo_server() as (app, served), slow_client(app, served) as (raw, connection):
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         fill_kernel_buffers(connection)
         connection.transport.write(text_frame(b"x" * 2 * MAX_WAITING_BYTES))
         for _ in range(3):
@@ -361,62 +296,4 @@ async def test_large_waiting_answer_does_not_count_as_event() -> None:
 
 def test_connections_of_other_servers_have_no_writer() -> None:
     assert connection_of({"type": "websocket"}) is None
-    assert (
-        connection_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None
-    )
-
-
-def in_json(value: object) -> bytes:
-    return orjson.dumps(value)
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
-)
-# Lengths around those at which the header of a frame grows.
-LONG_TEXTS = st.builds(
-    str.__mul__, st.sampled_from('x"\\狼'), st.sampled_from([0, 1, 80, 90, 100, 110, 65_400, 65_500])
-)
-PAYLOADS = st.lists(st.tuples(VALUES | LONG_TEXTS, st.frozensets(st.sampled_from("abc"))), max_size=6)
-IDS = st.lists(st.tuples(st.text(max_size=40) | LONG_TEXTS, st.sampled_from("abc")), min_size=1, max_size=4)
-
-
-@pytest.fixture(scope="module")
-async def connected_socket(anyio_backend: object) -> AsyncIterator[tuple[WebSocketProtocol, ClientConnection]]:
-    """Yields both ends of one connection: the server's and the client's."""
-    async with echo_server() as (app, served), connect(served.url, max_size=None, max_queue=None) as ws:
-        yield await app.accepted.get(), ws
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(payloads=PAYLOADS, ids=IDS)
-async def test_joined_frames_equal_frames_sent_one_by_one(
-    connected_socket: tuple[WebSocketProtocol, ClientConnection],
-    payloads: list[tuple[object, frozenset[str]]],
-    ids: list[tuple[str, str]],
-) -> None:
-    connection, ws = connected_socket
-    frames = Frames([Payload(in_json(value), hidden_from) for value, hidden_from in payloads])
-    for id_, viewer in ids:
-        ended: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
-        frames.write(Listener(connection, in_json(id_)[1:-1], viewer, ended))
-        # More than 1 MiB of waiting data would close the socket.
-        assert await wait_until(lambda: not connection.transport.get_write_buffer_size())
-    connection.write_events(text_frame(b"end"), 0)
-    expected = [
-        {"type": "next", "id": id_, "payload": value}
-        for id_, viewer in ids
-        for value, hidden_from in payloads
-        if viewer not in hidden_from
-    ]
-    async with asyncio.timeout(DEADLINE_S):
-        received = [orjson.loads(text) async for text in texts_before_end(ws)]
-    assert received == expected
-
-
-async def texts_before_end(ws: ClientConnection) -> AsyncIterator[str]:
-    """Yields the received texts before the text `end`."""
-    while (text := str(await ws.recv())) != "end":
-        yield text
+    assert connection_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None

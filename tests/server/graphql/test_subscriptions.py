@@ -131,10 +131,12 @@ async def test_roles_count_only_in_viewer_dependent_subscriptions(scenario: Topi
         await viewer_context(scenario, "bob"),
         await viewer_context(scenario, roles=frozenset({Role.ADMIN})),
     )
-    plain = {(await start_shared(scenario, query=TOPIC_EVENTS, context=each)).key for each in contexts}
-    dependent = {(await start_shared(scenario, query=VIEWER_DEPENDENT_EVENTS, context=each)).key for each in contexts}
-    assert (len(plain), len(dependent)) == (1, 3)
-    assert (await start_shared(scenario, query=VIEWER_DEPENDENT_EVENTS)).key in dependent
+    plain_keys = {(await start_shared(scenario, query=TOPIC_EVENTS, context=each)).key for each in contexts}
+    dependent_keys = {
+        (await start_shared(scenario, query=VIEWER_DEPENDENT_EVENTS, context=each)).key for each in contexts
+    }
+    assert (len(plain_keys), len(dependent_keys)) == (1, 3)
+    assert (await start_shared(scenario, query=VIEWER_DEPENDENT_EVENTS)).key in dependent_keys
 
 
 async def test_subscriptions_of_different_topics_have_different_keys(scenario: TopicScenario) -> None:
@@ -157,19 +159,21 @@ async def test_subscriptions_to_own_stream_have_a_key_per_viewer(scenario: Topic
     core = strawberry.Schema(Query, subscription=OwnEventsSubscription, config=config)._schema
     query = "subscription { ownEvents { __typename } }"
     start = subscriptions_of(core).start
-    found = [await start(await viewer_context(scenario, name), query, None, None) for name in ("ann", "bob", "ann")]
-    ann, bob, again = [each.key for each in found if isinstance(each, SharedSubscription)]
-    assert ann == again != bob
+    subscriptions = [
+        await start(await viewer_context(scenario, name), query, None, None) for name in ("ann", "bob", "ann")
+    ]
+    ann, bob, ann_again = [each.key for each in subscriptions if isinstance(each, SharedSubscription)]
+    assert ann == ann_again != bob
 
 
 async def test_subscription_to_own_events_is_not_shared(scenario: TopicScenario) -> None:
     for query in ("homeFeedEvents", "notificationEvents", "jobEvents"):
         text = f"subscription {{ {query} {{ __typename }} }}"
-        found = [
+        subscriptions = [
             await SUBSCRIPTIONS.start(await viewer_context(scenario, name), text, None, None) for name in ("ann", "ann")
         ]
-        assert all(isinstance(each, ViewerSubscription) for each in found)
-        assert found[0] != found[1]
+        assert all(isinstance(each, ViewerSubscription) for each in subscriptions)
+        assert subscriptions[0] != subscriptions[1]
 
 
 async def test_queries_and_mutations_start_no_subscription(scenario: TopicScenario) -> None:
@@ -204,12 +208,12 @@ async def test_operation_name_selects_the_subscription(scenario: TopicScenario) 
 async def test_subscription_that_cannot_start_raises_its_errors(
     scenario: TopicScenario, query: str, variables: dict[str, Any], user_id: str | None, code: str
 ) -> None:
-    with pytest.raises(OperationRefused) as refused:
+    with pytest.raises(OperationRefused) as error:
         await start_shared(scenario, variables, query, await viewer_context(scenario, user_id))
-    assert {(to_client_error(error).extensions or {})["code"] for error in refused.value.errors} == {code}
+    assert {(to_client_error(each).extensions or {})["code"] for each in error.value.errors} == {code}
 
 
 async def test_service_may_not_subscribe(scenario: TopicScenario) -> None:
-    with pytest.raises(OperationRefused) as refused:
+    with pytest.raises(OperationRefused) as error:
         await start_shared(scenario, context=await viewer_context(scenario, roles=frozenset({Role.SERVICE})))
-    assert (to_client_error(refused.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"
+    assert (to_client_error(error.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"

@@ -1,4 +1,4 @@
-"""The protocol graphql-transport-ws on real sockets, rule by rule."""
+"""The protocol graphql-transport-ws on real sockets: a test for each rule of the protocol."""
 
 import asyncio
 import time
@@ -199,10 +199,10 @@ async def test_frame_that_is_no_protocol_message_closes_with_4400(
 
 async def test_foreign_origin_is_refused_in_handshake(web: WebProcess) -> None:
     for origin in ("https://evil.example.org", "null", f"{ORIGIN}.evil.org"):
-        with pytest.raises(InvalidStatus) as refused:
+        with pytest.raises(InvalidStatus) as error:
             async with open_socket(web, origin=origin):
                 pass
-        assert refused.value.response.status_code == 403
+        assert error.value.response.status_code == 403
 
 
 async def test_allowed_origin_own_origin_and_no_origin_are_accepted(web: WebProcess) -> None:
@@ -295,10 +295,10 @@ async def test_51st_operation_is_refused_and_others_continue(web: WebProcess) ->
     async with community_socket(web) as (ws, query, emit_event):
         await send(ws, *(subscribe(f"{n}", query) for n in range(51)))
         frames = [await receive(ws) for _ in range(51)]
-        (refused,) = (frame for frame in frames if frame["type"] == "error")
-        assert refused["id"] == "50"
-        assert refused["payload"][0]["extensions"] == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
-        assert "50" in refused["payload"][0]["message"]
+        (error_frame,) = (frame for frame in frames if frame["type"] == "error")
+        assert error_frame["id"] == "50"
+        assert error_frame["payload"][0]["extensions"] == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
+        assert "50" in error_frame["payload"][0]["message"]
         await emit_event()
         assert {(await receive(ws))["id"] for _ in range(50)} == {f"{n}" for n in range(50)}
         await send(ws, {"id": "7", "type": "complete"}, subscribe("new", query))
@@ -350,11 +350,11 @@ async def receive_event_type(ws: ClientConnection) -> str:
 async def community_socket(
     web: WebProcess,
 ) -> AsyncIterator[tuple[ClientConnection, str, Callable[[], Awaitable[None]]]]:
-    """Yields an acknowledged socket, a subscription to a new community's events, and a function that emits one."""
+    """Yields an acknowledged socket, a subscription to a new community's events, and a function that emits an event."""
     async with client(web.url, web.token()) as api, open_socket(web, init(web)) as ws:
         await receive_ack(ws)
-        created = await api.run('mutation { createCommunity(input: {name: "hills"}) { id } }')
-        id_ = created["createCommunity"]["id"]
+        community = await api.run('mutation { createCommunity(input: {name: "hills"}) { id } }')
+        id_ = community["createCommunity"]["id"]
 
         async def emit_event() -> None:
             await api.run(f'mutation {{ createTopic(input: {{communityId: "{id_}", title: "t"}}) {{ id }} }}')

@@ -1,0 +1,160 @@
+"""The query coalescer: which requests share an execution, and which requests wait for the next one."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+
+import pytest
+from starlette.responses import Response
+
+from server.graphql.coalescing import MAX_REQUESTS, Answer, QueryCoalescer
+from storage.identity.records import User
+
+pytestmark = pytest.mark.anyio
+
+
+def user(id_: str) -> User:
+    return User(id_, id_, id_, "org", (), 0, 0)
+
+
+ANN, BOB = user("ann"), user("bob")
+NO_VIEWERS: frozenset[str] = frozenset()
+
+
+class HeldExecution:
+    """An execution that waits until it is released, and records the viewers that each run serves."""
+
+    def __init__(self, excluded_ids: AbstractSet[str] = NO_VIEWERS) -> None:
+        self.audiences: list[frozenset[str]] = []
+        self.released = asyncio.Event()
+        self.respond: Callable[[], Response] = Response
+        self._excluded_ids = excluded_ids
+
+    async def __call__(self, viewers: Sequence[User]) -> Answer:
+        ids = frozenset(each.id for each in viewers)
+        assert len(ids) == len(viewers)
+        self.audiences.append(ids)
+        await self.released.wait()
+        return Answer(self.respond(), self._excluded_ids if len(ids) > 1 else NO_VIEWERS)
+
+
+async def start_requests(
+    coalescer: QueryCoalescer, execution: HeldExecution, *viewers: User
+) -> list["asyncio.Task[Response]"]:
+    """Starts one request for each viewer, and returns once all of them wait for an answer."""
+    tasks = [asyncio.create_task(coalescer.answer("query", viewer, execution)) for viewer in viewers]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def test_request_during_an_execution_waits_for_the_next() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    (first,) = await start_requests(coalescer, execution, ANN)
+    later = await start_requests(coalescer, execution, BOB, ANN, BOB)
+    assert execution.audiences == [{"ann"}]
+    execution.released.set()
+    responses = await asyncio.gather(first, *later)
+    assert execution.audiences == [{"ann"}, {"ann", "bob"}]
+    assert responses[0] is not responses[1]
+    assert len({id(response) for response in responses[1:]}) == 1
+
+
+async def test_excluded_viewer_gets_separate_execution() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution({"bob"})
+    tasks = [*await start_requests(coalescer, execution, ANN), *await start_requests(coalescer, execution, ANN, BOB)]
+    execution.released.set()
+    responses = await asyncio.gather(*tasks)
+    assert execution.audiences == [{"ann"}, {"ann", "bob"}, {"bob"}]
+    assert len({id(response) for response in responses}) == 3
+
+
+async def test_failure_reaches_only_the_requests_of_its_execution() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+
+    def fail() -> Response:
+        execution.respond = Response
+        raise OSError("gone")
+
+    execution.respond = fail
+    first = await start_requests(coalescer, execution, ANN, BOB)
+    later = await start_requests(coalescer, execution, BOB)
+    execution.released.set()
+    results = await asyncio.gather(*first, *later, return_exceptions=True)
+    assert [type(each) for each in results] == [OSError, OSError, Response]
+    assert isinstance(await coalescer.answer("query", ANN, execution), Response)
+
+
+async def test_cancelled_request_is_left_out_and_harms_no_other() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    (first,) = await start_requests(coalescer, execution, ANN)
+    cancelled, remaining = await start_requests(coalescer, execution, ANN, BOB)
+    for task in (first, cancelled):
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    execution.released.set()
+    assert isinstance(await remaining, Response)
+    assert execution.audiences == [{"ann"}, {"bob"}]
+
+
+async def test_cancelled_execution_leaves_no_request_waiting() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+
+    def raise_cancelled() -> Response:
+        raise asyncio.CancelledError
+
+    execution.respond = raise_cancelled
+    tasks = [*await start_requests(coalescer, execution, ANN), *await start_requests(coalescer, execution, BOB)]
+    execution.released.set()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(each) for each in results] == [asyncio.CancelledError] * 2
+    execution.respond = Response
+    assert isinstance(await coalescer.answer("query", ANN, execution), Response)
+
+
+class TimedExecution(HeldExecution):
+    """An execution that takes a number of seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    async def __call__(self, viewers: Sequence[User]) -> Answer:
+        self.audiences.append(frozenset(each.id for each in viewers))
+        await asyncio.sleep(self._seconds)
+        return Answer(Response(), NO_VIEWERS)
+
+
+async def test_repeating_readers_share_each_execution() -> None:
+    """Without the regroup window, the first to return would be executed alone while all others wait."""
+    coalescer, execution, times = QueryCoalescer(), TimedExecution(0.02), 6
+    readers = [user(str(number)) for number in range(10)]
+
+    async def read(reader: User) -> None:
+        for _ in range(times):
+            assert await coalescer.answer("query", reader, execution) is not None
+            # Each reader pauses for a different time.
+            await asyncio.sleep(0.0005 * int(reader.id))
+
+    await asyncio.gather(*map(read, readers))
+    # Without the regroup window there would be twice as many executions.
+    assert len(execution.audiences) <= 1.5 * times
+
+
+async def test_single_returning_reader_gets_separate_execution() -> None:
+    coalescer, execution = QueryCoalescer(), TimedExecution(0.05)
+    await asyncio.gather(*(coalescer.answer("query", each, execution) for each in (ANN, BOB)))
+    assert await coalescer.answer("query", ANN, execution) is not None
+    assert [len(each) for each in execution.audiences] == [2, 1]
+
+
+async def test_requests_over_the_limit_wait_for_another_execution() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    many = [user(str(number)) for number in range(MAX_REQUESTS + 2)]
+    tasks = await start_requests(coalescer, execution, ANN)
+    tasks += await start_requests(coalescer, execution, *many)
+    execution.released.set()
+    assert all(await asyncio.gather(*tasks))
+    assert [len(each) for each in execution.audiences] == [1, MAX_REQUESTS, 2]
