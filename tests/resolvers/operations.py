@@ -1,6 +1,7 @@
 """Operations generated from the schema: one for every root field, with arguments and a selection of all fields.
 
-A new field needs no change here if VALUES has its arguments. Otherwise MissingArgumentValue names the argument.
+A new field needs no change in this module if VALUES has its arguments. Otherwise MissingArgumentValue names the
+argument.
 """
 
 from collections.abc import Iterator, Mapping
@@ -72,7 +73,7 @@ DEPTH = 4
 
 
 class MissingArgumentValue(AssertionError):
-    """An argument for which no value is defined here."""
+    """An argument for which VALUES has no value."""
 
 
 @dataclass(frozen=True)
@@ -88,20 +89,20 @@ class RootField:
         return f"{self.root}.{self.name}"
 
     @property
-    def kinds(self) -> list[str]:
-        """The types of the objects whose ids its arguments take, except SAME_FOR_ALL."""
-        found = {each for name, argument in self.field.args.items() for each in self._kinds(name, argument)}
-        return sorted(found - SAME_FOR_ALL.keys())
+    def id_types(self) -> list[str]:
+        """The types of the objects whose ids the arguments take, except SAME_FOR_ALL."""
+        types = {each for name, argument in self.field.args.items() for each in self._id_types(name, argument)}
+        return sorted(types - SAME_FOR_ALL.keys())
 
-    def _kinds(self, name: str, value: Value) -> Iterator[str]:
+    def _id_types(self, name: str, value: Value) -> Iterator[str]:
         type_ = get_named_type(value.type)
         if isinstance(type_, GraphQLInputObjectType):
             for each, field in type_.fields.items():
-                yield from self._kinds(each, field)
+                yield from self._id_types(each, field)
         elif type_.name == "ID" and name not in VALUES:
-            yield self._kind(name)
+            yield self._id_type(name)
 
-    def _kind(self, name: str) -> str:
+    def _id_type(self, name: str) -> str:
         """Returns the type of an id: Topic for `topicId` and `topicIds`, the type of the field for `id` and `after`."""
         if name in TYPE_BY_ARGUMENT:
             return TYPE_BY_ARGUMENT[name]
@@ -113,39 +114,43 @@ class RootField:
         return replace(self, with_all_ids=False)
 
     def text(self, depth: int = DEPTH) -> str:
-        """Returns the operation, with variables named like the arguments and a selection of the given depth."""
-        arguments = [name for name, argument in self.field.args.items() if self._is_given(name, argument)]
-        declared = ", ".join(f"${name}: {self.field.args[name].type}" for name in arguments)
-        passed = ", ".join(f"{name}: ${name}" for name in arguments)
-        head = f"{self.root.lower()} ({declared}) {{ {self.name}({passed})" if arguments else self._bare_head
+        """Returns the operation, with variables named like the arguments and a selection of `depth` levels."""
+        arguments = [name for name, argument in self.field.args.items() if self._is_passed(name, argument)]
+        declarations = ", ".join(f"${name}: {self.field.args[name].type}" for name in arguments)
+        values = ", ".join(f"{name}: ${name}" for name in arguments)
+        head = (
+            f"{self.root.lower()} ({declarations}) {{ {self.name}({values})"
+            if arguments
+            else self._head_without_arguments
+        )
         return f"{head} {selection(get_named_type(self.field.type), depth)} }}"
 
     @property
-    def _bare_head(self) -> str:
+    def _head_without_arguments(self) -> str:
         return f"{self.root.lower()} {{ {self.name}"
 
     def variables(self, ids: Mapping[str, str], **values: object) -> dict[str, Any]:
         """Returns the variables with these ids by type. Raises: MissingArgumentValue."""
-        given = {**VALUES, **values}
+        all_values = {**VALUES, **values}
         return {
-            name: self._value(name, argument, ids, given)
+            name: self._value(name, argument, ids, all_values)
             for name, argument in self.field.args.items()
-            if self._is_given(name, argument)
+            if self._is_passed(name, argument)
         }
 
-    def _is_given(self, name: str, value: Value) -> bool:
+    def _is_passed(self, name: str, value: Value) -> bool:
         is_required = (
             is_required_argument(value) if isinstance(value, GraphQLArgument) else is_required_input_field(value)
         )
-        return is_required or name in VALUES or (self.with_all_ids and any(True for _ in self._kinds(name, value)))
+        return is_required or name in VALUES or (self.with_all_ids and any(True for _ in self._id_types(name, value)))
 
-    def _value(self, name: str, value: Value, ids: Mapping[str, str], given: Mapping[str, object]) -> object:
+    def _value(self, name: str, value: Value, ids: Mapping[str, str], values: Mapping[str, object]) -> object:
         type_ = get_named_type(value.type)
         if isinstance(type_, GraphQLInputObjectType):
-            fields = [(each, field) for each, field in type_.fields.items() if self._is_given(each, field)]
-            value_: object = {each: self._value(each, field, ids, given) for each, field in fields}
-        elif name in given:
-            return given[name]
+            fields = [(each, field) for each, field in type_.fields.items() if self._is_passed(each, field)]
+            value_: object = {each: self._value(each, field, ids, values) for each, field in fields}
+        elif name in values:
+            return values[name]
         elif type_.name == "ID":
             value_ = self._id(name, ids)
         else:
@@ -155,14 +160,14 @@ class RootField:
         return [value_] if is_list_type(get_nullable_type(value.type)) else value_
 
     def _id(self, name: str, ids: Mapping[str, str]) -> str:
-        kind = self._kind(name)
-        if kind in SAME_FOR_ALL:
-            return SAME_FOR_ALL[kind]
-        if kind not in ids:
+        id_type = self._id_type(name)
+        if id_type in SAME_FOR_ALL:
+            return SAME_FOR_ALL[id_type]
+        if id_type not in ids:
             raise MissingArgumentValue(
-                f"{self} takes {name}, the id of a {kind}. Create one in tests/resolvers/organization_scenario.py."
+                f"{self} takes {name}, the id of a {id_type}. Create one in tests/resolvers/organization_scenario.py."
             )
-        return ids[kind]
+        return ids[id_type]
 
 
 def root_fields() -> list[RootField]:
@@ -172,17 +177,17 @@ def root_fields() -> list[RootField]:
 
 
 def selection(type_: object, depth: int) -> str:
-    """Returns a selection of every field to that depth; empty for scalars and enums."""
+    """Returns a selection of every field, nested to `depth` levels. Scalars and enums have no selection."""
     if isinstance(type_, GraphQLUnionType):
         parts = [f"... on {member.name} {selection(member, depth)}" for member in type_.types]
     elif isinstance(type_, GraphQLObjectType):
-        parts = [_selected(name, field, depth) for name, field in type_.fields.items()]
+        parts = [_field_selection(name, field, depth) for name, field in type_.fields.items()]
     else:
         return ""
     return f"{{ __typename {' '.join(parts)} }}"
 
 
-def _selected(name: str, field: GraphQLField, depth: int) -> str:
+def _field_selection(name: str, field: GraphQLField, depth: int) -> str:
     if is_leaf_type(get_named_type(field.type)):
         return name
     if depth == 1:

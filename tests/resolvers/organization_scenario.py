@@ -1,4 +1,4 @@
-"""An organization with an object of every type. Every text in it contains the organization's mark."""
+"""An organization with an object of every type. Each text in it contains its mark, a word that names it."""
 
 import asyncio
 from collections.abc import Collection
@@ -27,12 +27,15 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 
 CALLS = frozenset({"CallJob", "Call"})
 PUBLISHING = frozenset({"ConnectedAccount", "ScheduledPost", "Publication"})
-"""Types that are slow to create. `renew` creates new objects of them only on request."""
+"""Types whose objects are slow to create. `renew` creates new ones only on request."""
 
 
 @dataclass
 class OrganizationScenario:
-    """Ann is the author and has every role, Cat replies, Ann blocked Dog. `ids` has an id of every type with ids."""
+    """An organization of three people. Ann is the author and has every role. Cat replies. Ann blocked Dog.
+
+    `ids` has the id of an object of every type with ids.
+    """
 
     mark: str
     ann: Person
@@ -49,29 +52,29 @@ class OrganizationScenario:
         """Ann with a token of every role."""
         return replace(self.ann, roles=frozenset(Role))
 
-    async def renew(self, kinds: Collection[str] = CALLS | PUBLISHING) -> dict[str, str]:
-        """Creates a message, a post and objects of these kinds, and makes Ann and Cat members. Returns all ids."""
+    async def renew(self, types: Collection[str] = CALLS | PUBLISHING) -> dict[str, str]:
+        """Creates a message, a post and objects of these types, and makes Ann and Cat members. Returns all ids."""
         for person in (self.ann, self.cat):
             if not await self.stores.communities.is_member(self.ids["Community"], person.id):
                 await person.join(self.ids["Community"])
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids |= {"Message": message["id"], "Post": await self.create_post()}
-        if not CALLS.isdisjoint(kinds):
+        if not CALLS.isdisjoint(types):
             await self.launch_call_jobs()
-        if not PUBLISHING.isdisjoint(kinds):
+        if not PUBLISHING.isdisjoint(types):
             await self.schedule_posts()
         return self.ids
 
     async def launch_call_jobs(self) -> None:
-        """Launches two jobs. The call of the first is refused, the call of the second stays active."""
-        for refused in (True, False):
+        """Launches two jobs. The call of the first job is refused, the call of the second job stays active."""
+        for is_refused in (True, False):
             new = NewCallJob(self.mark, "ann", f"{self.mark} job", f"{self.mark} words", None, self.window, 1, 60, 60)
             csv = f"phone_number,{self.mark}\n+819012345678,{self.mark}\n"
             job = await self.stores.call_jobs.launch(new, csv, None)
             next_call = NextCall(TaskKey(job.id, 2), "+819012345678")
             while not isinstance(start := await self.stores.calls.start(self.mark, next_call, 1), TimedStart):
                 await asyncio.sleep(0.01)
-            if refused:
+            if is_refused:
                 await self.stores.calls.fail(start.call, f"{self.mark} refused")
         self.ids |= {"CallJob": job.id, "Call": start.call.id}
 
@@ -94,22 +97,22 @@ class OrganizationScenario:
         self.ids["Publication"] = (await self._publish(post)).id
 
     async def _publish(self, post: NewScheduledPost) -> Publication:
-        """Publishes twice. Only the first call is answered. Returns the second publication, which is UNKNOWN."""
+        """Publishes two posts. The second call gets no answer. Returns the second publication, which is UNKNOWN."""
         stores = self.stores
         publications = []
         for _ in range(2):
             due = replace(post, due_at=datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1))
             scheduled = await stores.scheduled_posts.schedule(due, None)
             claims = await stores.claims.claim(1000)
-            (claimed,) = [each for each in claims if each.scheduled_post_id == scheduled.id]
-            publications.append(await stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, "key")))
-        published = MarkPublished(
+            (claim,) = [each for each in claims if each.scheduled_post_id == scheduled.id]
+            publications.append(await stores.scheduled_posts.apply(BeginAttempt(claim, CallPhase.CALLING, "key")))
+        mark_published = MarkPublished(
             publications[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so"
         )
-        await stores.scheduled_posts.apply(published)
+        await stores.scheduled_posts.apply(mark_published)
         return await stores.scheduled_posts.apply(MarkUnknown(publications[1], f"{self.mark} is silent", MANUAL))
 
-    async def emit_everywhere(self) -> None:
+    async def emit_on_every_stream(self) -> None:
         """Emits an event on every stream that Ann may subscribe to."""
         await self.cat.post(self.ids["Topic"], f"{self.mark} @{self.mark}_ann")
         self.ids["Job"] = await self.create_post()
@@ -121,7 +124,7 @@ class OrganizationScenario:
 
 
 async def create_organization(sign_in: SignIn, mark: str) -> OrganizationScenario:
-    """Creates the organization named by the mark. Ann and Cat have the same ids in every organization."""
+    """Creates an organization with the mark as its id. Ann and Cat have the same ids in every organization."""
     ann, cat, dog = [
         await sign_in(id_, mark, roles, name=f"{mark} {name}", handle=f"{mark}_{name}")
         for id_, name, roles in (
@@ -136,8 +139,10 @@ async def create_organization(sign_in: SignIn, mark: str) -> OrganizationScenari
     )
     organization.ids["Topic"] = await organization.ann.create_topic(organization.ids["Community"], f"{mark} Tides")
     await organization.stores.call_jobs.set_limits(mark, 1000, 100)
-    bad = NewCallJob(mark, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
-    await organization.stores.call_jobs.launch(bad, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None)
+    job_with_bad_row = NewCallJob(mark, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
+    await organization.stores.call_jobs.launch(
+        job_with_bad_row, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None
+    )
     await organization.renew()
     await _add_content(organization)
     return organization
@@ -168,5 +173,5 @@ def unknown_ids() -> dict[str, str]:
     message = f"{new_id()}-{timestamp}"
     people, posts = dict.fromkeys(("User", "Author"), "nobody"), dict.fromkeys(("Post", "Job"), post)
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
-    kinds = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication")
-    return {"Message": message, **people, **posts, **calls, **{kind: new_id() for kind in kinds}}
+    types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication")
+    return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in types}}

@@ -42,7 +42,7 @@ REACT = (
 UNREACT = REACT.replace("addReaction", "removeReaction")
 EDIT = "mutation ($id: ID!, $text: String!) { done: editMessage(id: $id, text: $text) { ...message } }" + MESSAGE
 DELETE = "mutation ($id: ID!) { done: deleteMessage(id: $id) { ...message } }" + MESSAGE
-LISTEN = (
+TOPIC_EVENTS = (
     """
 subscription ($topic: ID!, $since: Cursor) {
   topicEvents(topicId: $topic, since: $since) {
@@ -69,19 +69,19 @@ query ($oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) {
 """
 
 
-def as_signed(url: str) -> str:
-    """Returns a recognizable stand-in for a signed image URL."""
+def fake_signed_url(url: str) -> str:
+    """Returns a recognizable substitute for a signed image URL."""
     return f"/images/signed/{url}"
 
 
 @dataclass
 class Person:
-    """A user that executes operations; `user` is None for an anonymous one."""
+    """A user that executes operations. `user` is None for an anonymous viewer."""
 
     stores: Stores
     user: User | None = None
     roles: frozenset[Role] = frozenset()
-    sign_image: Callable[[str], str] = as_signed
+    sign_image: Callable[[str], str] = fake_signed_url
     schema: Schema = schema
 
     @property
@@ -93,7 +93,7 @@ class Person:
     def context(self) -> Context:
         return Context(self.stores, self.sign_image, self.user, self.roles)
 
-    async def ask(self, query: str, /, **variables: Any) -> Answer:
+    async def execute(self, query: str, /, **variables: Any) -> Answer:
         """Executes a query or a mutation, and returns its data and errors."""
         result = await self.schema.execute(query, variables, context_value=self.context)
         assert isinstance(result, ExecutionResult)
@@ -101,17 +101,17 @@ class Person:
 
     async def run(self, query: str, /, **variables: Any) -> Answer:
         """Executes a query or a mutation, and returns its data. Raises: GraphQLFailed."""
-        return _data(await self.ask(query, **variables))
+        return _data(await self.execute(query, **variables))
 
     async def fails(self, query: str, /, **variables: Any) -> Answer:
         """Executes an operation that must fail with one error, and returns the extensions of that error."""
-        (error,) = (await self.ask(query, **variables))["errors"]
+        (error,) = (await self.execute(query, **variables))["errors"]
         extensions: Answer = error["extensions"]
         return extensions
 
     async def code(self, query: str, /, **variables: Any) -> str | None:
         """Executes an operation, and returns the code of its error, or None if it succeeds."""
-        errors = (await self.ask(query, **variables))["errors"]
+        errors = (await self.execute(query, **variables))["errors"]
         assert len(errors) <= 1, errors
         return errors[0]["extensions"]["code"] if errors else None
 
@@ -127,7 +127,7 @@ class Person:
 
     @asynccontextmanager
     async def subscribed(self, query: str, /, **variables: Any) -> AsyncIterator["Subscription"]:
-        """Subscribes, waits for the first event, and ends the subscription with the block."""
+        """Subscribes, waits for the first event, and ends the subscription after the block."""
         async with aclosing(self.answers(query, **variables)) as answers:
             subscription = Subscription(answers)
             await subscription.event()
@@ -178,7 +178,7 @@ class Person:
         return done
 
     async def page(self, topic: str, **bounds: Any) -> Answer:
-        """Returns a page of a topic, by default the newest one."""
+        """Returns a page of a topic, by default the newest page."""
         page: Answer = (await self.run(PAGE, topic=topic, **(bounds or {"latest": "now"})))["messages"]
         return page
 
@@ -209,13 +209,13 @@ class Subscription:
     async def event(self) -> Answer:
         """Returns the next event. Raises: GraphQLFailed."""
         (event,) = _data(await self.answer()).values()
-        found: Answer = event
-        return found
+        result: Answer = event
+        return result
 
 
 @dataclass
 class ChatScenario:
-    """A community of Ann and Bob with one topic. Eve is in their organization, and in no community."""
+    """A community of Ann and Bob with one topic. Eve belongs to their organization but to no community."""
 
     ann: Person
     bob: Person
@@ -225,7 +225,7 @@ class ChatScenario:
 
 
 class SignIn:
-    """Signs users in on the given stores."""
+    """A function that signs users in on the stores."""
 
     def __init__(self, stores: Stores) -> None:
         self.stores = stores
@@ -238,7 +238,7 @@ class SignIn:
         name: str | None = None,
         handle: str | None = None,
     ) -> Person:
-        """Signs in the user of that id, and creates it in the organization if it is new."""
+        """Signs in the user with this id, and creates the user if the organization has none with this id."""
         user = await self.stores.users.sign_in(organization, id_, list(roles), name, handle)
         return Person(self.stores, user, frozenset(roles))
 

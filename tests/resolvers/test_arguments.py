@@ -38,9 +38,9 @@ def test_checked_emoji_accepts_one_grapheme(value: str) -> None:
 
 @pytest.mark.parametrize("value", NOT_SINGLE_EMOJIS)
 def test_checked_emoji_refuses_everything_else(value: str) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as error:
         checked_emoji(value)
-    assert refused.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
+    assert error.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
 
 
 @pytest.mark.parametrize("value", ["a", "a" * 5, "  a  ", "日本語です", "\u0000"])
@@ -50,9 +50,9 @@ def test_checked_text_returns_text_within_limits(value: str) -> None:
 
 @pytest.mark.parametrize("value", ["", "a" * 6, " ", "\u3000", "\ud800", "a\udc00"])
 def test_checked_text_refuses_wrong_length_and_blank_text(value: str) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as error:
         checked_text("title", value, 1, 5)
-    assert refused.value.details["field"] == "title"
+    assert error.value.details["field"] == "title"
 
 
 def test_checked_text_refuses_blank_text_that_may_be_empty() -> None:
@@ -70,9 +70,9 @@ def test_checked_limit_returns_limit_within_bounds(limit: int) -> None:
 @pytest.mark.parametrize("limit", [0, -1, 1000, 2**31 - 1])
 @pytest.mark.parametrize("check", [checked_limit, lambda limit: page_range(UNSET, NOW, limit, True)])
 def test_limit_outside_bounds_is_refused(check: Callable[[int], Any], limit: int) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as error:
         check(limit)
-    assert refused.value.details["field"] == "limit"
+    assert error.value.details["field"] == "limit"
 
 
 def test_text_or_none_treats_omitted_and_null_alike() -> None:
@@ -84,9 +84,9 @@ def test_text_or_none_treats_omitted_and_null_alike() -> None:
 
 def test_checked_timestamp_refuses_now() -> None:
     assert checked_timestamp("timestamp", 5) == 5
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as error:
         checked_timestamp("timestamp", NOW)
-    assert refused.value.details["field"] == "timestamp"
+    assert error.value.details["field"] == "timestamp"
 
 
 INVALID_QUERIES = [
@@ -125,9 +125,9 @@ INVALID_QUERIES = [
 @pytest.mark.anyio
 async def test_refusal_names_field_and_expectation(chat: ChatScenario) -> None:
     for query, field in INVALID_QUERIES:
-        written = query.replace("LONG", "x" * 5000)
-        written = written.replace("$topic", f'"{chat.topic}"').replace("$community", f'"{chat.community}"')
-        refusal = await chat.ann.fails(written)
+        text = query.replace("LONG", "x" * 5000)
+        text = text.replace("$topic", f'"{chat.topic}"').replace("$community", f'"{chat.community}"')
+        refusal = await chat.ann.fails(text)
         assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", field), query
         assert refusal["expected"], query
 

@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.resolvers.people import EDIT, LISTEN, REACT, UNREACT, ChatScenario, Person, SignIn, until_outbox_is_empty
+from tests.resolvers.people import (
+    EDIT,
+    REACT,
+    TOPIC_EVENTS,
+    UNREACT,
+    ChatScenario,
+    Person,
+    SignIn,
+    until_outbox_is_empty,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -19,14 +28,14 @@ query ($topic: ID!, $at: Timestamp!) { messagesAround(topicId: $topic, timestamp
 FOLLOWS = "query ($id: ID!) { user(id: $id) { following followerCount followingCount } }"
 
 
-async def topic(person: Person, chat: ChatScenario) -> dict[str, Any]:
-    found: dict[str, Any] = (await person.run(TOPIC, id=chat.topic))["topic"]
-    return found
+async def topic_fields(person: Person, chat: ChatScenario) -> dict[str, Any]:
+    fields: dict[str, Any] = (await person.run(TOPIC, id=chat.topic))["topic"]
+    return fields
 
 
-async def message(person: Person, id_: str) -> dict[str, Any]:
-    found: dict[str, Any] = (await person.run(MESSAGE, id=id_))["message"]
-    return found
+async def message_fields(person: Person, id_: str) -> dict[str, Any]:
+    fields: dict[str, Any] = (await person.run(MESSAGE, id=id_))["message"]
+    return fields
 
 
 async def test_messages_of_blocked_users_are_on_no_page(chat: ChatScenario) -> None:
@@ -34,66 +43,70 @@ async def test_messages_of_blocked_users_are_on_no_page(chat: ChatScenario) -> N
         await (chat.ann if number % 2 else chat.bob).post(chat.topic, str(number))
     await chat.ann.block(chat.bob)
     assert await chat.ann.texts(chat.topic) == ["1", "3", "5"]
-    assert [item["text"] for item in (await topic(chat.ann, chat))["messages"]["items"]] == ["5", "3", "1"]
+    assert [item["text"] for item in (await topic_fields(chat.ann, chat))["messages"]["items"]] == ["5", "3", "1"]
     assert await chat.bob.texts(chat.topic) == ["0", "1", "2", "3", "4", "5"]
 
 
 async def test_hidden_messages_count_neither_on_nor_beyond_a_page(chat: ChatScenario) -> None:
-    posted = [await (chat.ann if number in (1, 3) else chat.bob).post(chat.topic, str(number)) for number in range(6)]
+    posted_messages = [
+        await (chat.ann if number in (1, 3) else chat.bob).post(chat.topic, str(number)) for number in range(6)
+    ]
     await chat.ann.block(chat.bob)
     page = await chat.ann.page(chat.topic, latest="now", limit=2)
     assert [item["text"] for item in page["items"]] == ["3", "1"]
     assert (page["hasOlder"], page["hasNewer"]) == (False, False)
-    page = await chat.ann.page(chat.topic, oldest=posted[0]["timestamp"], latest=posted[2]["timestamp"])
+    page = await chat.ann.page(
+        chat.topic, oldest=posted_messages[0]["timestamp"], latest=posted_messages[2]["timestamp"]
+    )
     assert [item["text"] for item in page["items"]] == ["1"]
     assert (page["hasOlder"], page["hasNewer"]) == (False, True)
-    around = await chat.ann.run(AROUND, topic=chat.topic, at=posted[2]["timestamp"])
+    around = await chat.ann.run(AROUND, topic=chat.topic, at=posted_messages[2]["timestamp"])
     assert [item["text"] for item in around["messagesAround"]["items"]] == ["1", "3"]
 
 
 async def test_message_of_a_blocked_user_looks_missing(chat: ChatScenario) -> None:
-    hidden = (await chat.bob.post(chat.topic))["id"]
+    hidden_id = (await chat.bob.post(chat.topic))["id"]
     await chat.ann.block(chat.bob)
-    answer = await chat.ann.ask(MESSAGE, id=hidden)
+    answer = await chat.ann.execute(MESSAGE, id=hidden_id)
     assert answer["data"] == {"message": None}
-    missing = await chat.ann.ask(MESSAGE, id=f"{chat.topic}-1")
-    assert answer["errors"][0]["extensions"] == missing["errors"][0]["extensions"] == {"code": "NOT_FOUND"}
+    unknown = await chat.ann.execute(MESSAGE, id=f"{chat.topic}-1")
+    assert answer["errors"][0]["extensions"] == unknown["errors"][0]["extensions"] == {"code": "NOT_FOUND"}
     for query in (REACT, UNREACT):
-        assert await chat.ann.code(query, id=hidden, emoji="👍") == "NOT_FOUND"
-    assert (await message(chat.bob, hidden))["reactions"] == []
+        assert await chat.ann.code(query, id=hidden_id, emoji="👍") == "NOT_FOUND"
+    assert (await message_fields(chat.bob, hidden_id))["reactions"] == []
 
 
 async def test_last_message_and_unread_count_skip_blocked_users(chat: ChatScenario) -> None:
     await chat.eve.join(chat.community)
     await chat.eve.post(chat.topic, "from eve")
     await chat.bob.post(chat.topic, "from bob")
-    before = await topic(chat.ann, chat)
+    before = await topic_fields(chat.ann, chat)
     assert (before["unreadCount"], before["lastMessage"]["text"]) == (2, "from bob")
     await chat.ann.block(chat.bob)
-    after = await topic(chat.ann, chat)
+    after = await topic_fields(chat.ann, chat)
     assert (after["unreadCount"], after["lastMessage"]["text"]) == (1, "from eve")
     await chat.ann.block(chat.eve)
-    after = await topic(chat.ann, chat)
+    after = await topic_fields(chat.ann, chat)
     assert (after["unreadCount"], after["lastMessage"]) == (0, None)
 
 
 async def test_reaction_counts_leave_out_blocked_users(chat: ChatScenario) -> None:
-    posted = (await chat.ann.post(chat.topic))["id"]
+    message_id = (await chat.ann.post(chat.topic))["id"]
     await chat.eve.join(chat.community)
     for person, emoji in ((chat.bob, "🌊"), (chat.bob, "👍"), (chat.eve, "👍"), (chat.ann, "👍")):
-        await person.run(REACT, id=posted, emoji=emoji)
+        await person.run(REACT, id=message_id, emoji=emoji)
     await chat.ann.block(chat.bob)
-    assert (await message(chat.ann, posted))["reactions"] == [
+    assert (await message_fields(chat.ann, message_id))["reactions"] == [
         {"emoji": "👍", "count": 2, "users": [{"id": "eve"}, {"id": "ann"}]}
     ]
-    assert [each["count"] for each in (await message(chat.eve, posted))["reactions"]] == [1, 3]
+    assert [each["count"] for each in (await message_fields(chat.eve, message_id))["reactions"]] == [1, 3]
 
 
 async def test_received_reactions_leave_out_blocked_users(chat: ChatScenario) -> None:
-    posted = (await chat.ann.post(chat.topic))["id"]
+    message_id = (await chat.ann.post(chat.topic))["id"]
     await chat.eve.join(chat.community)
     for person in (chat.bob, chat.eve):
-        await person.run(REACT, id=posted, emoji="👍")
+        await person.run(REACT, id=message_id, emoji="👍")
     await until_outbox_is_empty(chat.ann.stores)
     await chat.ann.block(chat.eve)
     page = (await chat.ann.run(RECEIVED))["reactionsReceived"]
@@ -103,17 +116,17 @@ async def test_received_reactions_leave_out_blocked_users(chat: ChatScenario) ->
 async def test_mentions_of_blocked_users_stay(chat: ChatScenario) -> None:
     await chat.eve.join(chat.community)
     await chat.ann.block(chat.bob)
-    posted = (await chat.eve.post(chat.topic, "Ask @bob"))["id"]
-    assert (await message(chat.ann, posted))["mentions"] == [{"id": "bob"}]
+    message_id = (await chat.eve.post(chat.topic, "Ask @bob"))["id"]
+    assert (await message_fields(chat.ann, message_id))["mentions"] == [{"id": "bob"}]
 
 
 async def test_events_of_blocked_users_are_withheld(chat: ChatScenario) -> None:
     await chat.eve.join(chat.community)
     await chat.ann.block(chat.bob)
-    async with chat.ann.subscribed(LISTEN, topic=chat.topic) as events:
-        hidden = await chat.bob.post(chat.topic, "hidden")
-        await chat.bob.run(EDIT, id=hidden["id"], text="still hidden")
-        await chat.eve.run(REACT, id=hidden["id"], emoji="👍")
+    async with chat.ann.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
+        hidden_message = await chat.bob.post(chat.topic, "hidden")
+        await chat.bob.run(EDIT, id=hidden_message["id"], text="still hidden")
+        await chat.eve.run(REACT, id=hidden_message["id"], emoji="👍")
         await chat.eve.post(chat.topic, "visible")
         event = await events.event()
         assert (event["type"], event["message"]["text"]) == ("MessagePosted", "visible")
@@ -121,7 +134,7 @@ async def test_events_of_blocked_users_are_withheld(chat: ChatScenario) -> None:
 
 async def test_block_applies_to_open_subscriptions(chat: ChatScenario) -> None:
     await chat.eve.join(chat.community)
-    async with chat.ann.subscribed(LISTEN, topic=chat.topic) as events:
+    async with chat.ann.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         await chat.bob.post(chat.topic, "before")
         assert (await events.event())["message"]["text"] == "before"
         await chat.ann.block(chat.bob)
@@ -131,11 +144,11 @@ async def test_block_applies_to_open_subscriptions(chat: ChatScenario) -> None:
 
 
 async def test_blocked_user_notices_nothing(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic, "Hello @bob")
+    posted_message = await chat.ann.post(chat.topic, "Hello @bob")
     await chat.ann.block(chat.bob)
-    assert (await message(chat.bob, posted["id"]))["text"] == "Hello @bob"
-    assert (await topic(chat.bob, chat))["unreadCount"] == 1
-    done = await chat.bob.do(REACT, id=posted["id"], emoji="👍")
+    assert (await message_fields(chat.bob, posted_message["id"]))["text"] == "Hello @bob"
+    assert (await topic_fields(chat.bob, chat))["unreadCount"] == 1
+    done = await chat.bob.do(REACT, id=posted_message["id"], emoji="👍")
     assert done["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
     assert (await chat.bob.post(chat.topic, "@ann"))["mentions"] == [{"handle": "ann"}]
     assert (await chat.bob.run('{ user(id: "ann") { blocked } }'))["user"] == {"blocked": False}
@@ -143,10 +156,10 @@ async def test_blocked_user_notices_nothing(chat: ChatScenario) -> None:
 
 async def test_block_ends_follows_in_both_directions(chat: ChatScenario) -> None:
     mongo = chat.ann.stores.mongo
-    for one, other in (("ann", "bob"), ("bob", "ann"), ("eve", "bob")):
-        await mongo["follows"].insert_one({"org": "acme", "follower": one, "followee": other})
-        await mongo["users"].update_one({"_id": {"org": "acme", "id": one}}, {"$inc": {"following": 1}})
-        await mongo["users"].update_one({"_id": {"org": "acme", "id": other}}, {"$inc": {"followers": 1}})
+    for follower, followee in (("ann", "bob"), ("bob", "ann"), ("eve", "bob")):
+        await mongo["follows"].insert_one({"org": "acme", "follower": follower, "followee": followee})
+        await mongo["users"].update_one({"_id": {"org": "acme", "id": follower}}, {"$inc": {"following": 1}})
+        await mongo["users"].update_one({"_id": {"org": "acme", "id": followee}}, {"$inc": {"followers": 1}})
     assert (await chat.ann.run(FOLLOWS, id="bob"))["user"] == {
         "following": True,
         "followerCount": 2,
@@ -154,28 +167,36 @@ async def test_block_ends_follows_in_both_directions(chat: ChatScenario) -> None
     }
     for _ in range(2):
         await chat.ann.block(chat.bob)
-        found = (await chat.ann.run(FOLLOWS, id="bob"))["user"]
-        assert found == {"following": False, "followerCount": 1, "followingCount": 0}
-    found = (await chat.bob.run(FOLLOWS, id="ann"))["user"]
-    assert found == {"following": False, "followerCount": 0, "followingCount": 0}
+        user = (await chat.ann.run(FOLLOWS, id="bob"))["user"]
+        assert user == {"following": False, "followerCount": 1, "followingCount": 0}
+    user = (await chat.bob.run(FOLLOWS, id="ann"))["user"]
+    assert user == {"following": False, "followerCount": 0, "followingCount": 0}
     assert (await chat.eve.run(FOLLOWS, id="bob"))["user"]["following"]
 
 
 async def test_unblocking_restores_everything_but_follows(chat: ChatScenario) -> None:
-    posted = (await chat.ann.post(chat.topic, "from ann"))["id"]
+    message_id = (await chat.ann.post(chat.topic, "from ann"))["id"]
     await chat.bob.post(chat.topic, "from bob")
-    await chat.bob.run(REACT, id=posted, emoji="👍")
+    await chat.bob.run(REACT, id=message_id, emoji="👍")
     await until_outbox_is_empty(chat.ann.stores)
-    before = await topic(chat.ann, chat), await message(chat.ann, posted), await chat.ann.run(RECEIVED)
+    before = (
+        await topic_fields(chat.ann, chat),
+        await message_fields(chat.ann, message_id),
+        await chat.ann.run(RECEIVED),
+    )
     await chat.ann.block(chat.bob)
     assert await chat.ann.texts(chat.topic) == ["from ann"]
     await chat.ann.unblock(chat.bob)
-    assert (await topic(chat.ann, chat), await message(chat.ann, posted), await chat.ann.run(RECEIVED)) == before
+    assert (
+        await topic_fields(chat.ann, chat),
+        await message_fields(chat.ann, message_id),
+        await chat.ann.run(RECEIVED),
+    ) == before
     assert await chat.ann.texts(chat.topic) == ["from ann", "from bob"]
 
 
 async def test_block_holds_in_one_organization_only(chat: ChatScenario, sign_in: SignIn) -> None:
-    """Users of the same ids in another organization are other people."""
+    """Users with the same ids in another organization are other people."""
     ann, bob = await sign_in("ann", "elsewhere"), await sign_in("bob", "elsewhere")
     community = await ann.create_community()
     await bob.join(community)

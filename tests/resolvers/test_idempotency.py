@@ -29,12 +29,12 @@ ROUNDS = 20
 
 @dataclass(frozen=True)
 class Creation:
-    """A mutation that takes a key: its input, changed input, and the collection of the objects that it creates."""
+    """A mutation that takes a key: its input, changes of the input, and the collection of the created objects."""
 
     mutation: str
     collection: str
     input: Callable[[ChatScenario], Input]
-    other: Input
+    changes: Input
 
     async def create_by(self, person: Person, chat: ChatScenario, **changes: Any) -> str:
         """Runs the mutation as the person, and returns the id of the created object."""
@@ -65,8 +65,8 @@ CREATIONS = [
 
 @pytest.fixture(params=CREATIONS, ids=lambda creation: creation.mutation)
 def creation(request: pytest.FixtureRequest) -> Creation:
-    found: Creation = request.param
-    return found
+    value: Creation = request.param
+    return value
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ async def test_same_key_and_arguments_return_one_object(creation: Creation, chat
 async def test_same_key_with_other_arguments_conflicts(creation: Creation, chat: ChatScenario) -> None:
     id_ = await creation.create_by(chat.ann, chat, idempotencyKey="k")
     before = await creation.count(chat)
-    refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **creation.other)
+    refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **creation.changes)
     assert refusal["code"] == "CONFLICT"
     assert await creation.count(chat) == before
     assert await creation.create_by(chat.ann, chat, idempotencyKey="k") == id_
@@ -116,16 +116,16 @@ async def test_concurrent_duplicates_create_one_object(creation: Creation, chat:
 async def test_concurrent_duplicates_in_two_processes_create_one(
     creation: Creation, chat: ChatScenario, stores_of_other_process: Stores
 ) -> None:
-    """All get the same object, also callers who find the key while the first attempt is not yet durable."""
+    """All callers get the same object, even a caller who finds the key before the first attempt is durable."""
     before = await creation.count(chat)
     person_in_other_process = Person(stores_of_other_process, chat.ann.user, chat.ann.roles)
     for number in range(ROUNDS):
-        tries = [
+        attempts = [
             creation.create_by(person, chat, idempotencyKey=str(number))
             for _ in range(4)
             for person in (chat.ann, person_in_other_process)
         ]
-        assert len(set(await asyncio.gather(*tries))) == 1
+        assert len(set(await asyncio.gather(*attempts))) == 1
     assert await creation.count(chat) == before + ROUNDS
 
 
@@ -135,7 +135,7 @@ async def test_concurrent_reuse_of_a_key_conflicts_once(
     person_in_other_process = Person(stores_of_other_process, chat.ann.user, chat.ann.roles)
     inputs = [
         {**creation.input(chat), "idempotencyKey": "k"},
-        {**creation.input(chat), "idempotencyKey": "k", **creation.other},
+        {**creation.input(chat), "idempotencyKey": "k", **creation.changes},
     ]
     before = await creation.count(chat)
     answers = await asyncio.gather(
@@ -154,18 +154,18 @@ async def test_key_has_one_to_two_hundred_characters(creation: Creation, chat: C
 
 
 async def test_repeated_post_returns_the_message_as_it_is_now(chat: ChatScenario) -> None:
-    selected = "{ id text deletedAt reactions { emoji } }"
-    query = f"mutation ($input: PostMessageInput!) {{ done: postMessage(input: $input) {selected} }}"
+    fields = "{ id text deletedAt reactions { emoji } }"
+    query = f"mutation ($input: PostMessageInput!) {{ done: postMessage(input: $input) {fields} }}"
     input_ = {"topicId": chat.topic, "text": "Hello", "idempotencyKey": "k"}
     first = await chat.ann.do(query, input=input_)
     await chat.ann.run(EDIT, id=first["id"], text="Changed")
     await chat.bob.run(REACT, id=first["id"], emoji="👍")
-    again = await chat.ann.do(query, input=input_)
-    assert again == {"id": first["id"], "text": "Changed", "deletedAt": None, "reactions": [{"emoji": "👍"}]}
+    changed = await chat.ann.do(query, input=input_)
+    assert changed == {"id": first["id"], "text": "Changed", "deletedAt": None, "reactions": [{"emoji": "👍"}]}
     await chat.ann.run(DELETE, id=first["id"])
-    gone = await chat.ann.do(query, input=input_)
-    assert (gone["id"], gone["text"]) == (first["id"], "")
-    assert gone["deletedAt"]
+    deleted = await chat.ann.do(query, input=input_)
+    assert (deleted["id"], deleted["text"]) == (first["id"], "")
+    assert deleted["deletedAt"]
     assert len((await chat.ann.page(chat.topic))["items"]) == 1
 
 
@@ -181,14 +181,14 @@ async def test_repeated_creation_returns_the_topic_as_it_is_now(chat: ChatScenar
     query = "mutation ($input: CreateTopicInput!) { done: createTopic(input: $input) { id lastActivity } }"
     input_ = {"communityId": chat.community, "title": "Nets", "idempotencyKey": "k"}
     first = await chat.ann.do(query, input=input_)
-    posted = await chat.bob.post(first["id"])
-    assert await chat.ann.do(query, input=input_) == {"id": first["id"], "lastActivity": posted["timestamp"]}
+    message = await chat.bob.post(first["id"])
+    assert await chat.ann.do(query, input=input_) == {"id": first["id"], "lastActivity": message["timestamp"]}
 
 
 @pytest.mark.parametrize("mutation", ["createTopic", "postMessage"])
 async def test_failed_attempt_stores_no_key(chat: ChatScenario, mutation: str) -> None:
     (creation,) = [each for each in CREATIONS if each.mutation == mutation]
-    assert (await creation.refusal(chat.eve, chat, idempotencyKey="k", **creation.other))["code"] == "FORBIDDEN"
+    assert (await creation.refusal(chat.eve, chat, idempotencyKey="k", **creation.changes))["code"] == "FORBIDDEN"
     await chat.eve.join(chat.community)
     assert await creation.create_by(chat.eve, chat, idempotencyKey="k")
 

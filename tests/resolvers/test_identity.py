@@ -46,14 +46,14 @@ async def test_user_is_found_by_id_or_null_with_error(sign_in: SignIn) -> None:
     await sign_in("bob", name="Bob")
     query = "query ($id: ID!) { user(id: $id) { name } }"
     assert await ann.run(query, id="bob") == {"user": {"name": "Bob"}}
-    answer = await ann.ask(query, id="nobody")
+    answer = await ann.execute(query, id="nobody")
     assert answer["data"] == {"user": None}
     assert answer["errors"][0]["extensions"] == {"code": "NOT_FOUND"}
 
 
 @pytest.fixture
 async def searcher(sign_in: SignIn) -> Person:
-    """Signs in ann, who searches, and users to find."""
+    """Returns ann, who searches. Signs in the users that searches find."""
     for id_, name in (
         ("mika", "Mika Sato"),
         ("mina", "Mina Mori"),
@@ -132,14 +132,14 @@ async def test_blocking_oneself_or_an_unknown_user_is_refused(chat: ChatScenario
 async def test_blocked_users_are_listed_by_handle_and_marked(chat: ChatScenario) -> None:
     for other in (chat.eve, chat.bob, chat.eve):
         await chat.ann.block(other)
-    listed = "{ blockedUsers { id blocked } }"
-    both = [{"id": "bob", "blocked": True}, {"id": "eve", "blocked": True}]
-    assert (await chat.ann.run(listed))["blockedUsers"] == both
-    assert (await chat.bob.run(listed))["blockedUsers"] == []
+    query = "{ blockedUsers { id blocked } }"
+    expected = [{"id": "bob", "blocked": True}, {"id": "eve", "blocked": True}]
+    assert (await chat.ann.run(query))["blockedUsers"] == expected
+    assert (await chat.bob.run(query))["blockedUsers"] == []
     assert (await chat.bob.run('{ user(id: "ann") { blocked } }'))["user"] == {"blocked": False}
     await chat.ann.unblock(chat.bob)
     await chat.ann.unblock(chat.bob)
-    assert (await chat.ann.run(listed))["blockedUsers"] == both[1:]
+    assert (await chat.ann.run(query))["blockedUsers"] == expected[1:]
 
 
 async def test_viewer_is_read_as_stored_now(sign_in: SignIn) -> None:

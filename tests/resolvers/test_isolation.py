@@ -1,7 +1,7 @@
 """No field of the schema shows or changes objects of another organization.
 
-The operations are generated from the schema. A root field without generated arguments fails the tests, so they stay
-complete.
+The operations are generated from the schema. A root field without generated arguments fails the tests, so that they
+cover every field.
 """
 
 import json
@@ -21,8 +21,10 @@ from tests.resolvers.people import Answer, Person, SignIn, until_outbox_is_empty
 pytestmark = pytest.mark.anyio
 
 FIELDS = root_fields()
-WITH_IDS = [field for field in FIELDS if field.kinds]
-BARE_FIELDS = [field.without_optional_ids() for field in FIELDS if field.without_optional_ids().text() != field.text()]
+FIELDS_WITH_IDS = [field for field in FIELDS if field.id_types]
+FIELDS_WITHOUT_OPTIONAL_IDS = [
+    field.without_optional_ids() for field in FIELDS if field.without_optional_ids().text() != field.text()
+]
 
 ROOTS = {field.root for field in FIELDS}
 
@@ -48,22 +50,22 @@ async def canary(sign_in: SignIn) -> OrganizationScenario:
 
 @pytest.fixture
 async def sparrow(sign_in: SignIn) -> OrganizationScenario:
-    """The organization "sparrow", whose Ann and Cat have the same ids as those of "canary"."""
+    """The organization "sparrow", whose Ann and Cat have the same ids as Ann and Cat of "canary"."""
     return await create_organization(sign_in, "sparrow")
 
 
-async def answer_to(person: Person, field: RootField, ids: dict[str, str], **values: object) -> Answer:
-    """Returns the answer, or the first answer of a subscription."""
+async def execute_field(person: Person, field: RootField, ids: dict[str, str], **values: object) -> Answer:
+    """Executes the field as the person. Returns the answer, or the first answer of a subscription."""
     variables = field.variables(ids, **values)
     if field.root == "Subscription":
         async with aclosing(person.answers(field.text(), **variables)) as answers:
             return await anext(answers)
-    return await person.ask(field.text(), **variables)
+    return await person.execute(field.text(), **variables)
 
 
 async def ids_for(field: RootField, organization: OrganizationScenario) -> dict[str, str]:
-    """Returns ids with which the field succeeds. For mutations, creates new objects."""
-    return await organization.renew(field.kinds) if field.root == "Mutation" else organization.ids
+    """Returns ids with which the field succeeds. Creates new objects for mutations."""
+    return await organization.renew(field.id_types) if field.root == "Mutation" else organization.ids
 
 
 async def all_documents(stores: Stores) -> dict[str, list[str]]:
@@ -73,7 +75,7 @@ async def all_documents(stores: Stores) -> dict[str, list[str]]:
 
 
 def test_generated_operations_cover_every_type_with_ids() -> None:
-    differing = {kind for field in WITH_IDS for kind in field.kinds} ^ set(unknown_ids())
+    differing = {id_type for field in FIELDS_WITH_IDS for id_type in field.id_types} ^ set(unknown_ids())
     assert not differing, f"unknown_ids() and the arguments of the schema differ by {sorted(differing)}."
 
 
@@ -82,16 +84,22 @@ async def test_ids_of_another_organization_look_like_unknown_ids(
 ) -> None:
     await until_outbox_is_empty(sparrow.stores)
     before = await all_documents(sparrow.stores)
-    for field in WITH_IDS:
-        for kind in field.kinds:
-            real, fake = canary.ids, unknown_ids()
-            answers = [await answer_to(sparrow.ann, field, {**sparrow.ids, kind: ids[kind]}) for ids in (real, fake)]
-            shown = [
-                json.dumps(answer).replace(ids[kind], "?") for answer, ids in zip(answers, (real, fake), strict=True)
+    for field in FIELDS_WITH_IDS:
+        for id_type in field.id_types:
+            existing, unknown = canary.ids, unknown_ids()
+            answers = [
+                await execute_field(sparrow.ann, field, {**sparrow.ids, id_type: ids[id_type]})
+                for ids in (existing, unknown)
             ]
-            assert shown[0] == shown[1], f"{field} shows whether a {kind} exists in another organization."
-            assert [error["extensions"]["code"] for error in answers[0]["errors"]] == ["NOT_FOUND"], f"{field}({kind})"
-            assert not (answers[0]["data"] or {}).get(field.name), f"{field} shows a {kind} of another organization."
+            texts = [
+                json.dumps(answer).replace(ids[id_type], "?")
+                for answer, ids in zip(answers, (existing, unknown), strict=True)
+            ]
+            assert texts[0] == texts[1], f"{field} shows whether a {id_type} exists in another organization."
+            assert [error["extensions"]["code"] for error in answers[0]["errors"]] == ["NOT_FOUND"], (
+                f"{field}({id_type})"
+            )
+            assert not (answers[0]["data"] or {}).get(field.name), f"{field} shows a {id_type} of another organization."
     assert await all_documents(sparrow.stores) == before
 
 
@@ -112,9 +120,9 @@ async def test_malformed_message_ids_are_not_found(canary: OrganizationScenario,
         f"{topic}-{timestamp}-{timestamp}",
         f"{sparrow.ids['Topic']}-٣",
     ]
-    for field in WITH_IDS:
-        for id_ in malformed_ids if "Message" in field.kinds else ():
-            answer = await answer_to(sparrow.ann, field, {**sparrow.ids, "Message": id_})
+    for field in FIELDS_WITH_IDS:
+        for id_ in malformed_ids if "Message" in field.id_types else ():
+            answer = await execute_field(sparrow.ann, field, {**sparrow.ids, "Message": id_})
             assert [error["extensions"]["code"] for error in answer["errors"]] == ["NOT_FOUND"], f"{field}({id_})"
 
 
@@ -123,7 +131,7 @@ def test_object_fields_that_take_ids_are_known() -> None:
     types = [type_ for name, type_ in schema._schema.type_map.items() if not name.startswith("__")]
     objects = [type_ for type_ in types if isinstance(type_, GraphQLObjectType) and type_.name not in ROOTS]
     fields = [RootField(type_.name, name, field) for type_ in objects for name, field in type_.fields.items()]
-    assert [str(field) for field in fields if field.kinds] == ["Community.members"], (
+    assert [str(field) for field in fields if field.id_types] == ["Community.members"], (
         "Test the new field with ids of another organization, and list it here."
     )
 
@@ -133,7 +141,7 @@ async def test_members_after_a_user_of_another_organization(
 ) -> None:
     query = "query ($id: ID!, $after: ID) { community(id: $id) { members(after: $after) { id } } }"
     answers = [
-        await sparrow.ann.ask(query, id=sparrow.ids["Community"], after=after)
+        await sparrow.ann.execute(query, id=sparrow.ids["Community"], after=after)
         for after in (canary.dog.id, "nobody-at-all")
     ]
     for answer in answers:
@@ -143,8 +151,8 @@ async def test_members_after_a_user_of_another_organization(
 
 
 async def test_generated_operations_succeed_with_own_ids(canary: OrganizationScenario) -> None:
-    for field in WITH_IDS:
-        answer = await answer_to(canary.ann, field, await ids_for(field, canary))
+    for field in FIELDS_WITH_IDS:
+        answer = await execute_field(canary.ann, field, await ids_for(field, canary))
         assert answer["errors"] == [], field
         assert answer["data"][field.name] is not None
 
@@ -156,20 +164,20 @@ async def test_no_field_returns_data_of_another_organization(
     """Ann and Cat of the two organizations have the same ids, so the ids alone must not give access."""
     viewer = getattr(sparrow, name)
     canary_texts = [canary.mark, *canary.ids.values()]
-    for field in FIELDS + BARE_FIELDS:
-        answer = await answer_to(viewer, field, await ids_for(field, sparrow), query=canary.mark)
-        shown = json.dumps(answer, ensure_ascii=False)
-        assert [mark for mark in canary_texts if mark in shown] == [], f"{field} shows data of another organization."
+    for field in FIELDS + FIELDS_WITHOUT_OPTIONAL_IDS:
+        answer = await execute_field(viewer, field, await ids_for(field, sparrow), query=canary.mark)
+        text = json.dumps(answer, ensure_ascii=False)
+        assert [mark for mark in canary_texts if mark in text] == [], f"{field} shows data of another organization."
 
 
-SHOWN_TYPES = {
+EVENT_TYPES = {
     "topicEvents": "Topic",
     "communityEvents": "Topic",
     "homeFeedEvents": "Job",
     "notificationEvents": "Topic",
     "jobEvents": "Job",
 }
-"""The type whose id a subscription's event shows after `emit_everywhere`."""
+"""The type whose id a subscription's event shows after `emit_on_every_stream`."""
 
 
 async def test_no_event_of_another_organization_is_received(
@@ -180,11 +188,11 @@ async def test_no_event_of_another_organization_is_received(
         async with sparrow.ann.subscribed(
             field.without_optional_ids().text(), **field.without_optional_ids().variables(sparrow.ids)
         ) as events:
-            await canary.emit_everywhere()
-            await sparrow.emit_everywhere()
-            shown = json.dumps(await events.event())
-            assert canary.mark not in shown
-            assert sparrow.ids[SHOWN_TYPES[field.name]] in shown
+            await canary.emit_on_every_stream()
+            await sparrow.emit_on_every_stream()
+            text = json.dumps(await events.event())
+            assert canary.mark not in text
+            assert sparrow.ids[EVENT_TYPES[field.name]] in text
 
 
 def strings_of_the_schema() -> set[str]:
@@ -213,12 +221,12 @@ def marked_fields(data: Any, mark: str) -> Iterator[str]:
 
 async def test_every_returned_text_has_its_organizations_mark(canary: OrganizationScenario) -> None:
     await until_outbox_is_empty(canary.stores)
-    shown = [
-        await answer_to(canary.superuser, field, canary.ids, query=canary.mark)
+    answers = [
+        await execute_field(canary.superuser, field, canary.ids, query=canary.mark)
         for field in FIELDS
         if field.root == "Query"
     ]
-    found = {place for answer in shown for place in marked_fields(answer["data"], canary.mark)}
-    assert strings_of_the_schema() - found == set(), (
+    marked = {place for answer in answers for place in marked_fields(answer["data"], canary.mark)}
+    assert strings_of_the_schema() - marked == set(), (
         "Add the mark to the texts of these fields in tests/resolvers/organization_scenario.py."
     )

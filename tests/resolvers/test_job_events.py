@@ -10,7 +10,7 @@ from tests.resolvers.people import Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
-LISTEN = """
+JOB_EVENTS = """
 subscription ($job: ID, $since: Cursor) {
   jobEvents(jobId: $job, since: $since) {
     type: __typename
@@ -30,7 +30,7 @@ async def post(person: Person) -> Post:
 
 async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
-    async with ann.subscribed(LISTEN) as to_ann, bob.subscribed(LISTEN) as to_bob:
+    async with ann.subscribed(JOB_EVENTS) as to_ann, bob.subscribed(JOB_EVENTS) as to_bob:
         posts = [await post(each) for each in (ann, bob, ann)]
         fan_outs = [(await to_ann.event())["fanOut"] for _ in range(2)]
         assert [each["postId"] for each in fan_outs] == [posts[0].id, posts[2].id]
@@ -44,7 +44,7 @@ async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Sto
     ann = await sign_in("ann")
     first, second = await post(ann), await post(ann)
     await until_outbox_is_empty(stores)
-    async with ann.subscribed(LISTEN, job=second.id) as events:
+    async with ann.subscribed(JOB_EVENTS, job=second.id) as events:
         for each in (first, second):
             await stores.posts.delete(each.key, "ann", False)
         assert (await events.event())["fanOut"]["postId"] == second.id
@@ -52,25 +52,25 @@ async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Sto
 
 async def test_cursor_continues_after_withheld_events(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
-    async with ann.subscribed(LISTEN) as events:
+    async with ann.subscribed(JOB_EVENTS) as events:
         await post(bob)
         first = await post(ann)
         event = await events.event()
         assert event["fanOut"]["postId"] == first.id
     second = await post(ann)
-    async with ann.subscribed(LISTEN, since=event["cursor"]) as events:
+    async with ann.subscribed(JOB_EVENTS, since=event["cursor"]) as events:
         assert (await events.event())["fanOut"]["postId"] == second.id
 
 
 async def test_unknown_job_is_not_found_and_others_post_forbidden(sign_in: SignIn) -> None:
-    ann, bob, far = await sign_in("ann"), await sign_in("bob"), await sign_in("ann", "globex")
+    ann, bob, ann_elsewhere = await sign_in("ann"), await sign_in("bob"), await sign_in("ann", "globex")
     bobs_post = (await post(bob)).id
     for person, job, code in (
         (ann, "nothing", "NOT_FOUND"),
-        (far, bobs_post, "NOT_FOUND"),
+        (ann_elsewhere, bobs_post, "NOT_FOUND"),
         (ann, bobs_post, "FORBIDDEN"),
     ):
-        async for answer in person.answers(LISTEN, job=job):
+        async for answer in person.answers(JOB_EVENTS, job=job):
             assert [error["extensions"]["code"] for error in answer["errors"]] == [code]
 
 
@@ -78,11 +78,11 @@ async def test_call_events_are_withheld_from_members(sign_in: SignIn) -> None:
     operator, member = await sign_in("ann", roles=[Role.ADMIN]), await sign_in("bob")
     limits = {"concurrentCalls": 0, "callsPerSecond": 1}
     call_list = {"name": "Reminders", "scenario": "Hello", "csv": "phone_number\n+819012345678\n"}
-    async with operator.subscribed(LISTEN) as to_operator, member.subscribed(LISTEN) as to_member:
+    async with operator.subscribed(JOB_EVENTS) as to_operator, member.subscribed(JOB_EVENTS) as to_member:
         await operator.do("mutation ($i: CallLimitsInput!) { done: setCallLimits(input: $i) { id } }", i=limits)
         await operator.do("mutation ($i: LaunchCallJobInput!) { done: launchCallJob(input: $i) { id } }", i=call_list)
         kinds = [(await to_operator.event())["type"] for _ in range(2)]
         assert kinds == ["CallLimitsChanged", "CallJobChanged"]
-        posted = await post(member)
+        own_post = await post(member)
         event = await to_member.event()
-        assert (event["type"], event["fanOut"]["postId"]) == ("FanOutChanged", posted.id)
+        assert (event["type"], event["fanOut"]["postId"]) == ("FanOutChanged", own_post.id)

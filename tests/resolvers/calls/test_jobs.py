@@ -36,7 +36,7 @@ LIMITS = (
     "mutation ($input: CallLimitsInput!) { done: setCallLimits(input: $input) { id concurrentCalls callsPerSecond } }"
 )
 REPORT = "mutation ($input: CallReportInput!) { done: reportCall(input: $input) { state outcome attempts } }"
-LISTEN = """subscription ($job: ID) { jobEvents(jobId: $job) {
+JOB_EVENTS = """subscription ($job: ID) { jobEvents(jobId: $job) {
   kind: __typename
   ... on CallJobChanged { job { id state } }
   ... on CallTaskChanged { task { phoneNumber state } }
@@ -90,16 +90,16 @@ async def test_job_with_start_is_scheduled_and_estimated(ann: Person) -> None:
 
 async def test_checked_list_is_not_stored(ann: Person, stores: Stores) -> None:
     assert (await ann.do(CHECK, input=call_list()))["rows"] == 3
-    bad = await ann.do(CHECK, input=call_list("phone_number\na\nb\nc\n"))
-    assert (bad["rows"], bad["rowErrorCount"], len(bad["rowErrors"]), bad["estimatedEndAt"]) == (3, 3, 2, None)
+    check = await ann.do(CHECK, input=call_list("phone_number\na\nb\nc\n"))
+    assert (check["rows"], check["rowErrorCount"], len(check["rowErrors"]), check["estimatedEndAt"]) == (3, 3, 2, None)
     assert await stores.mongo["call_jobs"].count_documents({}) == 0
     assert await stores.mongo["call_drafts"].count_documents({}) == 0
 
 
 async def test_launch_with_same_key_returns_same_job(ann: Person, stores: Stores) -> None:
     first = await ann.do(LAUNCH, input=call_list(idempotencyKey="k"))
-    again = await ann.do(LAUNCH, input=call_list(idempotencyKey="k"))
-    assert again["id"] == first["id"]
+    second = await ann.do(LAUNCH, input=call_list(idempotencyKey="k"))
+    assert second["id"] == first["id"]
     assert await stores.mongo["call_tasks"].count_documents({}) == 2
     assert await ann.code(LAUNCH, input=call_list(idempotencyKey="k", maxAttempts=2)) == "CONFLICT"
 
@@ -108,8 +108,8 @@ async def test_job_in_far_future_has_no_estimated_end(ann: Person, stores: Store
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     job = await ann.do(LAUNCH, input=call_list(startAt=tomorrow, expectedCallS=86_400))
     assert job["estimatedEndAt"] is not None
-    far = {"start_at": datetime(9999, 12, 31, 23, 59, 50, tzinfo=UTC)}
-    await stores.mongo["call_jobs"].update_one({"_id": job["id"]}, {"$set": far})
+    far_future = {"start_at": datetime(9999, 12, 31, 23, 59, 50, tzinfo=UTC)}
+    await stores.mongo["call_jobs"].update_one({"_id": job["id"]}, {"$set": far_future})
     assert (await ann.do(READ, id=job["id"]))["estimatedEndAt"] is None
 
 
@@ -155,8 +155,8 @@ async def test_job_is_paused_resumed_and_cancelled(ann: Person) -> None:
     assert (await ann.do(PAUSE.replace("pause", "resume"), id=job["id"]))["state"] == "RUNNING"
     cancelled = await ann.do(PAUSE.replace("pause", "cancel"), id=job["id"])
     assert cancelled == {"state": "CANCELLED", "progress": {"queued": 0, "cancelled": 2}}
-    found = await ann.do(READ, id=job["id"])
-    assert {task["state"] for task in found["tasks"]} == {"CANCELLED"}
+    job = await ann.do(READ, id=job["id"])
+    assert {task["state"] for task in job["tasks"]} == {"CANCELLED"}
     assert await ann.code(PAUSE, id=job["id"]) == "CONFLICT"
     query = "query ($id: ID!, $s: [CallTaskState!]) { done: callJob(id: $id) { tasks(states: $s) { id } } }"
     assert len((await ann.do(query, id=job["id"], s=["CANCELLED"]))["tasks"]) == 2
@@ -181,10 +181,12 @@ async def test_repeated_report_changes_nothing(ann: Person, stores: Stores) -> N
 
 
 @pytest.mark.parametrize(
-    ("after_s", "shown_s"), [(-3600, 0.0), (0.04, 0.04), (3600, None)], ids=["before its start", "within", "in future"]
+    ("after_s", "expected_s"),
+    [(-3600, 0.0), (0.04, 0.04), (3600, None)],
+    ids=["before its start", "within", "in future"],
 )
 async def test_reported_end_is_limited_to_start_and_now(
-    ann: Person, stores: Stores, after_s: float, shown_s: float | None
+    ann: Person, stores: Stores, after_s: float, expected_s: float | None
 ) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 1, "callsPerSecond": 100})
     job = await ann.do(LAUNCH, input=call_list())
@@ -194,21 +196,21 @@ async def test_reported_end_is_limited_to_start_and_now(
     at = started_at + timedelta(seconds=after_s)
     await ann.do(REPORT, input=report | {"at": at.isoformat()})
     ended_at = datetime.fromisoformat((await call_times(ann, job))["endedAt"])
-    if shown_s is None:
+    if expected_s is None:
         assert started_at < ended_at <= await stores.call_jobs.now()
     else:
-        assert ended_at == started_at + timedelta(seconds=shown_s)
+        assert ended_at == started_at + timedelta(seconds=expected_s)
 
 
 async def call_times(ann: Person, job: dict[str, Any]) -> dict[str, str]:
     query = "query ($id: ID!) { done: callJob(id: $id) { tasks(limit: 1) { startedAt endedAt } } }"
-    found: dict[str, str] = (await ann.do(query, id=job["id"]))["tasks"][0]
-    return found
+    times: dict[str, str] = (await ann.do(query, id=job["id"]))["tasks"][0]
+    return times
 
 
 async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, stores: Stores) -> None:
     bob = await sign_in("bob")
-    async with ann.subscribed(LISTEN) as events:
+    async with ann.subscribed(JOB_EVENTS) as events:
         await ann.do(LIMITS, input={"concurrentCalls": 5, "callsPerSecond": 2.5})
         assert await events.event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
         job = await ann.do(LAUNCH, input=call_list())
@@ -221,7 +223,7 @@ async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, st
         kinds = [(await events.event())["kind"] for _ in range(2)]
         assert sorted(kinds) == ["CallJobChanged", "CallTaskChanged"]
     assert await bob.code(READ, id=job["id"]) == "FORBIDDEN"
-    async for answer in bob.answers(LISTEN, job=job["id"]):
+    async for answer in bob.answers(JOB_EVENTS, job=job["id"]):
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
         break
 

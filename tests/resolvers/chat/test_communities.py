@@ -41,8 +41,8 @@ async def community_names(person: Person, **arguments: Any) -> list[str]:
 
 
 async def community_fields(person: Person, community: str) -> dict[str, Any]:
-    found: dict[str, Any] = (await person.run(COMMUNITY, id=community))["community"]
-    return found
+    fields: dict[str, Any] = (await person.run(COMMUNITY, id=community))["community"]
+    return fields
 
 
 async def topics(person: Person, community: str, **bounds: Any) -> dict[str, Any]:
@@ -90,13 +90,13 @@ async def test_communities_are_paged_by_folded_name(sign_in: SignIn) -> None:
         await ann.create_community(name)
     all_names = await community_names(ann)
     assert [name.casefold() for name in all_names] == ["anchor", "anchor", "ｂuoy", "pier", "zeal", "狼煙"]
-    listed: list[str] = []
+    items: list[str] = []
     after = None
     while page := (await ann.run(LIST, after=after, limit=2))["communities"]:
         assert len(page) == 2
-        listed += [community["name"] for community in page]
+        items += [community["name"] for community in page]
         after = page[-1]["id"]
-    assert listed == all_names
+    assert items == all_names
 
 
 async def test_joined_selects_joined_or_other_communities(sign_in: SignIn) -> None:
@@ -119,15 +119,15 @@ async def test_list_after_an_unknown_id_is_not_found(chat: ChatScenario) -> None
 async def test_members_are_paged_by_handle(chat: ChatScenario, sign_in: SignIn) -> None:
     for id_, handle in (("u1", "zoe"), ("u2", "aaron"), ("u3", "mika")):
         await (await sign_in(id_, handle=handle)).join(chat.community)
-    listed: list[str] = []
+    items: list[str] = []
     after = None
     while page := (await chat.eve.run(MEMBERS, id=chat.community, after=after, limit=2))["community"]["members"]:
-        listed += [member["handle"] for member in page]
+        items += [member["handle"] for member in page]
         after = page[-1]["id"]
-    assert listed == ["aaron", "ann", "bob", "mika", "zoe"]
+    assert items == ["aaron", "ann", "bob", "mika", "zoe"]
 
 
-async def test_list_of_members_continues_after_one_who_left(chat: ChatScenario) -> None:
+async def test_list_of_members_continues_after_a_former_member(chat: ChatScenario) -> None:
     await chat.ann.leave(chat.community)
     page = (await chat.eve.run(MEMBERS, id=chat.community, after="ann"))["community"]["members"]
     assert [member["id"] for member in page] == ["bob"]
@@ -145,10 +145,10 @@ async def test_topics_are_paged_by_last_activity(chat: ChatScenario) -> None:
         await chat.ann.create_topic(chat.community, "Buoys"),
     )
     await chat.ann.post(chat.topic)
-    posted = await chat.bob.post(nets)
+    last_message = await chat.bob.post(nets)
     page = await topics(chat.eve, chat.community, latest="now")
     assert [topic["title"] for topic in page["items"]] == ["Nets", "Tides", "Buoys"]
-    assert page["newest"] == page["items"][0]["lastActivity"] == posted["timestamp"]
+    assert page["newest"] == page["items"][0]["lastActivity"] == last_message["timestamp"]
     assert (page["hasOlder"], page["hasNewer"]) == (False, False)
     first = await topics(chat.eve, chat.community, latest="now", limit=2)
     assert (first["hasOlder"], first["hasNewer"]) == (True, False)
@@ -161,19 +161,19 @@ async def test_topics_are_paged_by_last_activity(chat: ChatScenario) -> None:
 
 async def test_paging_misses_no_concurrently_created_topic(chat: ChatScenario) -> None:
     created = await asyncio.gather(*(chat.ann.create_topic(chat.community) for _ in range(7)))
-    listed: list[str] = []
+    items: list[str] = []
     bounds: dict[str, Any] = {"latest": "now"}
     while (page := await topics(chat.ann, chat.community, limit=3, **bounds))["items"]:
-        listed += [topic["id"] for topic in page["items"]]
+        items += [topic["id"] for topic in page["items"]]
         bounds = {"latest": page["oldest"], "inclusive": False}
-    assert sorted(listed) == sorted([*created, chat.topic])
+    assert sorted(items) == sorted([*created, chat.topic])
 
 
 async def test_community_topics_are_the_most_recently_active(chat: ChatScenario) -> None:
     nets = await chat.ann.create_topic(chat.community, "Nets")
     await chat.ann.post(chat.topic)
-    found = (await chat.eve.run(LATEST, id=chat.community))["community"]["topics"]
-    assert found == [{"title": "Tides"}, {"title": "Nets"}]
+    latest = (await chat.eve.run(LATEST, id=chat.community))["community"]["topics"]
+    assert latest == [{"title": "Tides"}, {"title": "Nets"}]
     await chat.ann.post(nets)
     assert (await chat.eve.run(LATEST, id=chat.community, limit=1))["community"]["topics"] == [{"title": "Nets"}]
 
@@ -181,12 +181,12 @@ async def test_community_topics_are_the_most_recently_active(chat: ChatScenario)
 async def test_trending_topics_rank_the_whole_organization(chat: ChatScenario) -> None:
     nets, _ = await chat.ann.create_topic(chat.community, "Nets"), await chat.ann.create_topic(chat.community, "Quiet")
     await asyncio.gather(*(chat.bob.post(chat.topic) for _ in range(4)), *(chat.bob.post(nets) for _ in range(9)))
-    found = (await chat.eve.run(TRENDING))["trendingTopics"]
-    assert [trend["topic"]["title"] for trend in found] == ["Nets", "Tides"]
-    rates = [trend["messagesPerMinute"] for trend in found]
+    trends = (await chat.eve.run(TRENDING))["trendingTopics"]
+    assert [trend["topic"]["title"] for trend in trends] == ["Nets", "Tides"]
+    rates = [trend["messagesPerMinute"] for trend in trends]
     assert rates[0] / rates[1] == pytest.approx(9 / 4, rel=0.01)
     assert rates[0] == pytest.approx(9 / 5, rel=0.05)
-    assert [trend["topic"]["lastMessage"] for trend in found] == [None, None]
+    assert [trend["topic"]["lastMessage"] for trend in trends] == [None, None]
     await asyncio.gather(*(chat.bob.post(chat.topic) for _ in range(9)))
     assert (await chat.eve.run(TRENDING, limit=1))["trendingTopics"][0]["topic"]["title"] == "Tides"
 

@@ -10,7 +10,7 @@ import pytest
 
 from resolvers.chat.events import RECHECK_S
 from tests.client import GraphQLFailed
-from tests.resolvers.people import DELETE, EDIT, LISTEN, REACT, ChatScenario, Person, SignIn
+from tests.resolvers.people import DELETE, EDIT, REACT, TOPIC_EVENTS, ChatScenario, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ async def first_answer(person: Person, query: str, **variables: Any) -> dict[str
         return await anext(answers)
 
 
-async def refused_extensions(person: Person, query: str, **variables: Any) -> dict[str, Any]:
+async def first_error_extensions(person: Person, query: str, **variables: Any) -> dict[str, Any]:
     (error,) = (await first_answer(person, query, **variables))["errors"]
     extensions: dict[str, Any] = error["extensions"]
     return extensions
@@ -40,35 +40,35 @@ async def refused_extensions(person: Person, query: str, **variables: Any) -> di
 
 async def test_new_subscription_starts_with_an_unresumed_position(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "before")
-    ready = (await first_answer(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
+    ready = (await first_answer(chat.bob, TOPIC_EVENTS, topic=chat.topic))["data"]["topicEvents"]
     assert (ready["type"], ready["resumed"]) == ("StreamReady", False)
     assert ready["cursor"]
 
 
 async def test_every_change_of_a_message_is_emitted_in_order(chat: ChatScenario) -> None:
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as events:
-        posted = await chat.ann.post(chat.topic, "Ebb")
+    async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
+        message = await chat.ann.post(chat.topic, "Ebb")
         event = await events.event()
-        assert (event["type"], event["message"]) == ("MessagePosted", posted)
-        edited = await chat.ann.do(EDIT, id=posted["id"], text="Flood")
+        assert (event["type"], event["message"]) == ("MessagePosted", message)
+        edited_message = await chat.ann.do(EDIT, id=message["id"], text="Flood")
         event = await events.event()
-        assert (event["type"], event["message"]) == ("MessageEdited", edited)
-        await chat.ann.run(REACT, id=posted["id"], emoji="👍")
+        assert (event["type"], event["message"]) == ("MessageEdited", edited_message)
+        await chat.ann.run(REACT, id=message["id"], emoji="👍")
         event = await events.event()
         assert event["type"] == "ReactionsChanged"
         assert event["message"]["reactions"][0]["reacted"] is False
-        tombstone = await chat.ann.do(DELETE, id=posted["id"])
+        tombstone = await chat.ann.do(DELETE, id=message["id"])
         event = await events.event()
         assert (event["type"], event["message"]) == ("MessageDeleted", tombstone)
 
 
 async def test_subscription_continues_after_its_cursor(chat: ChatScenario) -> None:
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as events:
+    async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         await chat.ann.post(chat.topic, "1")
         cursor = (await events.event())["cursor"]
     for text in ("2", "3"):
         await chat.ann.post(chat.topic, text)
-    async with aclosing(chat.bob.answers(LISTEN, topic=chat.topic, since=cursor)) as answers:
+    async with aclosing(chat.bob.answers(TOPIC_EVENTS, topic=chat.topic, since=cursor)) as answers:
         ready = (await anext(answers))["data"]["topicEvents"]
         assert (ready["type"], ready["resumed"], ready["cursor"]) == ("StreamReady", True, cursor)
         texts = [(await anext(answers))["data"]["topicEvents"]["message"]["text"] for _ in range(2)]
@@ -76,11 +76,11 @@ async def test_subscription_continues_after_its_cursor(chat: ChatScenario) -> No
 
 
 async def test_replayed_events_never_contain_deleted_text(chat: ChatScenario) -> None:
-    ready = (await first_answer(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
-    posted = await chat.ann.post(chat.topic, "Secret")
-    await chat.ann.run(EDIT, id=posted["id"], text="Secret still")
-    await chat.ann.run(DELETE, id=posted["id"])
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic, since=ready["cursor"]) as events:
+    ready = (await first_answer(chat.bob, TOPIC_EVENTS, topic=chat.topic))["data"]["topicEvents"]
+    message = await chat.ann.post(chat.topic, "Secret")
+    await chat.ann.run(EDIT, id=message["id"], text="Secret still")
+    await chat.ann.run(DELETE, id=message["id"])
+    async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic, since=ready["cursor"]) as events:
         replayed = [await events.event() for _ in range(3)]
     assert [event["type"] for event in replayed] == ["MessagePosted", "MessageEdited", "MessageDeleted"]
     assert {event["message"]["text"] for event in replayed} == {""}
@@ -91,18 +91,18 @@ async def test_cursor_of_another_stream_or_malformed_is_refused(chat: ChatScenar
         "communityEvents"
     ]["cursor"]
     other = await chat.ann.create_topic(chat.community, "Nets")
-    other_cursor = (await first_answer(chat.bob, LISTEN, topic=other))["data"]["topicEvents"]["cursor"]
+    other_cursor = (await first_answer(chat.bob, TOPIC_EVENTS, topic=other))["data"]["topicEvents"]["cursor"]
     for cursor in (community_cursor, other_cursor, "", "nonsense", "狼煙", "YQ", other_cursor[:-2]):
-        extensions = await refused_extensions(chat.bob, LISTEN, topic=chat.topic, since=cursor)
+        extensions = await first_error_extensions(chat.bob, TOPIC_EVENTS, topic=chat.topic, since=cursor)
         assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", "since"), cursor
         assert extensions["expected"]
 
 
 async def test_topic_events_need_membership_community_events_do_not(chat: ChatScenario, sign_in: SignIn) -> None:
     zoe = await sign_in("zoe", "elsewhere")
-    assert (await refused_extensions(chat.eve, LISTEN, topic=chat.topic))["code"] == "FORBIDDEN"
-    assert (await refused_extensions(zoe, LISTEN, topic=chat.topic))["code"] == "NOT_FOUND"
-    assert (await refused_extensions(zoe, COMMUNITY_EVENTS, community=chat.community))["code"] == "NOT_FOUND"
+    assert (await first_error_extensions(chat.eve, TOPIC_EVENTS, topic=chat.topic))["code"] == "FORBIDDEN"
+    assert (await first_error_extensions(zoe, TOPIC_EVENTS, topic=chat.topic))["code"] == "NOT_FOUND"
+    assert (await first_error_extensions(zoe, COMMUNITY_EVENTS, community=chat.community))["code"] == "NOT_FOUND"
     async with chat.eve.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await chat.ann.create_topic(chat.community, "Nets")
         event = await events.event()
@@ -114,11 +114,11 @@ async def test_topic_events_need_membership_community_events_do_not(chat: ChatSc
 
 async def test_leaving_ends_the_subscription_within_five_seconds(chat: ChatScenario) -> None:
     assert RECHECK_S < 4, "No time is left for the lookup and the delivery."
-    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as events:
+    async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         await chat.bob.leave(chat.community)
-        with pytest.raises(GraphQLFailed) as error_info:
+        with pytest.raises(GraphQLFailed) as error:
             await events.event()
-    assert error_info.value.codes == ["FORBIDDEN"]
+    assert error.value.codes == ["FORBIDDEN"]
 
 
 async def test_topic_activity_is_emitted_at_most_once_a_second(chat: ChatScenario) -> None:

@@ -18,17 +18,22 @@ query ($topic: ID!, $at: Timestamp!, $limit: Int! = 50) {
 
 
 async def test_posted_message_is_on_the_page_and_found_by_id(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic, "Ebb at six", stampId="hello")
-    assert (posted["text"], posted["author"]["id"], posted["topicId"]) == ("Ebb at six", "ann", chat.topic)
-    assert posted["stamp"] == {"id": "hello"}
-    assert (posted["editedAt"], posted["deletedAt"], posted["reactions"], posted["mentions"]) == (None, None, [], [])
-    assert (await chat.bob.page(chat.topic))["items"] == [posted]
-    assert (await chat.bob.run(MESSAGE, id=posted["id"]))["message"]["text"] == "Ebb at six"
+    message = await chat.ann.post(chat.topic, "Ebb at six", stampId="hello")
+    assert (message["text"], message["author"]["id"], message["topicId"]) == ("Ebb at six", "ann", chat.topic)
+    assert message["stamp"] == {"id": "hello"}
+    assert (message["editedAt"], message["deletedAt"], message["reactions"], message["mentions"]) == (
+        None,
+        None,
+        [],
+        [],
+    )
+    assert (await chat.bob.page(chat.topic))["items"] == [message]
+    assert (await chat.bob.run(MESSAGE, id=message["id"]))["message"]["text"] == "Ebb at six"
 
 
 async def test_timestamps_increase_with_every_message(chat: ChatScenario) -> None:
-    stamps = [(await chat.ann.post(chat.topic, str(number)))["timestamp"] for number in range(5)]
-    assert stamps == sorted(set(stamps))
+    timestamps = [(await chat.ann.post(chat.topic, str(number)))["timestamp"] for number in range(5)]
+    assert timestamps == sorted(set(timestamps))
 
 
 async def test_text_is_stored_as_written(chat: ChatScenario) -> None:
@@ -54,12 +59,12 @@ async def test_blank_long_or_malformed_text_is_refused(chat: ChatScenario) -> No
 
 
 async def test_stamp_needs_no_text_and_must_exist(chat: ChatScenario) -> None:
-    posted = await chat.ann.do(POST, input={"topicId": chat.topic, "stampId": "hello"})
-    assert (posted["text"], posted["stamp"]) == ("", {"id": "hello"})
+    message = await chat.ann.do(POST, input={"topicId": chat.topic, "stampId": "hello"})
+    assert (message["text"], message["stamp"]) == ("", {"id": "hello"})
     refusal = await chat.ann.fails(POST, input={"topicId": chat.topic, "text": "a", "stampId": "nonesuch"})
     assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "stampId")
-    null = await chat.ann.do(POST, input={"topicId": chat.topic, "text": "a", "stampId": None})
-    assert null["stamp"] is None
+    without_stamp = await chat.ann.do(POST, input={"topicId": chat.topic, "text": "a", "stampId": None})
+    assert without_stamp["stamp"] is None
 
 
 MENTIONS = [
@@ -89,8 +94,8 @@ async def test_mentions_are_resolved_in_the_order_of_the_text(chat: ChatScenario
     await sign_in("bob2", handle="bob")
     await sign_in("long", handle="b" * 40)
     for text, handles in MENTIONS:
-        found = (await chat.ann.post(chat.topic, text))["mentions"]
-        assert [user["handle"] for user in found] == handles, text
+        mentions = (await chat.ann.post(chat.topic, text))["mentions"]
+        assert [user["handle"] for user in mentions] == handles, text
 
 
 async def test_users_of_other_organizations_are_not_mentioned(chat: ChatScenario, sign_in: SignIn) -> None:
@@ -102,16 +107,16 @@ async def test_text_mentions_at_most_fifty_users(chat: ChatScenario, sign_in: Si
     names = [f"member{number}" for number in range(52)]
     for name in names:
         await sign_in(name)
-    mentioned = (await chat.ann.post(chat.topic, " ".join(f"@{name}" for name in names)))["mentions"]
-    assert [user["handle"] for user in mentioned] == names[:50]
+    mentions = (await chat.ann.post(chat.topic, " ".join(f"@{name}" for name in names)))["mentions"]
+    assert [user["handle"] for user in mentions] == names[:50]
 
 
 async def test_edit_replaces_text_and_mentions(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic, "Ebb at six @bob")
-    edited = await chat.ann.do(EDIT, id=posted["id"], text="Ebb at seven @eve")
+    message = await chat.ann.post(chat.topic, "Ebb at six @bob")
+    edited = await chat.ann.do(EDIT, id=message["id"], text="Ebb at seven @eve")
     assert (edited["id"], edited["timestamp"], edited["text"]) == (
-        posted["id"],
-        posted["timestamp"],
+        message["id"],
+        message["timestamp"],
         "Ebb at seven @eve",
     )
     assert edited["editedAt"] is not None
@@ -120,45 +125,45 @@ async def test_edit_replaces_text_and_mentions(chat: ChatScenario) -> None:
 
 
 async def test_edit_by_another_user_or_admin_is_forbidden(chat: ChatScenario, sign_in: SignIn) -> None:
-    posted = await chat.ann.post(chat.topic)
+    message = await chat.ann.post(chat.topic)
     admin = await sign_in("root", roles=[Role.ADMIN])
     await admin.join(chat.community)
     for person in (chat.bob, chat.eve, admin):
-        assert await person.code(EDIT, id=posted["id"], text="Changed") == "FORBIDDEN"
+        assert await person.code(EDIT, id=message["id"], text="Changed") == "FORBIDDEN"
     assert await chat.ann.texts(chat.topic) == ["Hello"]
 
 
 async def test_edit_obeys_the_limits_of_a_text(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
+    message = await chat.ann.post(chat.topic)
     for text in ("", " ", "x" * 4001, "\ud800"):
-        refusal = await chat.ann.fails(EDIT, id=posted["id"], text=text)
+        refusal = await chat.ann.fails(EDIT, id=message["id"], text=text)
         assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "text"), text
 
 
 async def test_text_of_a_message_with_stamp_may_be_removed(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic, "Hello", stampId="hello")
-    edited = await chat.ann.do(EDIT, id=posted["id"], text="")
+    message = await chat.ann.post(chat.topic, "Hello", stampId="hello")
+    edited = await chat.ann.do(EDIT, id=message["id"], text="")
     assert (edited["text"], edited["stamp"]) == ("", {"id": "hello"})
 
 
 async def test_former_member_cannot_read_edit_or_delete(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
+    message = await chat.ann.post(chat.topic)
     await chat.ann.leave(chat.community)
     for query, more in ((MESSAGE, {}), (EDIT, {"text": "Changed"}), (DELETE, {})):
-        assert await chat.ann.code(query, id=posted["id"], **more) == "FORBIDDEN"
+        assert await chat.ann.code(query, id=message["id"], **more) == "FORBIDDEN"
 
 
 async def test_deleted_message_becomes_a_tombstone_in_place(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "before")
-    posted = await chat.ann.post(chat.topic, "Secret @bob", stampId="hello")
+    message = await chat.ann.post(chat.topic, "Secret @bob", stampId="hello")
     await chat.ann.post(chat.topic, "after")
-    await chat.bob.run(REACT, id=posted["id"], emoji="👍")
-    await chat.ann.run(EDIT, id=posted["id"], text="Secret again @bob")
-    tombstone = await chat.ann.do(DELETE, id=posted["id"])
+    await chat.bob.run(REACT, id=message["id"], emoji="👍")
+    await chat.ann.run(EDIT, id=message["id"], text="Secret again @bob")
+    tombstone = await chat.ann.do(DELETE, id=message["id"])
     assert tombstone.pop("deletedAt") is not None
     assert tombstone == {
-        "id": posted["id"],
-        "timestamp": posted["timestamp"],
+        "id": message["id"],
+        "timestamp": message["timestamp"],
         "topicId": chat.topic,
         "author": {"id": "ann"},
         "text": "",
@@ -168,54 +173,54 @@ async def test_deleted_message_becomes_a_tombstone_in_place(chat: ChatScenario) 
         "editedAt": None,
     }
     assert await chat.bob.texts(chat.topic) == ["before", "", "after"]
-    assert (await chat.bob.run(MESSAGE, id=posted["id"]))["message"]["text"] == ""
-    stored = repr([document async for document in chat.ann.stores.mongo["messages"].find()])
-    assert "Secret" not in stored
+    assert (await chat.bob.run(MESSAGE, id=message["id"]))["message"]["text"] == ""
+    documents = repr([document async for document in chat.ann.stores.mongo["messages"].find()])
+    assert "Secret" not in documents
 
 
 async def test_delete_is_idempotent(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
-    first = await chat.ann.do(DELETE, id=posted["id"])
-    assert await chat.ann.do(DELETE, id=posted["id"]) == first
+    message = await chat.ann.post(chat.topic)
+    first = await chat.ann.do(DELETE, id=message["id"])
+    assert await chat.ann.do(DELETE, id=message["id"]) == first
 
 
 async def test_only_author_and_admin_delete(chat: ChatScenario, sign_in: SignIn) -> None:
-    posted = await chat.ann.post(chat.topic)
+    message = await chat.ann.post(chat.topic)
     operator, admin = await sign_in("op", roles=[Role.OPERATOR]), await sign_in("root", roles=[Role.ADMIN])
     await operator.join(chat.community)
     for person in (chat.bob, chat.eve, operator):
-        assert await person.code(DELETE, id=posted["id"]) == "FORBIDDEN"
-    assert (await admin.do(DELETE, id=posted["id"]))["deletedAt"] is not None
+        assert await person.code(DELETE, id=message["id"]) == "FORBIDDEN"
+    assert (await admin.do(DELETE, id=message["id"]))["deletedAt"] is not None
     assert await chat.ann.texts(chat.topic) == [""]
 
 
 async def test_admin_deletes_nothing_of_another_organization(chat: ChatScenario, sign_in: SignIn) -> None:
-    posted = await chat.ann.post(chat.topic)
+    message = await chat.ann.post(chat.topic)
     admin = await sign_in("root", "elsewhere", roles=[Role.ADMIN])
-    assert await admin.code(DELETE, id=posted["id"]) == "NOT_FOUND"
+    assert await admin.code(DELETE, id=message["id"]) == "NOT_FOUND"
     assert await chat.ann.texts(chat.topic) == ["Hello"]
 
 
 async def test_tombstone_accepts_no_edit_or_reaction(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
-    await chat.bob.run(REACT, id=posted["id"], emoji="👍")
-    tombstone = await chat.ann.do(DELETE, id=posted["id"])
-    assert await chat.ann.code(EDIT, id=posted["id"], text="Back") == "CONFLICT"
-    assert await chat.bob.code(REACT, id=posted["id"], emoji="👍") == "CONFLICT"
-    assert await chat.bob.do(UNREACT, id=posted["id"], emoji="👍") == tombstone
+    message = await chat.ann.post(chat.topic)
+    await chat.bob.run(REACT, id=message["id"], emoji="👍")
+    tombstone = await chat.ann.do(DELETE, id=message["id"])
+    assert await chat.ann.code(EDIT, id=message["id"], text="Back") == "CONFLICT"
+    assert await chat.bob.code(REACT, id=message["id"], emoji="👍") == "CONFLICT"
+    assert await chat.bob.do(UNREACT, id=message["id"], emoji="👍") == tombstone
 
 
 async def test_timestamp_of_a_deleted_message_is_not_reused(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
-    await chat.ann.run(DELETE, id=posted["id"])
-    again = await chat.ann.post(chat.topic)
-    assert float(again["timestamp"]) > float(posted["timestamp"])
-    assert again["id"] != posted["id"]
+    message = await chat.ann.post(chat.topic)
+    await chat.ann.run(DELETE, id=message["id"])
+    next_message = await chat.ann.post(chat.topic)
+    assert float(next_message["timestamp"]) > float(message["timestamp"])
+    assert next_message["id"] != message["id"]
 
 
 async def test_messages_around_are_half_older_half_newer(chat: ChatScenario) -> None:
-    posted = [await chat.ann.post(chat.topic, str(number)) for number in range(9)]
-    page = (await chat.bob.run(AROUND, topic=chat.topic, at=posted[4]["timestamp"], limit=5))["messagesAround"]
+    messages = [await chat.ann.post(chat.topic, str(number)) for number in range(9)]
+    page = (await chat.bob.run(AROUND, topic=chat.topic, at=messages[4]["timestamp"], limit=5))["messagesAround"]
     assert [item["text"] for item in page["items"]] == ["2", "3", "4", "5", "6"]
     assert (page["hasOlder"], page["hasNewer"]) == (True, True)
 
@@ -227,21 +232,24 @@ async def test_messages_around_now_are_refused(chat: ChatScenario) -> None:
 
 async def test_preview_image_is_served_by_the_image_proxy(chat: ChatScenario) -> None:
     url = "https://tides.example/"
-    posted = await chat.ann.post(chat.topic, f"See {url}")
-    for image, shown in (("https://tides.example/a.png", "/images/signed/https://tides.example/a.png"), (None, None)):
+    message = await chat.ann.post(chat.topic, f"See {url}")
+    for image, image_url in (
+        ("https://tides.example/a.png", "/images/signed/https://tides.example/a.png"),
+        (None, None),
+    ):
         preview = LinkPreview(url, "Tides", None, image, None)
-        await chat.ann.stores.messages.set_preview(message_key(posted["id"]), url, preview)
+        await chat.ann.stores.messages.set_preview(message_key(message["id"]), url, preview)
         query = "query ($id: ID!) { message(id: $id) { linkPreview { url title imageUrl siteName } } }"
-        found = (await chat.bob.run(query, id=posted["id"]))["message"]["linkPreview"]
-        assert found == {"url": url, "title": "Tides", "imageUrl": shown, "siteName": None}
+        link_preview = (await chat.bob.run(query, id=message["id"]))["message"]["linkPreview"]
+        assert link_preview == {"url": url, "title": "Tides", "imageUrl": image_url, "siteName": None}
 
 
 async def test_preview_stays_only_while_its_link_stays(chat: ChatScenario) -> None:
     url = "https://tides.example/"
-    posted = await chat.ann.post(chat.topic, f"See {url}")
+    message = await chat.ann.post(chat.topic, f"See {url}")
     preview = LinkPreview(url, "Tides", None, None, None)
-    await chat.ann.stores.messages.set_preview(message_key(posted["id"]), url, preview)
+    await chat.ann.stores.messages.set_preview(message_key(message["id"]), url, preview)
     query = "query ($id: ID!) { message(id: $id) { linkPreview { url } } }"
-    for text, shown in ((f"Look at {url}", {"url": url}), ("Nothing to see", None)):
-        await chat.ann.run(EDIT, id=posted["id"], text=text)
-        assert (await chat.bob.run(query, id=posted["id"]))["message"]["linkPreview"] == shown
+    for text, link_preview in ((f"Look at {url}", {"url": url}), ("Nothing to see", None)):
+        await chat.ann.run(EDIT, id=message["id"], text=text)
+        assert (await chat.bob.run(query, id=message["id"]))["message"]["linkPreview"] == link_preview

@@ -31,11 +31,11 @@ async def react(person: Person, message: dict[str, Any], *emojis: str) -> None:
 
 
 async def reactions(person: Person, message: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await person.run(REACTIONS, id=message["id"], **more))["message"]["reactions"]
-    return found
+    reactions_: list[dict[str, Any]] = (await person.run(REACTIONS, id=message["id"], **more))["message"]["reactions"]
+    return reactions_
 
 
-async def received(person: Person, **bounds: Any) -> dict[str, Any]:
+async def received_reactions(person: Person, **bounds: Any) -> dict[str, Any]:
     await until_outbox_is_empty(person.stores)
     page: dict[str, Any] = (await person.run(RECEIVED, **(bounds or {"latest": "now"})))["reactionsReceived"]
     return page
@@ -54,8 +54,8 @@ async def test_reactions_are_in_order_of_first_use(chat: ChatScenario) -> None:
 
 async def test_add_reaction_returns_the_changed_message(chat: ChatScenario) -> None:
     message = await chat.ann.post(chat.topic)
-    done = await chat.bob.do(REACT, id=message["id"], emoji="👍")
-    assert done["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
+    changed_message = await chat.bob.do(REACT, id=message["id"], emoji="👍")
+    assert changed_message["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
     assert (await chat.bob.do(UNREACT, id=message["id"], emoji="👍"))["reactions"] == []
 
 
@@ -113,34 +113,38 @@ async def test_received_reaction_leads_to_its_message(chat: ChatScenario) -> Non
     await chat.ann.post(chat.topic, "before")
     message = await chat.ann.post(chat.topic)
     await react(chat.bob, message, "🌊", "👍")
-    page = await received(chat.ann)
+    page = await received_reactions(chat.ann)
     assert [(item["emoji"], item["user"]["id"]) for item in page["items"]] == [("👍", "bob"), ("🌊", "bob")]
     assert (page["newest"], page["oldest"]) == (page["items"][0]["timestamp"], page["items"][1]["timestamp"])
-    on = page["items"][0]["message"]
-    assert on["id"] == message["id"]
-    around = (await chat.ann.run(AROUND, topic=on["topicId"], at=on["timestamp"]))["messagesAround"]["items"]
+    received_message = page["items"][0]["message"]
+    assert received_message["id"] == message["id"]
+    around = (await chat.ann.run(AROUND, topic=received_message["topicId"], at=received_message["timestamp"]))[
+        "messagesAround"
+    ]["items"]
     assert message["id"] in [item["id"] for item in around]
 
 
 async def test_received_reactions_follow_the_timeline_rule(chat: ChatScenario) -> None:
     message = await chat.ann.post(chat.topic)
     await react(chat.bob, message, *FACES[:5])
-    newest = await received(chat.ann, latest="now", limit=2)
+    newest = await received_reactions(chat.ann, latest="now", limit=2)
     assert [item["emoji"] for item in newest["items"]] == [FACES[4], FACES[3]]
     assert (newest["hasOlder"], newest["hasNewer"]) == (True, False)
-    oldest = await received(chat.ann, oldest="0.000000", limit=3)
+    oldest = await received_reactions(chat.ann, oldest="0.000000", limit=3)
     assert [item["emoji"] for item in oldest["items"]] == FACES[:3]
     assert (oldest["hasOlder"], oldest["hasNewer"]) == (False, True)
     assert (await chat.ann.fails(RECEIVED))["code"] == "BAD_USER_INPUT"
 
 
 async def test_removed_deleted_and_own_reactions_are_not_received(chat: ChatScenario) -> None:
-    kept, deleted = await chat.ann.post(chat.topic), await chat.ann.post(chat.topic)
-    await react(chat.ann, kept, "👍")
-    await react(chat.bob, kept, "🌊", "👍")
+    remaining, deleted = await chat.ann.post(chat.topic), await chat.ann.post(chat.topic)
+    await react(chat.ann, remaining, "👍")
+    await react(chat.bob, remaining, "🌊", "👍")
     await react(chat.bob, deleted, "🌊")
-    await received(chat.ann)
-    await chat.bob.run(UNREACT, id=kept["id"], emoji="🌊")
+    await received_reactions(chat.ann)
+    await chat.bob.run(UNREACT, id=remaining["id"], emoji="🌊")
     await chat.ann.run(DELETE, id=deleted["id"])
-    assert [(item["emoji"], item["user"]["id"]) for item in (await received(chat.ann))["items"]] == [("👍", "bob")]
-    assert (await received(chat.bob))["items"] == []
+    assert [(item["emoji"], item["user"]["id"]) for item in (await received_reactions(chat.ann))["items"]] == [
+        ("👍", "bob")
+    ]
+    assert (await received_reactions(chat.bob))["items"] == []

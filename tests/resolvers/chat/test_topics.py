@@ -27,8 +27,8 @@ AROUND = 'query ($topic: ID!) { messagesAround(topicId: $topic, timestamp: "1.00
 
 
 async def topic_fields(person: Person, topic: str) -> dict[str, Any]:
-    found: dict[str, Any] = (await person.run(TOPIC, id=topic))["topic"]
-    return found
+    fields: dict[str, Any] = (await person.run(TOPIC, id=topic))["topic"]
+    return fields
 
 
 async def unread_count(person: Person, topic: str) -> int:
@@ -37,8 +37,8 @@ async def unread_count(person: Person, topic: str) -> int:
 
 
 async def mark_read(person: Person, topic: str, timestamp: str) -> dict[str, Any]:
-    marked: dict[str, Any] = (await person.run(MARK_READ, topic=topic, at=timestamp))["markRead"]
-    return marked
+    topic_: dict[str, Any] = (await person.run(MARK_READ, topic=topic, at=timestamp))["markRead"]
+    return topic_
 
 
 async def test_member_sees_last_message_and_page(chat: ChatScenario) -> None:
@@ -49,33 +49,33 @@ async def test_member_sees_last_message_and_page(chat: ChatScenario) -> None:
     assert float(empty["lastActivity"]) == pytest.approx(created_at, abs=0.1)
     await chat.ann.post(chat.topic, "first")
     last = await chat.ann.post(chat.topic, "second")
-    found = await topic_fields(chat.bob, chat.topic)
-    assert (found["title"], found["community"]["id"]) == ("Tides", chat.community)
-    assert found["lastMessage"] == {"text": "second"}
-    assert found["lastActivity"] == last["timestamp"]
-    assert found["messages"] == {"items": [{"text": "second"}, {"text": "first"}]}
+    fields = await topic_fields(chat.bob, chat.topic)
+    assert (fields["title"], fields["community"]["id"]) == ("Tides", chat.community)
+    assert fields["lastMessage"] == {"text": "second"}
+    assert fields["lastActivity"] == last["timestamp"]
+    assert fields["messages"] == {"items": [{"text": "second"}, {"text": "first"}]}
 
 
 async def test_non_member_sees_title_and_null_fields_without_error(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
+    message = await chat.ann.post(chat.topic)
     await chat.eve.join(chat.community)
-    await mark_read(chat.eve, chat.topic, posted["timestamp"])
+    await mark_read(chat.eve, chat.topic, message["timestamp"])
     await chat.bob.post(chat.topic)
     assert (await topic_fields(chat.eve, chat.topic))["unreadCount"] == 1
     await chat.eve.leave(chat.community)
-    found = await topic_fields(chat.eve, chat.topic)
-    assert found["title"] == "Tides"
-    assert [found[name] for name in ("lastMessage", "readUpTo", "messages", "unreadCount")] == [None, None, None, 0]
+    fields = await topic_fields(chat.eve, chat.topic)
+    assert fields["title"] == "Tides"
+    assert [fields[name] for name in ("lastMessage", "readUpTo", "messages", "unreadCount")] == [None, None, None, 0]
 
 
 async def test_messages_are_forbidden_to_non_members(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
+    hidden_message = await chat.ann.post(chat.topic)
     assert await chat.eve.code(PAGE, topic=chat.topic, latest="now") == "FORBIDDEN"
     assert await chat.eve.code(AROUND, topic=chat.topic) == "FORBIDDEN"
     assert await chat.eve.code(MARK_READ, topic=chat.topic, at="1.000000") == "FORBIDDEN"
     message = "query ($id: ID!) { message(id: $id) { text } }"
-    for id_ in (posted["id"], f"{chat.topic}-1"):
-        answer = await chat.eve.ask(message, id=id_)
+    for id_ in (hidden_message["id"], f"{chat.topic}-1"):
+        answer = await chat.eve.execute(message, id=id_)
         assert answer["data"] == {"message": None}
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
 
@@ -86,16 +86,16 @@ async def test_wrong_bounds_are_refused_before_membership(chat: ChatScenario) ->
 
 
 async def test_page_follows_the_timeline_rule(chat: ChatScenario) -> None:
-    posted = [await chat.ann.post(chat.topic, str(number)) for number in range(6)]
-    at = [message["timestamp"] for message in posted]
+    messages = [await chat.ann.post(chat.topic, str(number)) for number in range(6)]
+    timestamps = [message["timestamp"] for message in messages]
     for bounds, texts, older, newer in (
         ({"latest": "now", "limit": 2}, "54", True, False),
-        ({"latest": at[3], "limit": 2}, "32", True, True),
-        ({"oldest": at[4]}, "45", True, False),
+        ({"latest": timestamps[3], "limit": 2}, "32", True, True),
+        ({"oldest": timestamps[4]}, "45", True, False),
         ({"oldest": "0.000000", "limit": 3}, "012", False, True),
-        ({"oldest": at[1], "latest": at[3]}, "123", True, True),
-        ({"oldest": at[1], "latest": "now", "limit": 2}, "12", True, True),
-        ({"oldest": at[3], "latest": at[1]}, "", True, True),
+        ({"oldest": timestamps[1], "latest": timestamps[3]}, "123", True, True),
+        ({"oldest": timestamps[1], "latest": "now", "limit": 2}, "12", True, True),
+        ({"oldest": timestamps[3], "latest": timestamps[1]}, "", True, True),
     ):
         page = await chat.bob.page(chat.topic, **bounds)
         assert "".join(item["text"] for item in page["items"]) == texts, bounds
@@ -103,26 +103,26 @@ async def test_page_follows_the_timeline_rule(chat: ChatScenario) -> None:
 
 
 async def test_messages_after_the_read_mark_are_unread(chat: ChatScenario) -> None:
-    posted = [await chat.ann.post(chat.topic, str(number)) for number in range(4)]
+    messages = [await chat.ann.post(chat.topic, str(number)) for number in range(4)]
     assert await unread_count(chat.bob, chat.topic) == 4
-    marked = await mark_read(chat.bob, chat.topic, posted[1]["timestamp"])
-    assert marked == {"id": chat.topic, "readUpTo": posted[1]["timestamp"], "unreadCount": 2}
+    topic = await mark_read(chat.bob, chat.topic, messages[1]["timestamp"])
+    assert topic == {"id": chat.topic, "readUpTo": messages[1]["timestamp"], "unreadCount": 2}
     assert await unread_count(chat.ann, chat.topic) == 0
 
 
 async def test_mark_read_never_moves_back(chat: ChatScenario) -> None:
-    posted = [await chat.ann.post(chat.topic, str(number)) for number in range(3)]
-    late, early = posted[2]["timestamp"], posted[0]["timestamp"]
+    messages = [await chat.ann.post(chat.topic, str(number)) for number in range(3)]
+    late, early = messages[2]["timestamp"], messages[0]["timestamp"]
     await mark_read(chat.bob, chat.topic, late)
     assert (await mark_read(chat.bob, chat.topic, early))["readUpTo"] == late
-    await asyncio.gather(*(mark_read(chat.bob, chat.topic, message["timestamp"]) for message in posted))
+    await asyncio.gather(*(mark_read(chat.bob, chat.topic, message["timestamp"]) for message in messages))
     assert (await topic_fields(chat.bob, chat.topic))["readUpTo"] == late
 
 
 async def test_mark_read_ends_at_the_newest_message(chat: ChatScenario) -> None:
-    posted = await chat.ann.post(chat.topic)
-    marked = await mark_read(chat.bob, chat.topic, "9999999999.999999")
-    assert marked == {"id": chat.topic, "readUpTo": posted["timestamp"], "unreadCount": 0}
+    message = await chat.ann.post(chat.topic)
+    topic = await mark_read(chat.bob, chat.topic, "9999999999.999999")
+    assert topic == {"id": chat.topic, "readUpTo": message["timestamp"], "unreadCount": 0}
     await chat.ann.post(chat.topic)
     assert await unread_count(chat.bob, chat.topic) == 1
 
@@ -130,8 +130,8 @@ async def test_mark_read_ends_at_the_newest_message(chat: ChatScenario) -> None:
 async def test_read_marks_belong_to_one_reader_and_topic(chat: ChatScenario) -> None:
     other = await chat.ann.create_topic(chat.community, "Nets")
     await chat.ann.post(other)
-    posted = await chat.ann.post(chat.topic)
-    await mark_read(chat.bob, chat.topic, posted["timestamp"])
+    message = await chat.ann.post(chat.topic)
+    await mark_read(chat.bob, chat.topic, message["timestamp"])
     assert await unread_count(chat.bob, other) == 1
     await chat.eve.join(chat.community)
     assert (await topic_fields(chat.eve, chat.topic))["readUpTo"] is None

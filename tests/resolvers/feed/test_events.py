@@ -50,7 +50,7 @@ async def run_fan_outs(stores: Stores) -> None:
 async def sign_in_merged(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> AsyncIterator[SignIn]:
-    """Signs users in on stores that merge every author with a follower on read."""
+    """Returns a sign-in on stores where every author with a follower is a merged author."""
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, 0) as stores:
         yield SignIn(stores)
 
@@ -65,17 +65,17 @@ async def assert_events_and_resumption(sign_in: SignIn) -> tuple[Person, Person]
         for text in ("one", "two"):
             ids.append(await ann.create_post(text))
             await run_fan_outs(sign_in.stores)
-        arrived = [await events.event() for _ in range(2)]
-        assert [event["post"]["text"] for event in arrived] == ["one", "two"]
+        arrivals = [await events.event() for _ in range(2)]
+        assert [event["post"]["text"] for event in arrivals] == ["one", "two"]
         await ann.run(DELETE, id=ids[0])
         await run_fan_outs(sign_in.stores)
-        removed = await events.event()
-        assert (removed["type"], removed["postId"]) == ("PostRemoved", ids[0])
+        removal = await events.event()
+        assert (removal["type"], removal["postId"]) == ("PostRemoved", ids[0])
     await ann.create_post("three")
     await run_fan_outs(sign_in.stores)
-    async with bob.subscribed(HOME_FEED_EVENTS, since=arrived[1]["cursor"]) as events:
-        resumed = [await events.event() for _ in range(2)]
-        assert [event.get("postId") or event["post"]["text"] for event in resumed] == [ids[0], "three"]
+    async with bob.subscribed(HOME_FEED_EVENTS, since=arrivals[1]["cursor"]) as events:
+        resumed_events = [await events.event() for _ in range(2)]
+        assert [event.get("postId") or event["post"]["text"] for event in resumed_events] == [ids[0], "three"]
     return ann, bob
 
 

@@ -13,15 +13,15 @@ UNFOLLOW = FOLLOW.replace("follow(userId", "unfollow(userId")
 async def test_follow_counts_match_after_each_change(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     for _ in range(2):
-        followed = (await bob.run(FOLLOW, id="ann"))["follow"]
-        assert followed == {"id": "ann", "followerCount": 1, "followingCount": 0, "following": True}
+        user = (await bob.run(FOLLOW, id="ann"))["follow"]
+        assert user == {"id": "ann", "followerCount": 1, "followingCount": 0, "following": True}
     assert (await ann.run('{ user(id: "bob") { followingCount following } }'))["user"] == {
         "followingCount": 1,
         "following": False,
     }
     for _ in range(2):
-        left = (await bob.run(UNFOLLOW, id="ann"))["unfollow"]
-        assert left == {"id": "ann", "followerCount": 0, "followingCount": 0, "following": False}
+        user = (await bob.run(UNFOLLOW, id="ann"))["unfollow"]
+        assert user == {"id": "ann", "followerCount": 0, "followingCount": 0, "following": False}
 
 
 async def test_follow_shows_in_next_home_feed(sign_in: SignIn) -> None:

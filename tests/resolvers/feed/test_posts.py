@@ -37,11 +37,11 @@ async def test_post_shows_its_fields(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     text = "Ebb @bob #Tide #２０２６ #狼煙 see https://example.org/"
     id_ = await ann.create_post(text, mediaUrls=["https://example.org/a.png"])
-    found = await read(ann, id_)
-    assert (found["text"], found["hashtags"]) == (text, ["tide", "狼煙"])
-    assert found["mediaUrls"] == ["/images/signed/https://example.org/a.png"]
-    assert found["mentions"] == [{"handle": "bob"}]
-    assert found["fanOut"] == {"postId": id_, "state": "PENDING", "total": 0, "delivered": 0, "failed": 0}
+    post = await read(ann, id_)
+    assert (post["text"], post["hashtags"]) == (text, ["tide", "狼煙"])
+    assert post["mediaUrls"] == ["/images/signed/https://example.org/a.png"]
+    assert post["mentions"] == [{"handle": "bob"}]
+    assert post["fanOut"] == {"postId": id_, "state": "PENDING", "total": 0, "delivered": 0, "failed": 0}
     assert (await read(bob, id_))["fanOut"] is None
 
 
@@ -76,7 +76,7 @@ async def test_deleted_post_is_gone_from_every_timeline(sign_in: SignIn) -> None
 
 
 @pytest.mark.parametrize(
-    ("wrong", "field"),
+    ("input_", "field"),
     [
         ({"text": ""}, "text"),
         ({"text": " \n"}, "text"),
@@ -89,8 +89,8 @@ async def test_deleted_post_is_gone_from_every_timeline(sign_in: SignIn) -> None
         ({"text": "x", "idempotencyKey": ""}, "idempotencyKey"),
     ],
 )
-async def test_invalid_post_names_field(sign_in: SignIn, wrong: dict[str, object], field: str) -> None:
-    extensions = await (await sign_in("ann")).fails(CREATE_POST, input=wrong)
+async def test_invalid_post_names_field(sign_in: SignIn, input_: dict[str, object], field: str) -> None:
+    extensions = await (await sign_in("ann")).fails(CREATE_POST, input=input_)
     assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", field)
 
 
@@ -105,11 +105,11 @@ async def test_repeated_key_returns_post_or_conflicts(sign_in: SignIn) -> None:
 async def test_post_timelines_follow_timeline_rule(sign_in: SignIn) -> None:
     bob = await sign_in("bob")
     ids = [await bob.create_post(f"{n} #tide") for n in range(7)]
-    stamps = [str((await read(bob, id_))["timestamp"]) for id_ in ids]
-    assert stamps == sorted(stamps)
+    timestamps = [str((await read(bob, id_))["timestamp"]) for id_ in ids]
+    assert timestamps == sorted(timestamps)
     query = "query ($at: Timestamp!) {{ page: {}{}oldest: $at, limit: 2) {{ items {{ text }} hasOlder hasNewer }} }}"
     for name, arguments in {"localFeed": "(", "posts": '(authorId: "bob", ', "hashtagPosts": '(tag: "tide", '}.items():
-        page = (await bob.run(query.format(name, arguments), at=stamps[3]))["page"]
+        page = (await bob.run(query.format(name, arguments), at=timestamps[3]))["page"]
         assert page == {"items": [{"text": "3 #tide"}, {"text": "4 #tide"}], "hasOlder": True, "hasNewer": True}
 
 

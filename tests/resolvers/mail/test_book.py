@@ -63,15 +63,15 @@ async def test_address_book_gives_standing_and_verdict(operator: Person, mail: O
 async def test_lookups_accept_at_most_1000(operator: Person) -> None:
     assert len(await operator.do(BOOK, addresses=["ann@example.org"] * 1000)) == 1000
     for query, name in ((BOOK, "addresses"), (DOMAINS, "domains")):
-        refused = await operator.fails(query, **{name: ["example.org"] * 1001})
-        assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", name)
+        extensions = await operator.fails(query, **{name: ["example.org"] * 1001})
+        assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", name)
 
 
 async def test_domain_standings_keep_order(operator: Person, mail: OrganizationMail) -> None:
     await mail.add_events(event("ann@gone.example", 550, "5.1.2"))
-    found = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
-    assert [each["id"] for each in found] == ["new.example", "gone.example", "no domain"]
-    assert [each["verdict"]["rule"] for each in found] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
+    standings = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
+    assert [each["id"] for each in standings] == ["new.example", "gone.example", "no domain"]
+    assert [each["verdict"]["rule"] for each in standings] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
 
 
 async def test_bounce_rates_by_day_and_domain(operator: Person, mail: OrganizationMail) -> None:
@@ -90,25 +90,25 @@ async def test_bounce_rates_by_day_and_domain(operator: Person, mail: Organizati
 )
 async def test_bounce_rates_check_arguments(operator: Person, change: dict[str, str], field: str) -> None:
     variables = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", **change}
-    refused = await operator.fails(RATES, **variables)
-    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
+    extensions = await operator.fails(RATES, **variables)
+    assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", field)
 
 
 async def test_unblock_address_records_operator_and_reason(operator: Person, mail: OrganizationMail) -> None:
     await mail.add_events(hard())
-    done = await operator.do(UNBLOCK, address="Ann@example.org", reason="typo in our list")
-    assert (done["blocked"], done["hardBounce"], done["verdict"]["rule"]) == (False, 0, "UNBLOCKED")
-    assert "op-1" in done["verdict"]["detail"]
-    assert "typo in our list" in done["verdict"]["detail"]
+    standing = await operator.do(UNBLOCK, address="Ann@example.org", reason="typo in our list")
+    assert (standing["blocked"], standing["hardBounce"], standing["verdict"]["rule"]) == (False, 0, "UNBLOCKED")
+    assert "op-1" in standing["verdict"]["detail"]
+    assert "typo in our list" in standing["verdict"]["detail"]
 
 
 async def test_set_domain_blocked_and_back(operator: Person, mail: OrganizationMail) -> None:
-    done = await operator.do(SET_BLOCKED, domain="Example.ORG", blocked=True, reason="spam trap")
-    assert (done["domain"], done["blocked"], done["verdict"]["rule"]) == ("example.org", True, "BY_HAND")
-    (found,) = await operator.do(BOOK, addresses=["ann@example.org"])
-    assert (found["blocked"], found["verdict"]["rule"]) == (True, "BY_HAND")
-    done = await operator.do(SET_BLOCKED, domain="example.org", blocked=None, reason="gone")
-    assert (done["blocked"], done["verdict"]["rule"]) == (False, "DELIVERABLE")
+    domain = await operator.do(SET_BLOCKED, domain="Example.ORG", blocked=True, reason="spam trap")
+    assert (domain["domain"], domain["blocked"], domain["verdict"]["rule"]) == ("example.org", True, "BY_HAND")
+    (standing,) = await operator.do(BOOK, addresses=["ann@example.org"])
+    assert (standing["blocked"], standing["verdict"]["rule"]) == (True, "BY_HAND")
+    domain = await operator.do(SET_BLOCKED, domain="example.org", blocked=None, reason="gone")
+    assert (domain["blocked"], domain["verdict"]["rule"]) == (False, "DELIVERABLE")
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ async def test_operator_change_checks_arguments(
     variables = {"address": "ann@example.org", "domain": "example.org", "reason": "why", **change}
     unused = "domain" if "address" in query.partition("{")[0] else "address"
     variables.pop(unused)
-    refused = await operator.fails(query, **variables)
-    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
+    extensions = await operator.fails(query, **variables)
+    assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", field)

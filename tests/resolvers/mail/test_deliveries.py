@@ -37,8 +37,8 @@ async def test_record_deliveries_counts_events_once(service: Person, mail: Organ
     assert await service.do(RECORD, events=events) == {"accepted": 2, "duplicates": 0, "rejected": []}
     assert await service.do(RECORD, events=events) == {"accepted": 0, "duplicates": 2, "rejected": []}
     assert await mail.aggregate() == 2
-    found = await mail.standing()
-    assert (found.hard_bounce, found.soft_bounce) == (1, 0)
+    standing = await mail.standing()
+    assert (standing.hard_bounce, standing.soft_bounce) == (1, 0)
 
 
 async def test_record_deliveries_complaint_blocks_address(service: Person, mail: OrganizationMail) -> None:
@@ -60,8 +60,8 @@ async def test_record_deliveries_rejects_invalid_events_by_index(service: Person
 
 async def test_record_deliveries_accepts_at_most_1000(service: Person) -> None:
     assert (await service.do(RECORD, events=[event() for _ in range(1000)]))["accepted"] == 1000
-    refused = await service.fails(RECORD, events=[event() for _ in range(1001)])
-    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "events")
+    extensions = await service.fails(RECORD, events=[event() for _ in range(1001)])
+    assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", "events")
 
 
 async def test_record_deliveries_empty_list_succeeds(service: Person) -> None:

@@ -24,7 +24,7 @@ ADDRESSES = [f"a{number}@example.org" for number in range(200)]
 
 @dataclass
 class FakeLegacyBook:
-    """A legacy book that blocks given addresses, records requests, and may be down."""
+    """A legacy book that blocks the addresses in `blocked` and records requests. It fails while `is_down`."""
 
     blocked: set[str] = field(default_factory=set)
     requested: list[str] = field(default_factory=list)
@@ -46,10 +46,10 @@ def context(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> Conte
     return Context(mail.stores, str, legacy_book=LegacyBook(share, legacy.ask))
 
 
-async def blocked(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> set[str]:
-    found = await look_up(context(mail, legacy, share), "acme", ADDRESSES)
-    assert [each.address for each in found] == ADDRESSES
-    return {each.address for each in found if each.blocked}
+async def look_up_blocked(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> set[str]:
+    standings = await look_up(context(mail, legacy, share), "acme", ADDRESSES)
+    assert [each.address for each in standings] == ADDRESSES
+    return {each.address for each in standings if each.blocked}
 
 
 def count(outcome: str) -> float:
@@ -67,41 +67,45 @@ def test_larger_share_contains_smaller_share() -> None:
 
 async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -> None:
     await mail.add_events(*map(hard, ADDRESSES))
-    blocks_none = FakeLegacyBook()
-    answered = await blocked(mail, blocks_none, 30)
-    assert answered == {each for each in ADDRESSES if not is_answered_by_legacy(each, 30)}
-    assert set(blocks_none.requested) == set(ADDRESSES) - answered
-    assert await blocked(mail, blocks_none, 0) == set(ADDRESSES)
-    assert await blocked(mail, blocks_none, 100) == set()
+    legacy_without_blocks = FakeLegacyBook()
+    blocked_by_own_book = await look_up_blocked(mail, legacy_without_blocks, 30)
+    assert blocked_by_own_book == {each for each in ADDRESSES if not is_answered_by_legacy(each, 30)}
+    assert set(legacy_without_blocks.requested) == set(ADDRESSES) - blocked_by_own_book
+    assert await look_up_blocked(mail, legacy_without_blocks, 0) == set(ADDRESSES)
+    assert await look_up_blocked(mail, legacy_without_blocks, 100) == set()
 
 
 async def test_lookup_differences_are_counted_and_stored_by_hash(mail: OrganizationMail) -> None:
     await mail.add_events(*map(hard, ADDRESSES[:3]))
     before = count("same"), count("different")
-    await blocked(mail, FakeLegacyBook(set(ADDRESSES[1:5])), 100)
+    await look_up_blocked(mail, FakeLegacyBook(set(ADDRESSES[1:5])), 100)
     assert (count("same") - before[0], count("different") - before[1]) == (197, 3)
-    kept = await mail.stores.mongo["mail_differences"].find().to_list(None)
-    assert sorted((each["ours"], each["theirs"]) for each in kept) == [(False, True), (False, True), (True, False)]
-    assert "example.org" not in repr(kept)
+    differences = await mail.stores.mongo["mail_differences"].find().to_list(None)
+    assert sorted((each["ours"], each["theirs"]) for each in differences) == [
+        (False, True),
+        (False, True),
+        (True, False),
+    ]
+    assert "example.org" not in repr(differences)
 
 
 async def test_lookup_failed_legacy_book_uses_own_book(mail: OrganizationMail) -> None:
     await mail.add_events(hard(ADDRESSES[0]), ok(ADDRESSES[1]))
-    assert await blocked(mail, FakeLegacyBook({ADDRESSES[5]}, is_down=True), 100) == {ADDRESSES[0]}
+    assert await look_up_blocked(mail, FakeLegacyBook({ADDRESSES[5]}, is_down=True), 100) == {ADDRESSES[0]}
 
 
 async def test_lookup_failed_own_book_uses_legacy_book(mail: OrganizationMail) -> None:
-    broken = replace(mail.stores, address_book=AddressBook(mail.stores.mongo, AddressKeys()))
+    stores_without_keys = replace(mail.stores, address_book=AddressBook(mail.stores.mongo, AddressKeys()))
     legacy = FakeLegacyBook({ADDRESSES[5]})
-    assert await blocked(OrganizationMail(broken, "acme"), legacy, 0) == {ADDRESSES[5]}
-    assert await blocked(OrganizationMail(broken, "acme"), legacy, 50) == {ADDRESSES[5]}
+    assert await look_up_blocked(OrganizationMail(stores_without_keys, "acme"), legacy, 0) == {ADDRESSES[5]}
+    assert await look_up_blocked(OrganizationMail(stores_without_keys, "acme"), legacy, 50) == {ADDRESSES[5]}
     with pytest.raises(Unavailable):
-        await blocked(OrganizationMail(broken, "acme"), FakeLegacyBook(is_down=True), 50)
+        await look_up_blocked(OrganizationMail(stores_without_keys, "acme"), FakeLegacyBook(is_down=True), 50)
     with pytest.raises(Unavailable):
-        await look_up(Context(broken, str), "acme", ADDRESSES)
+        await look_up(Context(stores_without_keys, str), "acme", ADDRESSES)
 
 
 async def test_lookup_invalid_address_is_not_sent_to_legacy_book(mail: OrganizationMail) -> None:
     legacy = FakeLegacyBook()
-    (found,) = await look_up(context(mail, legacy, 100), "acme", ["malformed"])
-    assert (found.blocked, found.normalized, legacy.requested) == (True, None, [])
+    (standing,) = await look_up(context(mail, legacy, 100), "acme", ["malformed"])
+    assert (standing.blocked, standing.normalized, legacy.requested) == (True, None, [])

@@ -1,4 +1,4 @@
-"""A new organization for each test. Tests of a module share a database, since creating one takes longer than a test."""
+"""A new organization for each test, in a database for each module. Creating a database takes longer than a test."""
 
 import secrets
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -28,7 +28,7 @@ async def shared_stores(
 
 
 class SignInToOwnOrganization(SignIn):
-    """Signs people in to this test's organization, unless another one is named."""
+    """A function that signs people in to this test's organization, unless another organization is named."""
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores)

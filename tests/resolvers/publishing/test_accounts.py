@@ -87,7 +87,7 @@ async def test_repeated_key_connects_once(ann: Person) -> None:
 )
 async def test_invalid_account_is_refused_without_echo(ann: Person, change: dict[str, Any], field: str) -> None:
     input_ = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET}
-    answer = await ann.ask(CONNECT, input=input_ | change)
+    answer = await ann.execute(CONNECT, input=input_ | change)
     (error,) = answer["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
     assert SECRET not in json.dumps(answer)

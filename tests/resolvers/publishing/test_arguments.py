@@ -11,7 +11,7 @@ TOPIC, HOME, X = TopicTarget("t", "c"), HomeFeedTarget("ann"), AccountTarget("a"
 
 
 @pytest.mark.parametrize(
-    ("targets", "text", "says"),
+    ("targets", "text", "target_name"),
     [
         ([TOPIC], "x" * 4001, "a topic"),
         ([TOPIC, X], "x" * 281, "X"),
@@ -19,8 +19,8 @@ TOPIC, HOME, X = TopicTarget("t", "c"), HomeFeedTarget("ann"), AccountTarget("a"
         ([], "x", "toHomeFeed"),
     ],
 )
-def test_refusal_names_target(targets: list[Target], text: str, says: str) -> None:
-    with pytest.raises(BadUserInput, match=says):
+def test_refusal_names_target(targets: list[Target], text: str, target_name: str) -> None:
+    with pytest.raises(BadUserInput, match=target_name):
         check_targets(targets, text, [])
     if targets:
         check_targets(targets, "hello", [])

@@ -41,7 +41,7 @@ async def schedule(person: Person, **more: Any) -> Answer:
     return await person.do(SCHEDULE, input={"text": "hello", "toHomeFeed": True, "dueAt": DUE, **more})
 
 
-async def refused_input(person: Person, **more: Any) -> tuple[str, str]:
+async def refusal_of_input(person: Person, **more: Any) -> tuple[str, str]:
     extensions = await person.fails(SCHEDULE, input={"text": "hello", "toHomeFeed": True, "dueAt": DUE, **more})
     return extensions["code"], extensions.get("field", "")
 
@@ -77,33 +77,39 @@ async def test_post_beyond_limits_of_any_target_is_refused(chat: ChatScenario, o
     await operator.join(chat.community)
     mastodon, instagram = await account(operator, "MASTODON", "t"), await account(operator, "INSTAGRAM", "1:t")
     bad = "BAD_USER_INPUT"
-    assert await refused_input(operator, toHomeFeed=False) == (bad, "toHomeFeed")
-    assert await refused_input(operator, text="") == (bad, "text")
-    assert await refused_input(operator, text=" ", media=[PNG]) == (bad, "text")
-    assert await refused_input(operator, text="x" * 501, toAccountIds=[mastodon]) == (bad, "text")
-    assert await refused_input(operator, toAccountIds=[instagram]) == (bad, "media")
-    assert await refused_input(operator, media=[PNG], toTopicIds=[chat.topic]) == (bad, "media")
-    assert await refused_input(operator, media=[PNG] * 5, toHomeFeed=False, toAccountIds=[mastodon]) == (bad, "media")
-    assert await refused_input(operator, media=[{"url": "file:///a"}]) == (bad, "url")
-    assert await refused_input(operator, timeZone="Tokyo") == (bad, "timeZone")
-    assert await refused_input(operator, maxLatenessS=0) == (bad, "maxLatenessS")
-    assert await refused_input(operator, dueAt="2020-01-01T00:00:00Z") == (bad, "dueAt")
-    assert await refused_input(operator, dueAt="2026-10-25T02:30:00+02:00", timeZone="Europe/Berlin") == (bad, "dueAt")
+    assert await refusal_of_input(operator, toHomeFeed=False) == (bad, "toHomeFeed")
+    assert await refusal_of_input(operator, text="") == (bad, "text")
+    assert await refusal_of_input(operator, text=" ", media=[PNG]) == (bad, "text")
+    assert await refusal_of_input(operator, text="x" * 501, toAccountIds=[mastodon]) == (bad, "text")
+    assert await refusal_of_input(operator, toAccountIds=[instagram]) == (bad, "media")
+    assert await refusal_of_input(operator, media=[PNG], toTopicIds=[chat.topic]) == (bad, "media")
+    assert await refusal_of_input(operator, media=[PNG] * 5, toHomeFeed=False, toAccountIds=[mastodon]) == (
+        bad,
+        "media",
+    )
+    assert await refusal_of_input(operator, media=[{"url": "file:///a"}]) == (bad, "url")
+    assert await refusal_of_input(operator, timeZone="Tokyo") == (bad, "timeZone")
+    assert await refusal_of_input(operator, maxLatenessS=0) == (bad, "maxLatenessS")
+    assert await refusal_of_input(operator, dueAt="2020-01-01T00:00:00Z") == (bad, "dueAt")
+    assert await refusal_of_input(operator, dueAt="2026-10-25T02:30:00+02:00", timeZone="Europe/Berlin") == (
+        bad,
+        "dueAt",
+    )
     assert (await schedule(operator, text="", media=[PNG]))["media"] == [{**PNG, "kind": "IMAGE"}]
 
 
 async def test_external_targets_need_operator(chat: ChatScenario, operator: Person) -> None:
     sandbox = await account(operator)
-    assert (await refused_input(chat.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
-    assert (await refused_input(chat.eve, toTopicIds=[chat.topic]))[0] == "FORBIDDEN"
-    assert (await refused_input(chat.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
+    assert (await refusal_of_input(chat.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
+    assert (await refusal_of_input(chat.eve, toTopicIds=[chat.topic]))[0] == "FORBIDDEN"
+    assert (await refusal_of_input(chat.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
     assert (await schedule(chat.ann, toTopicIds=[chat.topic]))["state"] == "SCHEDULED"
 
 
 async def test_repeated_key_schedules_once(chat: ChatScenario) -> None:
     posts = await asyncio.gather(*(schedule(chat.ann, idempotencyKey="k") for _ in range(3)))
     assert len({post["id"] for post in posts}) == 1
-    assert (await refused_input(chat.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
+    assert (await refusal_of_input(chat.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
 
 
 async def test_update_changes_only_named_fields(chat: ChatScenario) -> None:
@@ -111,10 +117,14 @@ async def test_update_changes_only_named_fields(chat: ChatScenario) -> None:
     changed = await chat.ann.do(UPDATE, id=post["id"], input={"text": "edited", "toHomeFeed": False})
     assert (changed["text"], changed["revision"], changed["dueAt"]) == ("edited", 2, post["dueAt"])
     assert [each["id"] for each in changed["publications"]] == [post["publications"][1]["id"]]
-    moved = await chat.ann.do(
+    rescheduled = await chat.ann.do(
         UPDATE, id=post["id"], input={"dueAt": "2030-06-01T09:00:00+09:00", "timeZone": "Asia/Tokyo", "revision": 2}
     )
-    assert (moved["dueAt"], moved["timeZone"], moved["revision"]) == ("2030-06-01T00:00:00.000Z", "Asia/Tokyo", 3)
+    assert (rescheduled["dueAt"], rescheduled["timeZone"], rescheduled["revision"]) == (
+        "2030-06-01T00:00:00.000Z",
+        "Asia/Tokyo",
+        3,
+    )
     assert await chat.ann.code(UPDATE, id=post["id"], input={"text": "x", "revision": 2}) == "CONFLICT"
     assert await chat.ann.code(UPDATE, id=post["id"], input={"toTopicIds": []}) == "BAD_USER_INPUT"
     assert await chat.ann.code(UPDATE, id=post["id"], input={"media": [PNG]}) == "BAD_USER_INPUT"
@@ -124,8 +134,13 @@ async def test_concurrent_updates_without_revision_all_apply(chat: ChatScenario)
     post = await schedule(chat.ann)
     edits = [{"text": "a"}, {"timeZone": "Asia/Tokyo"}, {"maxLatenessS": 60}]
     await asyncio.gather(*(chat.ann.do(UPDATE, id=post["id"], input=edit) for edit in edits))
-    done = await chat.ann.do(GET, id=post["id"])
-    assert (done["text"], done["timeZone"], done["maxLatenessS"], done["revision"]) == ("a", "Asia/Tokyo", 60, 4)
+    updated = await chat.ann.do(GET, id=post["id"])
+    assert (updated["text"], updated["timeZone"], updated["maxLatenessS"], updated["revision"]) == (
+        "a",
+        "Asia/Tokyo",
+        60,
+        4,
+    )
 
 
 async def test_cancelled_post_is_final(chat: ChatScenario) -> None:
@@ -137,14 +152,19 @@ async def test_cancelled_post_is_final(chat: ChatScenario) -> None:
 
 
 async def test_authors_see_own_posts_and_operators_all(chat: ChatScenario, operator: Person) -> None:
-    anns, bobs = await schedule(chat.ann), await schedule(chat.bob)
+    post_of_ann, post_of_bob = await schedule(chat.ann), await schedule(chat.bob)
     pages = {person.id: await person.do(PAGE, latest="now") for person in (chat.ann, chat.bob, chat.eve, operator)}
     ids = {name: [item["id"] for item in page["items"]] for name, page in pages.items()}
-    assert ids == {"ann": [anns["id"]], "bob": [bobs["id"]], "eve": [], "boss": [bobs["id"], anns["id"]]}
-    assert await chat.bob.code(GET, id=anns["id"]) == "FORBIDDEN"
-    assert await chat.bob.code(CANCEL, id=anns["id"]) == "FORBIDDEN"
-    assert await operator.code(UPDATE, id=anns["id"], input={"text": "not mine"}) == "FORBIDDEN"
-    assert (await operator.do(CANCEL, id=anns["id"]))["state"] == "CANCELLED"
+    assert ids == {
+        "ann": [post_of_ann["id"]],
+        "bob": [post_of_bob["id"]],
+        "eve": [],
+        "boss": [post_of_bob["id"], post_of_ann["id"]],
+    }
+    assert await chat.bob.code(GET, id=post_of_ann["id"]) == "FORBIDDEN"
+    assert await chat.bob.code(CANCEL, id=post_of_ann["id"]) == "FORBIDDEN"
+    assert await operator.code(UPDATE, id=post_of_ann["id"], input={"text": "not mine"}) == "FORBIDDEN"
+    assert (await operator.do(CANCEL, id=post_of_ann["id"]))["state"] == "CANCELLED"
 
 
 async def test_timeline_is_by_due_time_and_state(chat: ChatScenario) -> None:

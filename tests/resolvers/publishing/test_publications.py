@@ -15,7 +15,7 @@ from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule
 
 pytestmark = pytest.mark.anyio
 
-LISTEN = """
+JOB_EVENTS = """
 subscription ($job: ID, $since: Cursor) {
   jobEvents(jobId: $job, since: $since) {
     type: __typename ... on Event { cursor } ... on StreamReady { resumed }
@@ -57,14 +57,14 @@ async def test_changes_reach_author_and_operators_only(
     chat: ChatScenario, operator: Person, publisher: PostPublisher
 ) -> None:
     async with (
-        chat.ann.subscribed(LISTEN) as to_ann,
-        operator.subscribed(LISTEN) as to_operator,
-        chat.bob.subscribed(LISTEN) as to_bob,
+        chat.ann.subscribed(JOB_EVENTS) as to_ann,
+        operator.subscribed(JOB_EVENTS) as to_operator,
+        chat.bob.subscribed(JOB_EVENTS) as to_bob,
     ):
         post = await schedule(chat.ann, toHomeFeed=False, toTopicIds=[chat.topic], dueAt=now())
         await publish(publisher)
-        for received in (to_ann, to_operator):
-            events = [await received.event() for _ in range(2)]
+        for subscription in (to_ann, to_operator):
+            events = [await subscription.event() for _ in range(2)]
             assert [event["type"] for event in events] == ["PublicationChanged"] * 2
             assert events[-1]["publication"]["state"] == "PUBLISHED"
             assert {event["publication"]["scheduledPostId"] for event in events} == {post["id"]}
@@ -74,12 +74,12 @@ async def test_changes_reach_author_and_operators_only(
 
 async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
     first, second = await schedule(chat.ann), await schedule(chat.ann)
-    async with chat.ann.subscribed(LISTEN, job=second["id"]) as events:
+    async with chat.ann.subscribed(JOB_EVENTS, job=second["id"]) as events:
         await chat.ann.do(CANCEL, id=first["id"])
         await chat.ann.do(CANCEL, id=second["id"])
         event = await events.event()
         assert event["publication"] == {**event["publication"], "scheduledPostId": second["id"], "state": "CANCELLED"}
-    async with aclosing(chat.bob.answers(LISTEN, job=first["id"])) as answers:
+    async with aclosing(chat.bob.answers(JOB_EVENTS, job=first["id"])) as answers:
         (error,) = (await anext(answers))["errors"]
         assert error["extensions"]["code"] == "FORBIDDEN"
 
@@ -87,8 +87,8 @@ async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
 async def test_unknown_is_notified_and_resolved_once(
     chat: ChatScenario, operator: Person, publisher: PostPublisher
 ) -> None:
-    lossy = await account(operator, credentials="lose")
-    post = await schedule(operator, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
+    unanswered_account = await account(operator, credentials="lose")
+    post = await schedule(operator, toHomeFeed=False, toAccountIds=[unanswered_account], dueAt=now())
     await publish(publisher)
     await until_outbox_is_empty(operator.stores)
     (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]
@@ -99,9 +99,9 @@ async def test_unknown_is_notified_and_resolved_once(
         "publication": {"id": publication["id"], "state": "UNKNOWN"},
     }
     assert await chat.ann.code(RESOLVE, id=publication["id"], published=True) == "FORBIDDEN"
-    done = await operator.do(RESOLVE, id=publication["id"], published=True, external="there")
-    assert (done["state"], done["externalId"], done["error"]) == ("PUBLISHED", "there", None)
-    assert done["latenessMs"] >= 0
+    resolved = await operator.do(RESOLVE, id=publication["id"], published=True, external="there")
+    assert (resolved["state"], resolved["externalId"], resolved["error"]) == ("PUBLISHED", "there", None)
+    assert resolved["latenessMs"] >= 0
     assert await operator.code(RESOLVE, id=publication["id"], published=False) == "CONFLICT"
     assert (await operator.do(GET, id=post["id"]))["state"] == "PUBLISHED"
 
@@ -109,19 +109,23 @@ async def test_unknown_is_notified_and_resolved_once(
 async def test_resolution_as_not_published_fails_publication(
     operator: Person, chat: ChatScenario, publisher: PostPublisher
 ) -> None:
-    lossy = await account(operator, credentials="lose")
-    post = await schedule(operator, toAccountIds=[lossy], dueAt=now())
+    unanswered_account = await account(operator, credentials="lose")
+    post = await schedule(operator, toAccountIds=[unanswered_account], dueAt=now())
     await publish(publisher)
-    unknown = (await operator.do(GET, id=post["id"]))["publications"][1]
+    publication = (await operator.do(GET, id=post["id"]))["publications"][1]
     assert (await operator.do(GET, id=post["id"]))["state"] == "UNKNOWN"
-    done = await operator.do(RESOLVE, id=unknown["id"], published=False)
-    assert (done["state"], done["error"], done["publishedAt"]) == ("FAILED", {"code": "NOT_PUBLISHED"}, None)
+    resolved = await operator.do(RESOLVE, id=publication["id"], published=False)
+    assert (resolved["state"], resolved["error"], resolved["publishedAt"]) == (
+        "FAILED",
+        {"code": "NOT_PUBLISHED"},
+        None,
+    )
     assert (await operator.do(GET, id=post["id"]))["state"] == "PARTIAL"
 
 
 async def test_failure_is_notified(operator: Person, publisher: PostPublisher) -> None:
-    failing = await account(operator, credentials="fail")
-    await schedule(operator, toHomeFeed=False, toAccountIds=[failing], dueAt=now())
+    failing_account = await account(operator, credentials="fail")
+    await schedule(operator, toHomeFeed=False, toAccountIds=[failing_account], dueAt=now())
     await publish(publisher)
     await until_outbox_is_empty(operator.stores)
     (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]

@@ -20,18 +20,18 @@ def moment(text: str, zone: str) -> str:
         ("2026-11-21T12:00:00Z", "UTC", "2026-11-21T12:00:00+00:00"),
         ("2026-11-21T21:00:00+09:00", "Asia/Tokyo", "2026-11-21T12:00:00+00:00"),
         ("2026-07-01T02:30:00+02:00", "Europe/Berlin", "2026-07-01T00:30:00+00:00"),
-        # In UTC, or with an offset of another zone, it is an instant, regardless of local time in Berlin.
+        # A time in UTC, or with an offset that Berlin never has, is an instant. Local time in Berlin does not matter.
         ("2026-10-25T00:30:00Z", "Europe/Berlin", "2026-10-25T00:30:00+00:00"),
         ("2026-10-25T01:30:00Z", "Europe/Berlin", "2026-10-25T01:30:00+00:00"),
         ("2026-03-29T02:30:00+09:00", "Europe/Berlin", "2026-03-28T17:30:00+00:00"),
-        # Just beside the gap and the fold.
+        # The last and the first times outside the gap and the repeated hour.
         ("2026-03-29T01:59:59+01:00", "Europe/Berlin", "2026-03-29T00:59:59+00:00"),
         ("2026-03-29T03:00:00+02:00", "Europe/Berlin", "2026-03-29T01:00:00+00:00"),
         ("2026-10-25T01:59:59+02:00", "Europe/Berlin", "2026-10-24T23:59:59+00:00"),
         ("2026-10-25T03:00:00+01:00", "Europe/Berlin", "2026-10-25T02:00:00+00:00"),
     ],
 )
-def test_due_moment_is_instant_meant(text: str, zone: str, instant: str) -> None:
+def test_due_moment_is_instant_of_text(text: str, zone: str, instant: str) -> None:
     assert moment(text, zone) == instant
 
 
@@ -49,10 +49,10 @@ def test_due_moment_is_instant_meant(text: str, zone: str, instant: str) -> None
 def test_ambiguous_local_time_is_refused_with_both_readings(
     text: str, zone: str, first: str, second: str, problem: str
 ) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as error:
         moment(text, zone)
-    expected = str(refused.value.details["expected"])
-    assert refused.value.details["field"] == "dueAt"
+    expected = str(error.value.details["expected"])
+    assert error.value.details["field"] == "dueAt"
     for words in (first, second, problem, zone):
         assert words in expected
     readings = expected.split(", because")[0].split(" or ")
@@ -60,9 +60,9 @@ def test_ambiguous_local_time_is_refused_with_both_readings(
 
 
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.timezones()))
-def test_due_moment_rounds_up_to_millisecond(written: datetime) -> None:
-    due_at = due_moment(written.astimezone(UTC), "Europe/Berlin")
-    assert timedelta(0) <= due_at - written < timedelta(milliseconds=1)
+def test_due_moment_rounds_up_to_millisecond(instant: datetime) -> None:
+    due_at = due_moment(instant.astimezone(UTC), "Europe/Berlin")
+    assert timedelta(0) <= due_at - instant < timedelta(milliseconds=1)
     assert due_at.microsecond % 1000 == 0
 
 
