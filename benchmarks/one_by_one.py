@@ -39,9 +39,10 @@ class UngroupedSequencer(Sequencer):
     """A sequencer that commits each change in a separate transaction, all concurrently."""
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
-        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        await self._commit_batch(stream, [_Member(change, result)])
-        return await result
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Result] = loop.create_future()
+        await self._commit_batch(stream, [_Member(change, answer, loop.time())])
+        return await answer
 
 
 class NoWriteLeases(WriteLeases):

@@ -10,8 +10,8 @@ from server.graphql.coalescible_queries import (
     MAX_QUERY_BYTES,
     CoalescibleQueries,
     may_be_coalesced,
-    read_body_start,
     prepend_message,
+    read_body_start,
 )
 from server.graphql.documents import Documents
 from server.graphql.limits_extension import limits_extension

@@ -296,4 +296,6 @@ async def test_large_waiting_answer_does_not_count_as_event() -> None:
 
 def test_connections_of_other_servers_have_no_writer() -> None:
     assert connection_of({"type": "websocket"}) is None
-    assert connection_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None
+    assert (
+        connection_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None
+    )
