@@ -17,6 +17,7 @@ from typing import NoReturn, Protocol
 
 import structlog
 
+from server.auth.key_check import check_keys
 from server.auth.sign_in import (
     require_no_identity_provider,
     sign_user_token,
@@ -121,10 +122,11 @@ async def _run_until_signal(work: Coroutine[None, None, None]) -> int:
 async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: float) -> None:
     if settings.demo:
         require_no_identity_provider(settings)
+    has_generated_secret = not (settings.auth_secret or settings.auth_jwks_url)
     with listen(settings.host, settings.port) as listener:
         settings = with_auth_secret(settings.with_values(port=listener.getsockname()[1]))
         settings = with_address_keys(with_credential_keys(settings))
-        async with _processes(settings, listener, web, workers) as processes:
+        async with _processes(settings, listener, web, workers, has_generated_secret) as processes:
             try:
                 await _serve(processes, say, started_at)
             except* StartupError as failures:
@@ -132,7 +134,9 @@ async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: 
 
 
 @contextlib.asynccontextmanager
-async def _processes(settings: Settings, listener: socket.socket, web: int, workers: int) -> AsyncIterator[Processes]:
+async def _processes(
+    settings: Settings, listener: socket.socket, web: int, workers: int, has_generated_secret: bool
+) -> AsyncIterator[Processes]:
     """Starts all processes, and stops them in the opposite order."""
     await check_servers(settings.mongodb_uri, settings.redis_url)
     async with embedded_servers(
@@ -147,6 +151,7 @@ async def _processes(settings: Settings, listener: socket.socket, web: int, work
             redis_url=settings.redis_url or servers.redis_url,
             data_dir=settings.data_dir.absolute(),
         )
+        await check_keys(settings, has_generated_secret=has_generated_secret)
         processes = Processes(
             settings,
             servers,

@@ -239,9 +239,11 @@ def _prepare_process(settings: "Settings", parent: int | None) -> None:
         raise StartupError("MONGODB_URI and REDIS_URL must be set; `noroshi up` starts servers of its own.")
     import asyncio
 
+    from server.auth.key_check import check_keys
     from server.embedded import check_servers
 
     asyncio.run(check_servers(settings.mongodb_uri, settings.redis_url))
+    asyncio.run(check_keys(settings))
 
 
 @contextlib.contextmanager

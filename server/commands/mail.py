@@ -246,6 +246,7 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
     """Opens the book on the configured MongoDB, else on the data folder's embedded one, which is started if needed."""
     from pymongo.errors import PyMongoError
 
+    from server.auth.key_check import check_keys
     from server.auth.sign_in import with_address_keys
     from server.embedded import check_servers
     from server.embedded.running import running_mongodb
@@ -255,6 +256,7 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
     settings = with_address_keys(Settings.from_environment(data_dir=data_dir))
     async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
         await check_servers(uri, None)
+        await check_keys(settings.with_values(mongodb_uri=uri))
         async with _open_mail_stores(uri, settings) as stores:
             try:
                 yield stores

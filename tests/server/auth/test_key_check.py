@@ -1,0 +1,86 @@
+"""Processes of one database must have the same keys; a data folder of another host has others."""
+
+import asyncio
+import base64
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from server.auth.key_check import check_keys
+from server.processes import StartupError
+from server.settings import Settings
+from tests.keys import ADDRESS_KEYS_SETTING
+from tests.product import NOROSHI, environment, running_product
+
+SECRET = "a secret of the tests, longer than 32 bytes"
+
+
+def key(letter: str) -> str:
+    return base64.b64encode(letter.encode() * 32).decode()
+
+
+@pytest.fixture
+def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
+    """Yields the variables that name the shared servers."""
+    return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
+
+
+def refusal(servers: dict[str, str], *command: str, **variables: str) -> str:
+    """Runs a command that must not start, and returns its error."""
+    ended = subprocess.run(
+        [*NOROSHI, *command], capture_output=True, text=True, timeout=120, env=environment(**servers | variables)
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert (ended.stdout, ended.stderr.count("\n")) == ("", 1), ended.stderr
+    return ended.stderr
+
+
+def test_up_of_other_host_with_generated_keys_is_refused(servers: dict[str, str], tmp_path: Path) -> None:
+    with running_product(tmp_path / "first", **servers):
+        other = "up", "--port", "0", "--data-dir", str(tmp_path / "other")
+        assert refusal(servers, *other).startswith("noroshi: NOROSHI_CREDENTIAL_KEYS differs from the keys in use")
+        credentials = {"NOROSHI_CREDENTIAL_KEYS": f"1:{stored(tmp_path / 'first', 'credential_key')}"}
+        assert "NOROSHI_ADDRESS_KEYS differs" in refusal(servers, *other, **credentials)
+        keys = credentials | {"NOROSHI_ADDRESS_KEYS": f"1:{stored(tmp_path / 'first', 'address_key')}"}
+        assert "NOROSHI_AUTH_SECRET differs" in refusal(servers, *other, **keys)
+        with running_product(tmp_path / "other", **servers, **keys, NOROSHI_AUTH_SECRET=SECRET):
+            pass
+
+
+@pytest.mark.parametrize("command", ["web", "worker"])
+def test_process_with_other_keys_is_refused(servers: dict[str, str], command: str) -> None:
+    asyncio.run(check(servers, NOROSHI_ADDRESS_KEYS=ADDRESS_KEYS_SETTING))
+    error = refusal(servers, command, NOROSHI_AUTH_SECRET=SECRET, NOROSHI_ADDRESS_KEYS=f"1:{key('b')}")
+    assert "NOROSHI_ADDRESS_KEYS differs from the keys in use with the database t_" in error
+    assert "(version 1 is another key)" in error
+    assert key("b") not in error
+
+
+def test_mail_command_with_generated_key_is_refused(servers: dict[str, str], tmp_path: Path) -> None:
+    asyncio.run(check(servers, NOROSHI_ADDRESS_KEYS=ADDRESS_KEYS_SETTING))
+    rows = tmp_path / "rows.csv"
+    rows.write_text("address,success,soft_bounce,hard_bounce\n")
+    arguments = "mail", "import", str(rows), "--org", "acme", "--source", "old", "--data-dir", str(tmp_path / "data")
+    assert "NOROSHI_ADDRESS_KEYS differs" in refusal(servers, *arguments)
+
+
+@pytest.mark.anyio
+async def test_keys_are_rotated_as_documented(servers: dict[str, str]) -> None:
+    for keys in (f"1:{key('a')}", f"2:{key('b')},1:{key('a')}", f"2:{key('b')}"):
+        await check(servers, NOROSHI_CREDENTIAL_KEYS=keys, NOROSHI_ADDRESS_KEYS=keys)
+    with pytest.raises(StartupError, match="NOROSHI_CREDENTIAL_KEYS differs"):
+        await check(servers, NOROSHI_CREDENTIAL_KEYS=f"1:{key('c')}")
+
+
+async def check(servers: dict[str, str], **variables: str) -> None:
+    """Starts as a process with these variables would."""
+    names = {name.lower().removeprefix("noroshi_"): value for name, value in (servers | variables).items()}
+    await check_keys(Settings(**names))  # type: ignore[arg-type]
+
+
+def stored(data_dir: Path, name: str) -> str:
+    """Returns a secret of a data folder."""
+    secret: str = json.loads((data_dir / "secrets.json").read_text())[name]
+    return secret
