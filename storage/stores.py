@@ -34,6 +34,7 @@ from storage.mail.lookup_limiter import LookupLimiter
 from storage.mail.rates import BounceRates
 from storage.mail.reports import ReportStore
 from storage.mongo import DEFAULT_DRIVER, Driver, Mongo, connect
+from storage.mongo.clock import DatabaseClock
 from storage.notifications import NotificationStore
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
@@ -61,6 +62,7 @@ class Stores:
     mongo: Mongo
     redis: Redis
     keys: Keys
+    clock: DatabaseClock
     users: UserStore
     relations: RelationStore
     communities: CommunityStore
@@ -135,7 +137,8 @@ async def _started(
     outbox = Outbox(mongo, OUTBOX_RELAYS)
     hot_pages = HotPages(redis, keys, mongo)
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
-    topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, hot_pages)
+    clock = DatabaseClock(mongo)
+    topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer, hot_pages)
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_wake_ups = WakeUpChannel(redis, keys)
@@ -149,6 +152,7 @@ async def _started(
         mongo=mongo,
         redis=redis,
         keys=keys,
+        clock=clock,
         users=UserStore(mongo),
         relations=RelationStore(mongo),
         communities=CommunityStore(mongo, sequencer),

@@ -11,7 +11,6 @@ from jobs.providers.social.registry import Networks
 from jobs.publishing.external import ExternalPublisher
 from jobs.publishing.internal import publish_internal
 from jobs.publishing.uploads import MediaUploader
-from storage.mongo.clock import DatabaseClock
 from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
 from storage.stores import Stores
 
@@ -27,7 +26,7 @@ class PostPublisher:
 
     def __init__(self, stores: Stores, networks: Networks) -> None:
         self._stores = stores
-        self._clock = DatabaseClock(stores.mongo)
+        self._clock = stores.clock
         self._waiting: dict[asyncio.Task[None], Publication] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._claim_lock = asyncio.Lock()

@@ -10,7 +10,6 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import require_joined_topic, require_member, restrict_to_members
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
-from storage.chat.hot_pages import is_hot
 from storage.chat.records import Community, Message, Topic
 from storage.timeline import Page, Range, Timestamp
 
@@ -151,5 +150,6 @@ def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
 
 
 async def _page(info: Info, topic: Topic, range_: Range, blocked: frozenset[str]) -> Page[Message]:
-    store = info.context.stores.messages
-    return await store.page(topic.id, range_, blocked, hot=is_hot(topic), last=topic.last_activity)
+    stores = info.context.stores
+    hot = await stores.topics.is_hot(topic)
+    return await stores.messages.page(topic.id, range_, blocked, hot=hot, last=topic.last_activity)

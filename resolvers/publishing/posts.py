@@ -1,6 +1,6 @@
 """Scheduled posts: scheduling, updating and cancelling them, and their timeline by due time."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 import strawberry
@@ -134,6 +134,6 @@ async def _visible_post(info: Info, viewer: User, id_: str) -> ScheduledPost:
 
 async def _wake_worker(info: Info, post: ScheduledPost) -> ScheduledPost:
     """Enqueues a job that wakes a worker if the post is due soon. If the job is lost, a sweeper finds the post."""
-    if post.due_at - datetime.now(UTC) < timedelta(seconds=WAKE_WITHIN_S):
+    if post.due_at - await info.context.stores.clock.now() < timedelta(seconds=WAKE_WITHIN_S):
         await info.context.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, post.revision)
     return post

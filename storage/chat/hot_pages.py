@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from storage.chat.documents import MessageDocument
-from storage.chat.records import Message, Topic, message_record
+from storage.chat.records import Message, message_record
 from storage.link_previews import LinkPreview
 from storage.metrics import HOT_PAGE_READS
 from storage.mongo import Mongo, Session
@@ -203,11 +203,6 @@ class HotPages:
     async def _run(self, topic_id: str, command: str | bytes | int, *arguments: str | bytes | int) -> Any:
         async with asyncio.timeout(REDIS_TIMEOUT_S):
             return await self._script(keys=self._keys.hot_page(topic_id), args=[command, *arguments])
-
-
-def is_hot(topic: Topic) -> bool:
-    """Returns whether readers should try the hot page first, by the clock of the host."""
-    return messages_per_minute(topic.heat, time.time()) >= HOT_PER_MINUTE
 
 
 def may_be_hot(heat: float | None, now_s: float) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,12 +9,14 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import BatchLoader
 from storage.chat.documents import ReadMarkDocument, ReadMarkDocumentId, TopicDocument
+from storage.chat.hot_pages import HOT_PER_MINUTE
 from storage.chat.memberships import community_stream
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Mongo
+from storage.mongo.clock import DatabaseClock
 from storage.streams.changes import Batch, Change
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.sequencer import Sequencer
@@ -64,8 +65,9 @@ class CreateTopic(Change[str]):
 class TopicStore:
     """Creates and reads topics; keeps the read marks of their readers."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, clock: DatabaseClock) -> None:
         self._mongo = mongo
+        self._clock = clock
         self._sequencer = sequencer
         self._topics: AsyncCollection[TopicDocument] = mongo["topics"]
         self._read_marks = mongo["read_marks"]
@@ -109,14 +111,17 @@ class TopicStore:
 
     async def trending(self, organization_id: str, limit: int) -> list[TrendingTopic]:
         """Returns the organization's topics by decayed posting rate, highest first, without negligible rates."""
-        now = time.time() / HEAT_TAU_S
-        least = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now
+        now_s = (await self._clock.now()).timestamp()
+        least = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now_s / HEAT_TAU_S
         query = {"org": organization_id, "heat": {"$gt": least}}
         cursor = self._topics.find(query).sort("heat", -1).limit(limit)
         return [
-            TrendingTopic(_topic(document), messages_per_minute(document["heat"], now * HEAT_TAU_S))
-            async for document in cursor
+            TrendingTopic(_topic(document), messages_per_minute(document["heat"], now_s)) async for document in cursor
         ]
+
+    async def is_hot(self, topic: Topic) -> bool:
+        """Returns whether readers should try the hot page of the topic first."""
+        return messages_per_minute(topic.heat, (await self._clock.now()).timestamp()) >= HOT_PER_MINUTE
 
     async def read_up_to(self, topic_id: str, user_id: str) -> Timestamp | None:
         """Returns the user's read mark in the topic, or None."""

@@ -1,4 +1,7 @@
-"""Waits by the database's clock. A write that must not be early has to compare with $$NOW in the database as well."""
+"""Reads the database's clock and waits by it.
+
+A write that must not be early has to compare with $$NOW in the database as well.
+"""
 
 import asyncio
 from datetime import UTC, datetime
@@ -27,6 +30,11 @@ class DatabaseClock:
         while (left_s := await self._offset() + at.timestamp() - loop.time()) > 0:  # noqa: ASYNC110 - waits for time
             # For a long wait, wakes up before the instant to measure the clock again.
             await asyncio.sleep(left_s if left_s < CACHED_S else left_s - CACHED_S / 2)
+
+    async def now(self) -> datetime:
+        """Returns the time by the database's clock: never ahead of it, at most a round trip behind."""
+        offset_s = await self._offset()
+        return datetime.fromtimestamp(asyncio.get_running_loop().time() - offset_s, UTC)
 
     async def loop_time(self, at: datetime) -> float:
         """Returns the instant in seconds of the event loop's clock."""

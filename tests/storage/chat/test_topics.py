@@ -1,6 +1,7 @@
 """Topics: lists, read marks and unread counts."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -9,6 +10,7 @@ from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.streams.log import Stream
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
+from tests.storage.chat.hot_page_scenario import make_hot
 from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +92,23 @@ async def test_trending_ranks_topics_by_posting_rate(scenario: TopicScenario) ->
     assert [each.messages_per_minute for each in trending] == pytest.approx([4, 1], rel=0.1)
     assert await scenario.stores.topics.trending("another", 10) == []
     assert len(await scenario.stores.topics.trending(scenario.organization_id, 1)) == 1
+
+
+@pytest.mark.parametrize("ahead_s", [-3600, 3600])
+async def test_wrong_clock_of_host_leaves_rates_unchanged(
+    scenario: TopicScenario, monkeypatch: pytest.MonkeyPatch, ahead_s: float
+) -> None:
+    topics, now = scenario.stores.topics, time.time
+    cold = TopicScenario(
+        scenario.stores, scenario.community, await topics.create(scenario.community, "ann", "Cold", None)
+    )
+    await make_hot(scenario, per_minute=1000)
+    await make_hot(cold, per_minute=1)
+    monkeypatch.setattr(time, "time", lambda: now() + ahead_s)
+    trending = await topics.trending(scenario.organization_id, 10)
+    assert [each.topic.id for each in trending] == [scenario.topic.id, cold.topic.id]
+    assert [each.messages_per_minute for each in trending] == pytest.approx([1000, 1], rel=0.1)
+    assert [await topics.is_hot(each.topic) for each in trending] == [True, False]
 
 
 async def test_read_mark_never_decreases(scenario: TopicScenario) -> None:

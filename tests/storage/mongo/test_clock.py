@@ -35,3 +35,10 @@ async def test_wait_for_a_past_time_returns_at_once(shared_stores: Stores) -> No
     began = loop.time()
     await DatabaseClock(shared_stores.mongo).wait_until(datetime(2000, 1, 1, tzinfo=UTC))
     assert loop.time() - began < 15
+
+
+async def test_now_is_never_ahead_of_the_database(shared_stores: Stores) -> None:
+    clock = DatabaseClock(shared_stores.mongo)
+    for _ in range(20):
+        now, after = await clock.now(), await database_now(shared_stores)
+        assert now <= after + timedelta(milliseconds=1), "The database's clock is exact to the millisecond."
