@@ -1,6 +1,6 @@
-"""The settings of a process, and the only module that reads the environment.
+"""The settings of a process. No other module reads the environment.
 
-They are read once at start and never change. An invalid value is a one-line error that names its variable.
+Settings are read once at start and never change. An invalid value is a one-line error that names its variable.
 """
 
 import os
@@ -31,7 +31,7 @@ class SettingsError(StartupError):
 
 
 def _setting(default: object, *, expected: str, description: str, secret: bool = False, **options: Any) -> Any:
-    """A field of Settings. `expected` is the form of its value; the value of a secret is never shown."""
+    """Returns a field of Settings. `expected` describes valid values. The value of a secret is never shown."""
     extra: JsonDict = {"expected": expected}
     return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
 
@@ -42,7 +42,7 @@ def _split_list(value: object) -> object:
     return tuple(item for item in (part.strip() for part in value.split(",")) if item)
 
 
-def _address(*schemes: str) -> AfterValidator:
+def _address_with_scheme(*schemes: str) -> AfterValidator:
     def check(value: str) -> str:
         parts = urlsplit(value)
         if parts.scheme not in schemes or not (parts.netloc or parts.path):
@@ -58,37 +58,37 @@ def _sentinels(value: str) -> str:
     return value
 
 
-def _origin(value: str) -> str:
+def _normalized_origin(value: str) -> str:
     parts = urlsplit(value.rstrip("/").lower())
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
         raise ValueError("expected an origin")
     return parts.geturl()
 
 
-def _host(value: str) -> str:
+def _checked_host(value: str) -> str:
     if value != "*" and not re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", value):
         raise ValueError("expected a host name")
     return value.lower()
 
 
-def _long_secret(value: str) -> str:
+def _checked_secret(value: str) -> str:
     if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
         raise ValueError("too short")
     return value
 
 
-def _credential_keys(value: str) -> str:
+def _checked_credential_keys(value: str) -> str:
     if not versioned_keys(value):
         raise ValueError("expected at least one key")
     return value
 
 
-def _address_keys(value: str) -> str:
+def _checked_address_keys(value: str) -> str:
     address_keys(value)
     return value
 
 
-def _recipient(value: str) -> str:
+def _checked_recipient(value: str) -> str:
     parts = urlsplit(value)
     if not (parts.scheme in ("http", "https") and parts.hostname) and not re.fullmatch(r"[^\s@/]+@[^\s@/]+", value):
         raise ValueError("expected a mail address or a URL")
@@ -103,28 +103,30 @@ def _default_log_format() -> Literal["console", "json"]:
     return "console" if sys.stderr.isatty() else "json"
 
 
-HttpAddress = Annotated[str, _address("http", "https")]
+HttpAddress = Annotated[str, _address_with_scheme("http", "https")]
 RedisAddress = Annotated[
-    str, _address("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"), AfterValidator(_sentinels)
+    str,
+    _address_with_scheme("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"),
+    AfterValidator(_sentinels),
 ]
-Origin = Annotated[str, AfterValidator(_origin)]
-HostName = Annotated[str, AfterValidator(_host)]
+Origin = Annotated[str, AfterValidator(_normalized_origin)]
+HostName = Annotated[str, AfterValidator(_checked_host)]
 IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
 
 
 class Settings(BaseSettings):
-    """The operator's decisions. docs/settings.md is generated from these fields."""
+    """The settings that the operator chooses. docs/settings.md is generated from these fields."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", populate_by_name=True
     )
 
-    mongodb_uri: Annotated[str, _address("mongodb", "mongodb+srv")] | None = _setting(
+    mongodb_uri: Annotated[str, _address_with_scheme("mongodb", "mongodb+srv")] | None = _setting(
         None,
         validation_alias=UNPREFIXED["mongodb_uri"],
         secret=True,
         expected="mongodb://host:port/?replicaSet=..",
-        description="The MongoDB replica set, version 6.0 or later. `noroshi up` starts one of its own without it.",
+        description="The MongoDB replica set, version 6.0 or later. If unset, `noroshi up` starts an embedded MongoDB.",
     )
     redis_url: RedisAddress | None = _setting(
         None,
@@ -144,27 +146,27 @@ class Settings(BaseSettings):
         expected="motor or pymongo",
         description="The MongoDB driver: PyMongo's own asyncio client, or Motor, which is deprecated and slower.",
     )
-    auth_secret: Annotated[str, AfterValidator(_long_secret)] | None = _setting(
+    auth_secret: Annotated[str, AfterValidator(_checked_secret)] | None = _setting(
         None,
         secret=True,
         expected=f"at least {AUTH_SECRET_MIN_BYTES} bytes",
         description="The secret of HS256 tokens, the same for all processes. "
-        "`noroshi up` generates one in the data folder without it.",
+        "If unset, `noroshi up` generates a secret in the data folder.",
     )
     auth_jwks_url: HttpAddress | None = _setting(
         None,
         expected="an http or https address",
-        description="The key set of an identity provider. With it only RS256 and ES256 tokens of these keys are valid.",
+        description="The key set of an identity provider. If set, only RS256 and ES256 tokens of these keys are valid.",
     )
     auth_audience: str | None = _setting(
         None,
         expected="the `aud` claim that tokens must have",
-        description="The audience that tokens must name. Without it tokens with an audience are refused.",
+        description="The audience that tokens must name. If unset, tokens that name an audience are refused.",
     )
     auth_issuer: str | None = _setting(
         None,
         expected="the `iss` claim that tokens must have",
-        description="The issuer that tokens must name. Without it any issuer is accepted.",
+        description="The issuer that tokens must name. If unset, any issuer is accepted.",
     )
     allowed_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
         (),
@@ -189,12 +191,12 @@ class Settings(BaseSettings):
         None,
         expected="an http or https address",
         description="The address at which others reach this server, in image URLs and callbacks. "
-        "Without it http://127.0.0.1 and the port.",
+        "If unset, http://127.0.0.1 with the port.",
     )
     egress_allow: Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
         (),
         expected="address ranges such as 10.0.0.0/8, separated by commas",
-        description="Private address ranges that URLs given by users may reach. By default only public addresses.",
+        description="Private address ranges that URLs of users may reach. By default, only public addresses.",
     )
     telephony: Literal["simulator", "webhook", "twilio"] = _setting(
         "simulator",
@@ -204,7 +206,7 @@ class Settings(BaseSettings):
     telephony_url: HttpAddress | None = _setting(
         None,
         expected="an http or https address",
-        description="The provider's address, required by webhook. For twilio another address of its API.",
+        description="The provider's address, required by webhook. For twilio, replaces the address of Twilio's API.",
     )
     telephony_secret: str | None = _setting(
         None,
@@ -231,20 +233,20 @@ class Settings(BaseSettings):
         ge=0.1,
         le=1000,
         expected="a number from 0.1 to 1000",
-        description="How many times faster than real calls the simulated ones are: with 60 a minute takes a second.",
+        description="The factor by which simulated calls are faster than real calls. With 60, a minute takes a second.",
     )
-    credential_keys: Annotated[str, AfterValidator(_credential_keys)] | None = _setting(
+    credential_keys: Annotated[str, AfterValidator(_checked_credential_keys)] | None = _setting(
         None,
         secret=True,
         expected="version:base64 pairs of 32 bytes, newest first, separated by commas",
         description="The keys that encrypt credentials of connected accounts, the same for all processes. "
-        "`noroshi up` generates one in the data folder without it.",
+        "If unset, `noroshi up` generates a key in the data folder.",
     )
-    smtp_url: Annotated[str, _address("smtp", "smtps")] | None = _setting(
+    smtp_url: Annotated[str, _address_with_scheme("smtp", "smtps")] | None = _setting(
         None,
         secret=True,
         expected="smtp://user:password@host:port or smtps://..",
-        description="The mail server for notices and reports. Without it they are files in `mail` of the data folder.",
+        description="The mail server for notices and reports. If unset, mails are files in `mail` of the data folder.",
     )
     mail_from: str = _setting(
         "Noroshi <noroshi@localhost>",
@@ -252,12 +254,12 @@ class Settings(BaseSettings):
         expected="a mail address",
         description="The sender of notices and reports.",
     )
-    address_keys: Annotated[str, AfterValidator(_address_keys)] | None = _setting(
+    address_keys: Annotated[str, AfterValidator(_checked_address_keys)] | None = _setting(
         None,
         secret=True,
         expected="number:base64 pairs of 32 bytes, newest first, separated by commas",
         description="The keys that hash mail addresses of the bounce address book, the same for all processes. Without "
-        "the keys the book is unreadable. `noroshi up` generates one in the data folder without it.",
+        "the keys the book is unreadable. If unset, `noroshi up` generates a key in the data folder.",
     )
     legacy_book_url: HttpAddress | None = _setting(
         None,
@@ -278,7 +280,7 @@ class Settings(BaseSettings):
         expected="a number above 0, at most 100",
         description="The daily bounce rate in percent above which an organization or a domain raises an alarm.",
     )
-    bounce_report_to: Annotated[str, AfterValidator(_recipient)] | None = _setting(
+    bounce_report_to: Annotated[str, AfterValidator(_checked_recipient)] | None = _setting(
         None,
         secret=True,
         expected="a mail address, or an http or https address",
@@ -335,7 +337,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def from_environment(cls, **overrides: object) -> Self:
-        """Returns the settings of the environment. An override that is not None wins. Raises: SettingsError."""
+        """Returns the settings of the environment. Overrides other than None replace them. Raises: SettingsError."""
         set_values = {name: value for name, value in overrides.items() if value is not None}
         try:
             return cls(**set_values)  # type: ignore[arg-type]
@@ -343,15 +345,15 @@ class Settings(BaseSettings):
             raise SettingsError(_first_line(error)) from None
 
     def with_values(self, **values: object) -> Self:
-        """Returns a copy with values that are not checked, such as the address of a server just started."""
+        """Returns a copy with other values, which are not validated, such as the address of an embedded server."""
         return self.model_copy(update=values)
 
     def environment(self) -> dict[str, str]:
-        """Returns the environment for a child process: this process's own, with every setting as text."""
+        """Returns the environment for a child process: this process's environment, with every setting as text."""
         names = {name: variable(name) for name in type(self).model_fields}
-        rest = {key: value for key, value in os.environ.items() if key.upper() not in names.values()}
-        own = {names[name]: _as_text(getattr(self, name)) for name in names}
-        return rest | {key: value for key, value in own.items() if value}
+        others = {key: value for key, value in os.environ.items() if key.upper() not in names.values()}
+        settings = {names[name]: _as_text(getattr(self, name)) for name in names}
+        return others | {key: value for key, value in settings.items() if value}
 
     @property
     def keys_of_addresses(self) -> AddressKeys:

@@ -1,7 +1,7 @@
-"""Bearer tokens: their verification, and their creation for the command line and for tests.
+"""Verifies bearer tokens, and creates tokens for the command line and for tests.
 
-The configuration decides which algorithms are accepted, never the token: HS256 with the shared secret, or RS256 and
-ES256 with the keys of an identity provider.
+The settings decide which algorithms are accepted, never the token: HS256 with the shared secret, or RS256 and ES256
+with the keys of an identity provider.
 """
 
 import asyncio
