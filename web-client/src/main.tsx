@@ -1,10 +1,10 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/app";
-import { showPreferences } from "./ui/preferences";
+import { applyPreferences } from "./ui/preferences";
 import "./ui/theme.css";
 
-showPreferences();
+applyPreferences();
 const place = document.getElementById("app");
 if (place) {
   createRoot(place).render(

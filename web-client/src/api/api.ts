@@ -13,7 +13,7 @@ import {
   type TypedDocumentNode,
 } from "urql";
 import { createCache } from "./cache";
-import { type Connection, connect, resuming } from "./connection";
+import { type Connection, connect, subscribeWithResume } from "./connection";
 
 export interface Api {
   cached: Client;
@@ -22,23 +22,23 @@ export interface Api {
 }
 
 /** Opens the connection; `refused` is called when the server rejects the token. */
-export function createApi(token: string, refused: () => void): Api {
-  const connection = connect(token, refused);
-  const client = (exchanges: Exchange[]) =>
+export function createApi(token: string, onTokenRejected: () => void): Api {
+  const connection = connect(token, onTokenRejected);
+  const createClient = (exchanges: Exchange[]) =>
     new Client({
       url: "/graphql",
       preferGetMethod: false,
       fetchOptions: { headers: { authorization: `Bearer ${token}` } },
-      exchanges: [...exchanges, fetchExchange, subscriptions(connection)],
+      exchanges: [...exchanges, fetchExchange, resumableSubscriptions(connection)],
     });
-  return { cached: client([createCache()]), direct: client([]), connection };
+  return { cached: createClient([createCache()]), direct: createClient([]), connection };
 }
 
-function subscriptions({ socket }: Connection): Exchange {
+function resumableSubscriptions({ socket }: Connection): Exchange {
   return subscriptionExchange({
     forwardSubscription: ({ query = "", variables }) => ({
       subscribe: (sink) => ({
-        unsubscribe: resuming(socket, { query, variables: { ...(variables as object) } }, sink as never),
+        unsubscribe: subscribeWithResume(socket, { query, variables: { ...(variables as object) } }, sink as never),
       }),
     }),
   });
@@ -54,13 +54,13 @@ export function useApi(): Api {
 }
 
 /** Returns the data of a query or mutation. Raises: CombinedError. */
-export async function ask<Data, Variables extends AnyVariables>(
+export async function request<Data, Variables extends AnyVariables>(
   client: Client,
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
 ): Promise<Data> {
-  const mutates = document.definitions.some((part) => "operation" in part && part.operation === "mutation");
-  const result = mutates
+  const isMutation = document.definitions.some((definition) => "operation" in definition && definition.operation === "mutation");
+  const result = isMutation
     ? await client.mutation(document, variables).toPromise()
     : await client.query(document, variables, { requestPolicy: "network-only" }).toPromise();
   if (result.error) throw result.error;
@@ -68,7 +68,7 @@ export async function ask<Data, Variables extends AnyVariables>(
 }
 
 /** Subscribes until the returned function is called. */
-export function listen<Data, Variables extends AnyVariables>(
+export function subscribe<Data, Variables extends AnyVariables>(
   client: Client,
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,

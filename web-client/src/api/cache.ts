@@ -1,7 +1,7 @@
 /** The normalised cache of communities, topics and people. Timelines are not in it (see timeline/). */
 import { type Cache, cacheExchange } from "@urql/exchange-graphcache";
 
-const KEYLESS = [
+const TYPES_WITHOUT_ID = [
   "LinkPreview",
   "Reaction",
   "TrendingTopic",
@@ -20,7 +20,7 @@ const KEYLESS = [
 /** Creates the cache of one signed-in user. */
 export function createCache() {
   return cacheExchange({
-    keys: Object.fromEntries(KEYLESS.map((name) => [name, () => null])),
+    keys: Object.fromEntries(TYPES_WITHOUT_ID.map((name) => [name, () => null])),
     optimistic: {
       follow: ({ userId }) => ({ __typename: "User", id: userId, following: true }),
       unfollow: ({ userId }) => ({ __typename: "User", id: userId, following: false }),

@@ -1,19 +1,19 @@
 import type { Client, Sink } from "graphql-ws";
 import { expect, test } from "vitest";
-import { cursorOf, resuming } from "./connection";
+import { cursorOf, subscribeWithResume } from "./connection";
 
 test("the payload sent again after a disconnect starts after the last event", () => {
   const payload = { query: "", variables: {} as Record<string, unknown> };
   let sink: Sink | undefined;
   const socket = {
-    subscribe: (sent: unknown, given: Sink) => {
-      expect(sent).toBe(payload);
-      sink = given;
+    subscribe: (sentPayload: unknown, subscriptionSink: Sink) => {
+      expect(sentPayload).toBe(payload);
+      sink = subscriptionSink;
       return () => {};
     },
   } as unknown as Client;
   const received: unknown[] = [];
-  resuming(socket, payload, { next: (result) => received.push(result), error: () => {}, complete: () => {} });
+  subscribeWithResume(socket, payload, { next: (result) => received.push(result), error: () => {}, complete: () => {} });
   sink?.next({ data: { topicEvents: { cursor: "c1" } } });
   sink?.next({ data: { topicEvents: { cursor: "c2" } } });
   expect(payload.variables.since).toBe("c2");

@@ -13,13 +13,13 @@ export interface Connection {
 }
 
 const KEEP_ALIVE_MS = 10_000;
-const WAIT_MAX_MS = 8_000;
-const FORBIDDEN = new Set([4401, 4403]);
+const RETRY_WAIT_MAX_MS = 8_000;
+const TOKEN_REJECTED_CODES = new Set([4401, 4403]);
 
 /** `refused` is called when the server rejects the token. */
-export function connect(token: string, refused: () => void): Connection {
+export function connect(token: string, onTokenRejected: () => void): Connection {
   const state = createValue<ConnectionState>("connecting");
-  let pong: ReturnType<typeof setTimeout> | undefined;
+  let pongTimer: ReturnType<typeof setTimeout> | undefined;
   const socket = createClient({
     url: `${location.origin.replace(/^http/, "ws")}/graphql`,
     connectionParams: { authorization: `Bearer ${token}` },
@@ -30,38 +30,38 @@ export function connect(token: string, refused: () => void): Connection {
     on: {
       connected: () => state.set("open"),
       closed: (event) => {
-        clearTimeout(pong);
+        clearTimeout(pongTimer);
         state.set("broken");
-        if (FORBIDDEN.has((event as CloseEvent).code)) refused();
+        if (TOKEN_REJECTED_CODES.has((event as CloseEvent).code)) onTokenRejected();
       },
       // A missing pong reveals a connection that was lost without a close frame.
-      ping: (received) => {
-        if (!received) pong = setTimeout(() => socket.terminate(), KEEP_ALIVE_MS / 2);
+      ping: (wasReceived) => {
+        if (!wasReceived) pongTimer = setTimeout(() => socket.terminate(), KEEP_ALIVE_MS / 2);
       },
-      pong: (received) => received && clearTimeout(pong),
+      pong: (wasReceived) => wasReceived && clearTimeout(pongTimer),
     },
   });
   return { state, socket };
 }
 
 /** Exponential backoff with jitter; ends early when the network is back. */
-function retryWait(tries: number): Promise<void> {
-  const wait_ms = Math.min(WAIT_MAX_MS, 250 * 2 ** tries) * (0.5 + Math.random() / 2);
+function retryWait(retries: number): Promise<void> {
+  const wait_ms = Math.min(RETRY_WAIT_MAX_MS, 250 * 2 ** retries) * (0.5 + Math.random() / 2);
   return new Promise((resolve) => {
-    const timer = setTimeout(done, wait_ms);
-    function done() {
+    const timer = setTimeout(finish, wait_ms);
+    function finish() {
       clearTimeout(timer);
-      removeEventListener("online", done);
+      removeEventListener("online", finish);
       resolve();
     }
-    addEventListener("online", done);
+    addEventListener("online", finish);
   });
 }
 
 /**
  * Runs one subscription. graphql-ws sends this payload again after a reconnect, so its `since` follows the events.
  */
-export function resuming(
+export function subscribeWithResume(
   socket: Socket,
   payload: { query: string; variables: Record<string, unknown> },
   sink: { next(result: ExecutionResult): void; error(error: unknown): void; complete(): void },

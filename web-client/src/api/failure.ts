@@ -1,5 +1,5 @@
 /** Maps a failed request to a message for the user, and says whether a retry may help. */
-import type { Word } from "../i18n/words";
+import type { TextKey } from "../i18n/words";
 
 interface FailedRequest {
   networkError?: unknown;
@@ -14,7 +14,7 @@ export function errorCode(error: unknown): string {
   return typeof code === "string" ? code : "UNKNOWN";
 }
 
-const WORDS: Record<string, Word> = {
+const TEXT_KEYS: Record<string, TextKey> = {
   OFFLINE: "failure.offline",
   FORBIDDEN: "failure.forbidden",
   NOT_FOUND: "failure.notFound",
@@ -25,8 +25,8 @@ const WORDS: Record<string, Word> = {
   UNAUTHENTICATED: "failure.signIn",
 };
 
-export function failureWord(error: unknown): Word {
-  return WORDS[errorCode(error)] ?? "failure.unknown";
+export function failureTextKey(error: unknown): TextKey {
+  return TEXT_KEYS[errorCode(error)] ?? "failure.unknown";
 }
 
 /** Returns whether the same request may succeed later, unchanged. */
@@ -36,8 +36,8 @@ export function isRetryable(error: unknown): boolean {
 
 /** Returns the server's own sentence about rejected input; null for every other failure. */
 export function rejectionText(error: unknown): string | null {
-  const [first] = (error as FailedRequest).graphQLErrors ?? [];
+  const [firstError] = (error as FailedRequest).graphQLErrors ?? [];
   return errorCode(error) === "BAD_USER_INPUT" || errorCode(error) === "CONFLICT"
-    ? (first?.message ?? null)
+    ? (firstError?.message ?? null)
     : null;
 }

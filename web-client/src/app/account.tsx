@@ -7,13 +7,13 @@ import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
-import { chooseTheme, theme, useWords } from "../ui/preferences";
+import { chooseTheme, theme, useTranslation } from "../ui/preferences";
 import { useValue } from "../ui/value";
-import { addressOf } from "./router";
-import { OPERATOR_SCREENS, screensFor } from "./screens";
+import { hrefOf } from "./router";
+import { OPERATOR_SCREENS, visibleScreens } from "./screens";
 
-export function Account({ className }: { className: string }) {
-  const { t } = useWords();
+export function AccountMenu({ className }: { className: string }) {
+  const { t } = useTranslation();
   const viewer = useViewer();
   return (
     <Popover
@@ -28,7 +28,7 @@ export function Account({ className }: { className: string }) {
       {(close) => (
         <div className="flex w-64 flex-col gap-4 p-2">
           <a
-            href={addressOf({ name: "person", id: viewer.id })}
+            href={hrefOf({ name: "person", id: viewer.id })}
             onClick={close}
             className="flex items-center gap-3 rounded-xl p-1 hover:bg-hover"
           >
@@ -60,15 +60,15 @@ export function Account({ className }: { className: string }) {
 
 /** Links to screens that do not fit into the bar on a narrow screen. */
 function OperatorLinks({ close }: { close: () => void }) {
-  const { t } = useWords();
-  const screens = screensFor(OPERATOR_SCREENS, useViewer().roles);
+  const { t } = useTranslation();
+  const screens = visibleScreens(OPERATOR_SCREENS, useViewer().roles);
   if (screens.length === 0) return null;
   return (
     <ul className="border-b border-line pb-3 md:hidden">
-      {screens.map(({ place, word, icon }) => (
+      {screens.map(({ place, textKey: word, icon }) => (
         <li key={word}>
           <a
-            href={addressOf(place)}
+            href={hrefOf(place)}
             onClick={close}
             className="flex min-h-10 items-center gap-3 rounded-xl px-2 hover:bg-hover"
           >
@@ -82,7 +82,7 @@ function OperatorLinks({ close }: { close: () => void }) {
 }
 
 function ThemeSelect() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const chosen = useValue(theme);
   return (
     <fieldset className="flex gap-1" aria-label={t("theme")}>

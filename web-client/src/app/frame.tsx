@@ -10,38 +10,38 @@ import { ProfilePage } from "../home/profile";
 import { useUnreadNotifications } from "../home/unread";
 import { useViewer } from "../session/viewer";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { useValue } from "../ui/value";
-import { Account } from "./account";
+import { AccountMenu } from "./account";
 import { lazyScreen } from "./lazy-screen";
 import { Palette } from "./palette";
 import {
-  addressOf,
+  hrefOf,
   type CallsPlace,
   type MailPlace,
   type Place,
   type PublishingPlace,
   usePlace,
 } from "./router";
-import { OPERATOR_SCREENS, SCREENS, screensFor } from "./screens";
+import { OPERATOR_SCREENS, SCREENS, visibleScreens } from "./screens";
 
 const CallsScreen = lazyScreen<{ place: CallsPlace }>(() =>
-  import("../calls/screen").then((it) => it.CallsScreen),
+  import("../calls/screen").then((module) => module.CallsScreen),
 );
 const MailScreen = lazyScreen<{ place: MailPlace }>(() =>
-  import("../mail/screen").then((it) => it.MailScreen),
+  import("../mail/screen").then((module) => module.MailScreen),
 );
 
 const PublishingPage = lazyScreen<{ place: PublishingPlace }>(() =>
-  import("../publishing/page").then((it) => it.PublishingPage),
+  import("../publishing/page").then((module) => module.PublishingPage),
 );
 
 export function Frame() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const place = usePlace();
-  const [searching, setSearching] = useState(false);
-  usePaletteKey(() => setSearching(true));
+  const [isPaletteOpen, setIsPaletteOpen] = useState(false);
+  usePaletteKey(() => setIsPaletteOpen(true));
   return (
     <div className="flex h-dvh flex-col-reverse md:flex-row">
       <button
@@ -51,35 +51,35 @@ export function Frame() {
       >
         {t("skip")}
       </button>
-      <Bar search={() => setSearching(true)} />
+      <NavigationBar search={() => setIsPaletteOpen(true)} />
       <div className="flex min-h-0 min-w-0 grow flex-col">
-        <ConnectionState />
+        <ConnectionBanner />
         <Screen place={place} />
       </div>
-      {searching && <Palette onClose={() => setSearching(false)} />}
+      {isPaletteOpen && <Palette onClose={() => setIsPaletteOpen(false)} />}
     </div>
   );
 }
 
-function usePaletteKey(open: () => void): void {
+function usePaletteKey(openPalette: () => void): void {
   useEffect(() => {
     function handleKey(event: KeyboardEvent) {
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k") return;
       event.preventDefault();
-      open();
+      openPalette();
     }
     addEventListener("keydown", handleKey);
     return () => removeEventListener("keydown", handleKey);
   });
 }
 
-function Bar({ search }: { search: () => void }) {
-  const { t } = useWords();
+function NavigationBar({ search: openPalette }: { search: () => void }) {
+  const { t } = useTranslation();
   const place = usePlace();
   const { roles } = useViewer();
   const unread = useUnreadNotifications();
-  const screens = screensFor([...SCREENS, ...OPERATOR_SCREENS], roles);
-  const item =
+  const screens = visibleScreens([...SCREENS, ...OPERATOR_SCREENS], roles);
+  const itemClass =
     "relative flex min-h-12 min-w-0 flex-auto flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
   return (
     <nav
@@ -89,13 +89,13 @@ function Bar({ search }: { search: () => void }) {
       <img src="/favicon.svg" alt="Noroshi" className="mx-auto mb-3 mt-1 hidden size-10 md:block" />
       {screens.map((screen) => (
         <a
-          key={screen.word}
-          href={addressOf(screen.place)}
-          aria-current={screen.names.includes(place.name) ? "page" : undefined}
-          className={`${item} ${OPERATOR_SCREENS.includes(screen) ? "max-md:hidden" : ""}`}
+          key={screen.textKey}
+          href={hrefOf(screen.place)}
+          aria-current={screen.placeNames.includes(place.name) ? "page" : undefined}
+          className={`${itemClass} ${OPERATOR_SCREENS.includes(screen) ? "max-md:hidden" : ""}`}
         >
           <Icon name={screen.icon} />
-          <span className="max-w-full truncate">{t(screen.word)}</span>
+          <span className="max-w-full truncate">{t(screen.textKey)}</span>
           {screen.icon === "bell" && unread > 0 && (
             <span className="absolute left-1/2 top-0.5 ml-1 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
               {unread > 99 ? "99+" : unread}
@@ -104,30 +104,30 @@ function Bar({ search }: { search: () => void }) {
           )}
         </a>
       ))}
-      <button type="button" onClick={search} className={item} title="Ctrl K">
+      <button type="button" onClick={openPalette} className={itemClass} title="Ctrl K">
         <Icon name="search" />
         <span className="max-w-full truncate">{t("search")}</span>
       </button>
       <div className="hidden grow md:block" />
-      <Account className={item} />
+      <AccountMenu className={itemClass} />
     </nav>
   );
 }
 
-function ConnectionState() {
-  const { t } = useWords();
+function ConnectionBanner() {
+  const { t } = useTranslation();
   const state = useValue(useApi().connection.state);
-  const [late, setLate] = useState(false);
+  const [isShown, setIsShown] = useState(false);
   useEffect(() => {
-    setLate(false);
+    setIsShown(false);
     if (state === "open") return;
     // Brief disconnects are not shown.
-    const timer = setTimeout(() => setLate(true), state === "broken" ? 300 : 2_000);
+    const timer = setTimeout(() => setIsShown(true), state === "broken" ? 300 : 2_000);
     return () => clearTimeout(timer);
   }, [state]);
   return (
     <div role="status" data-connection={state}>
-      {late && state !== "open" && (
+      {isShown && state !== "open" && (
         <p className="bg-wait-ground px-4 py-1.5 text-center text-sm text-wait">
           {t(navigator.onLine ? "connection.broken" : "connection.offline")}
         </p>
@@ -137,10 +137,10 @@ function ConnectionState() {
 }
 
 function Screen({ place }: { place: Place }) {
-  const inChat = place.name === "chat" || place.name === "topic" || place.name === "browse";
+  const isInChat = place.name === "chat" || place.name === "topic" || place.name === "browse";
   return (
     <div className="flex min-h-0 grow">
-      {inChat && (
+      {isInChat && (
         <div
           className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${place.name === "chat" ? "" : "max-md:hidden"}`}
         >
@@ -159,7 +159,7 @@ function Screen({ place }: { place: Place }) {
 }
 
 function Contents({ place }: { place: Place }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   switch (place.name) {
     case "topic":
       return <TopicPane key={place.id} id={place.id} at={place.at} />;

@@ -9,18 +9,18 @@ export function lazyScreen<Props extends object>(
   let cachedComponent: ComponentType<Props> | null = null;
   return function LazyScreen(props: Props) {
     const [Loaded, setLoaded] = useState(() => cachedComponent);
-    const [failed, setFailed] = useState(false);
+    const [hasFailed, setHasFailed] = useState(false);
     useEffect(() => {
-      if (Loaded || failed) return;
+      if (Loaded || hasFailed) return;
       load().then(
         (component) => {
           cachedComponent = component;
           setLoaded(() => component);
         },
-        () => setFailed(true),
+        () => setHasFailed(true),
       );
-    }, [Loaded, failed]);
-    if (failed) return <ErrorState error={{ networkError: true }} retry={() => setFailed(false)} />;
+    }, [Loaded, hasFailed]);
+    if (hasFailed) return <ErrorState error={{ networkError: true }} retry={() => setHasFailed(false)} />;
     return Loaded ? <Loaded {...props} /> : <LoadingState />;
   };
 }

@@ -7,10 +7,10 @@ import { signOut } from "../session/session";
 import { useViewer } from "../session/viewer";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icons";
-import { chooseLanguage, chooseTheme, type Translate, useWords } from "../ui/preferences";
+import { chooseLanguage, chooseTheme, type Translate, useTranslation } from "../ui/preferences";
 import { matchingItems } from "./matching-items";
-import { go } from "./router";
-import { OPERATOR_SCREENS, screensFor } from "./screens";
+import { navigate } from "./router";
+import { OPERATOR_SCREENS, visibleScreens } from "./screens";
 
 const FindUsers = graphql(
   `query Found($query: String!) { users(query: $query, limit: 8) { id handle name } }`,
@@ -24,17 +24,17 @@ interface Command {
   run: () => void;
 }
 
-const SHOWN_MAX = 12;
+const COMMANDS_MAX = 12;
 
 export function Palette({ onClose }: { onClose: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [query, setQuery] = useState("");
-  const [chosen, setChosen] = useState(0);
+  const [chosenIndex, setChosenIndex] = useState(0);
   const id = useId();
   const commands = useCommands(query, t);
   useEffect(() => {
-    document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: "nearest" });
-  }, [id, chosen]);
+    document.getElementById(`${id}-${chosenIndex}`)?.scrollIntoView({ block: "nearest" });
+  }, [id, chosenIndex]);
 
   function run(command: Command | undefined) {
     if (!command) return;
@@ -44,10 +44,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
 
   function handleKey(event: KeyboardEvent) {
     if (event.nativeEvent.isComposing) return;
-    if (event.key === "ArrowDown") setChosen((chosen + 1) % Math.max(1, commands.length));
+    if (event.key === "ArrowDown") setChosenIndex((chosenIndex + 1) % Math.max(1, commands.length));
     else if (event.key === "ArrowUp")
-      setChosen((chosen + commands.length - 1) % Math.max(1, commands.length));
-    else if (event.key === "Enter") run(commands[chosen]);
+      setChosenIndex((chosenIndex + commands.length - 1) % Math.max(1, commands.length));
+    else if (event.key === "Enter") run(commands[chosenIndex]);
     else return;
     event.preventDefault();
   }
@@ -59,13 +59,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
         role="combobox"
         aria-expanded="true"
         aria-controls={id}
-        aria-activedescendant={commands[chosen] ? `${id}-${chosen}` : undefined}
+        aria-activedescendant={commands[chosenIndex] ? `${id}-${chosenIndex}` : undefined}
         aria-label={t("palette.label")}
         placeholder={t("palette.label")}
         value={query}
         onChange={(event) => {
           setQuery(event.target.value);
-          setChosen(0);
+          setChosenIndex(0);
         }}
         onKeyDown={handleKey}
       />
@@ -75,16 +75,16 @@ export function Palette({ onClose }: { onClose: () => void }) {
         aria-label={t("search")}
         className="thin-scroll max-h-[50vh] overflow-y-auto p-2"
       >
-        {commands.map((command, place) => (
+        {commands.map((command, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the text field has the focus and handles the keys.
           <div
             key={command.id}
-            id={`${id}-${place}`}
+            id={`${id}-${index}`}
             role="option"
             tabIndex={-1}
-            aria-selected={place === chosen}
+            aria-selected={index === chosenIndex}
             onClick={() => run(command)}
-            onMouseMove={() => setChosen(place)}
+            onMouseMove={() => setChosenIndex(index)}
             className="flex cursor-pointer items-center gap-3 rounded-lg px-3 py-2 aria-selected:bg-hover"
           >
             <Icon name={command.icon} className="size-4 text-quiet" />
@@ -108,7 +108,7 @@ function useCommands(query: string, t: Translate): Command[] {
       text: topic.title,
       hint: community.name,
       icon: "chat" as const,
-      run: () => go({ name: "topic", id: topic.id, at: null }),
+      run: () => navigate({ name: "topic", id: topic.id, at: null }),
     })),
   );
   const users = (query.trim() ? (people?.users ?? []) : []).map((user) => ({
@@ -116,50 +116,50 @@ function useCommands(query: string, t: Translate): Command[] {
     text: user.name,
     hint: `@${user.handle}`,
     icon: "people" as const,
-    run: () => go({ name: "person", id: user.id }),
+    run: () => navigate({ name: "person", id: user.id }),
   }));
   const matching = matchingItems(
     [...topics, ...generalCommands(t), ...operatorCommands(t, roles)],
     query,
     ({ text, hint }) => `${text} ${hint}`,
   );
-  return [...matching, ...users].slice(0, SHOWN_MAX);
+  return [...matching, ...users].slice(0, COMMANDS_MAX);
 }
 
 function generalCommands(t: Translate): Command[] {
   const screen = t("screens");
   const setting = t("settings");
   return [
-    { id: "home", text: t("home"), hint: screen, icon: "home", run: () => go({ name: "home" }) },
+    { id: "home", text: t("home"), hint: screen, icon: "home", run: () => navigate({ name: "home" }) },
     {
       id: "everyone",
       text: t("everyone"),
       hint: screen,
       icon: "people",
-      run: () => go({ name: "everyone" }),
+      run: () => navigate({ name: "everyone" }),
     },
     {
       id: "bell",
       text: t("notifications"),
       hint: screen,
       icon: "bell",
-      run: () => go({ name: "notifications" }),
+      run: () => navigate({ name: "notifications" }),
     },
     {
       id: "publishing",
       text: t("publishing"),
       hint: screen,
       icon: "calendar",
-      run: () => go({ name: "publishing", view: null, day: null, post: null }),
+      run: () => navigate({ name: "publishing", view: null, day: null, post: null }),
     },
     {
       id: "schedule",
       text: t("publishing.new"),
       hint: t("publishing"),
       icon: "plus",
-      run: () => go({ name: "publishing", view: null, day: null, post: "new" }),
+      run: () => navigate({ name: "publishing", view: null, day: null, post: "new" }),
     },
-    { id: "browse", text: t("browse"), hint: screen, icon: "search", run: () => go({ name: "browse" }) },
+    { id: "browse", text: t("browse"), hint: screen, icon: "search", run: () => navigate({ name: "browse" }) },
     { id: "light", text: t("theme.light"), hint: setting, icon: "more", run: () => chooseTheme("light") },
     { id: "dark", text: t("theme.dark"), hint: setting, icon: "more", run: () => chooseTheme("dark") },
     { id: "en", text: "English", hint: setting, icon: "more", run: () => chooseLanguage("en") },
@@ -171,42 +171,42 @@ function generalCommands(t: Translate): Command[] {
 /** Commands for operators. */
 function operatorCommands(t: Translate, roles: readonly string[]): Command[] {
   const hint = t("screens");
-  const screens = screensFor(OPERATOR_SCREENS, roles).map(({ place, word, icon }) => ({
+  const screens = visibleScreens(OPERATOR_SCREENS, roles).map(({ place, textKey: word, icon }) => ({
     id: word,
     text: t(word),
     hint,
     icon,
-    run: () => go(place),
+    run: () => navigate(place),
   }));
-  const inner: Command[] = [
+  const subscreens: Command[] = [
     {
       id: "newCallJob",
       text: t("calls.new"),
       hint: t("calls"),
       icon: "plus",
-      run: () => go({ name: "newCallJob" }),
+      run: () => navigate({ name: "newCallJob" }),
     },
     {
       id: "callRules",
       text: t("calls.rules"),
       hint: t("calls"),
       icon: "sliders",
-      run: () => go({ name: "callRules" }),
+      run: () => navigate({ name: "callRules" }),
     },
     {
       id: "domains",
       text: t("mail.domains"),
       hint: t("mail"),
       icon: "mail",
-      run: () => go({ name: "mailDomains" }),
+      run: () => navigate({ name: "mailDomains" }),
     },
     {
       id: "rates",
       text: t("mail.rates"),
       hint: t("mail"),
       icon: "mail",
-      run: () => go({ name: "bounceRates" }),
+      run: () => navigate({ name: "bounceRates" }),
     },
   ];
-  return [...screens, ...inner.filter(({ hint }) => screens.some(({ text }) => text === hint))];
+  return [...screens, ...subscreens.filter(({ hint }) => screens.some(({ text }) => text === hint))];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { matchingItems } from "./matching-items";
-import { addressOf, type Place, parsePlace } from "./router";
+import { hrefOf, type Place, parsePlace } from "./router";
 
 test("every place is parsed from its own address", () => {
   const places: Place[] = [
@@ -16,7 +16,7 @@ test("every place is parsed from its own address", () => {
     { name: "publishing", view: "week", day: "2026-11-23", post: null },
     { name: "publishing", view: null, day: null, post: "p1" },
   ];
-  for (const place of places) expect(parsePlace(addressOf(place))).toEqual(place);
+  for (const place of places) expect(parsePlace(hrefOf(place))).toEqual(place);
 });
 
 test("an unknown address is home, and an invalid timestamp is dropped", () => {

@@ -32,7 +32,7 @@ export type CallsPlace =
 export type MailPlace = { name: "mail" } | { name: "mailDomains" } | { name: "bounceRates" };
 
 /** Places without parameters. */
-const PLAIN = [
+const PLACES_WITHOUT_PARAMETERS = [
   "everyone",
   "notifications",
   "reactions",
@@ -49,27 +49,27 @@ const PLAIN = [
 const TIMESTAMP = /^\d+\.\d{6}$/;
 
 export function parsePlace(fragment: string): Place {
-  const [name, id = "", at = "", last = ""] = fragment
+  const [name, first = "", second = "", third = ""] = fragment
     .replace(/^#?\/?/, "")
     .split("/")
     .map(decodePart);
-  if (name === "topic" && id) return { name, id, at: TIMESTAMP.test(at) ? at : null };
-  if (name === "person" && id) return { name, id };
-  if (name === "tag" && id) return { name, tag: id };
-  if (name === "publishing") return publishingPlace(id, at, last);
-  if (name === "callJob" && id) return { name, id };
-  const plain = PLAIN.find((each) => each === name);
-  return plain ? { name: plain } : { name: "home" };
+  if (name === "topic" && first) return { name, id: first, at: TIMESTAMP.test(second) ? second : null };
+  if (name === "person" && first) return { name, id: first };
+  if (name === "tag" && first) return { name, tag: first };
+  if (name === "publishing") return publishingPlace(first, second, third);
+  if (name === "callJob" && first) return { name, id: first };
+  const placeName = PLACES_WITHOUT_PARAMETERS.find((each) => each === name);
+  return placeName ? { name: placeName } : { name: "home" };
 }
 
 const VIEWS: readonly string[] = ["month", "week", "list"] satisfies View[];
 
 function publishingPlace(view: string, day: string, post: string): PublishingPlace {
-  const shown = VIEWS.includes(view) ? (view as View) : null;
-  return { name: "publishing", view: shown, day: isDay(day) ? day : null, post: post || null };
+  const knownView = VIEWS.includes(view) ? (view as View) : null;
+  return { name: "publishing", view: knownView, day: isDay(day) ? day : null, post: post || null };
 }
 
-export function addressOf(place: Place): string {
+export function hrefOf(place: Place): string {
   const parts: string[] = [place.name];
   if ("id" in place) parts.push(place.id);
   if ("tag" in place) parts.push(place.tag);
@@ -86,8 +86,8 @@ function decodePart(part: string): string {
   }
 }
 
-export function go(place: Place): void {
-  location.hash = addressOf(place);
+export function navigate(place: Place): void {
+  location.hash = hrefOf(place);
 }
 
 function subscribe(listener: () => void): () => void {

@@ -1,33 +1,33 @@
 /** The screens in the navigation bar. */
-import type { Word } from "../i18n/words";
+import type { TextKey } from "../i18n/words";
 import { mayOperate, mayReadMail } from "../session/permissions";
 import type { IconName } from "../ui/icons";
 import type { Place } from "./router";
 
 export interface ScreenLink {
   place: Place;
-  word: Word;
+  textKey: TextKey;
   icon: IconName;
   /** The places that belong to the screen. */
-  names: Place["name"][];
+  placeNames: Place["name"][];
   /** Returns whether a user with these roles sees the link; by default every user does. */
-  for?: (roles: readonly string[]) => boolean;
+  isVisibleFor?: (roles: readonly string[]) => boolean;
 }
 
 export const SCREENS: readonly ScreenLink[] = [
-  { place: { name: "home" }, word: "home", icon: "home", names: ["home", "everyone", "tag", "person"] },
-  { place: { name: "chat" }, word: "chat", icon: "chat", names: ["chat", "topic", "browse"] },
+  { place: { name: "home" }, textKey: "home", icon: "home", placeNames: ["home", "everyone", "tag", "person"] },
+  { place: { name: "chat" }, textKey: "chat", icon: "chat", placeNames: ["chat", "topic", "browse"] },
   {
     place: { name: "notifications" },
-    word: "notifications",
+    textKey: "notifications",
     icon: "bell",
-    names: ["notifications", "reactions"],
+    placeNames: ["notifications", "reactions"],
   },
   {
     place: { name: "publishing", view: null, day: null, post: null },
-    word: "publishing",
+    textKey: "publishing",
     icon: "calendar",
-    names: ["publishing"],
+    placeNames: ["publishing"],
   },
 ];
 
@@ -35,20 +35,20 @@ export const SCREENS: readonly ScreenLink[] = [
 export const OPERATOR_SCREENS: readonly ScreenLink[] = [
   {
     place: { name: "calls" },
-    word: "calls",
+    textKey: "calls",
     icon: "phone",
-    names: ["calls", "newCallJob", "callJob", "callRules"],
-    for: mayOperate,
+    placeNames: ["calls", "newCallJob", "callJob", "callRules"],
+    isVisibleFor: mayOperate,
   },
   {
     place: { name: "mail" },
-    word: "mail",
+    textKey: "mail",
     icon: "mail",
-    names: ["mail", "mailDomains", "bounceRates"],
-    for: mayReadMail,
+    placeNames: ["mail", "mailDomains", "bounceRates"],
+    isVisibleFor: mayReadMail,
   },
 ];
 
-export function screensFor(screens: readonly ScreenLink[], roles: readonly string[]): ScreenLink[] {
-  return screens.filter((screen) => screen.for?.(roles) ?? true);
+export function visibleScreens(screens: readonly ScreenLink[], roles: readonly string[]): ScreenLink[] {
+  return screens.filter((screen) => screen.isVisibleFor?.(roles) ?? true);
 }

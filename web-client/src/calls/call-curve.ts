@@ -15,20 +15,20 @@ const POINTS_MAX = 2_000;
 /** Returns the steps by time. A call without an end is still in progress. Only the last call of each number counts. */
 export function callCurve(calls: readonly CallTimes[]): CurvePoint[] {
   const steps = new Map<number, number>();
-  const step = (at: string, by: number) => {
+  const addStep = (at: string, difference: number) => {
     const at_ms = Date.parse(at);
-    steps.set(at_ms, (steps.get(at_ms) ?? 0) + by);
+    steps.set(at_ms, (steps.get(at_ms) ?? 0) + difference);
   };
   for (const { startedAt, endedAt } of calls) {
     if (startedAt === null) continue;
-    step(startedAt, 1);
-    if (endedAt !== null) step(endedAt, -1);
+    addStep(startedAt, 1);
+    if (endedAt !== null) addStep(endedAt, -1);
   }
   let active = 0;
   const points = [...steps]
     .sort(([a], [b]) => a - b)
-    .map(([at_ms, by]) => {
-      active += by;
+    .map(([at_ms, difference]) => {
+      active += difference;
       return { at_ms, active };
     });
   return thinOut(points);
@@ -45,10 +45,10 @@ export function withPoint(points: readonly CurvePoint[], point: CurvePoint): rea
 /** Thins out the points: keeps the higher of each pair, so that no peak is lost. */
 function thinOut(points: CurvePoint[]): CurvePoint[] {
   if (points.length <= POINTS_MAX) return points;
-  const kept = points.filter((point, place) => {
-    const other = points[place % 2 === 0 ? place + 1 : place - 1];
+  const kept = points.filter((point, index) => {
+    const paired = points[index % 2 === 0 ? index + 1 : index - 1];
     return (
-      other === undefined || point.active > other.active || (point.active === other.active && place % 2 === 0)
+      paired === undefined || point.active > paired.active || (point.active === paired.active && index % 2 === 0)
     );
   });
   return thinOut(kept);
@@ -56,5 +56,5 @@ function thinOut(points: CurvePoint[]): CurvePoint[] {
 
 /** Returns the highest number of concurrent calls. */
 export function peakOf(points: readonly CurvePoint[]): number {
-  return points.reduce((most, { active }) => Math.max(most, active), 0);
+  return points.reduce((peak, { active }) => Math.max(peak, active), 0);
 }

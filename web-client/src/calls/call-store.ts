@@ -1,7 +1,7 @@
 /** The organization's call jobs while the calls screen is open: the job list, the limits, and their events. */
 import { createContext, useContext } from "react";
 import type { CombinedError } from "urql";
-import { type Api, ask, listen } from "../api/api";
+import { type Api, request, subscribe } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
 import { createValue, type Value } from "../ui/value";
 import {
@@ -23,11 +23,11 @@ export interface CallStore {
   /**
    * The number of starts of the stream without a resume. Data that was read before such a start may be out of date.
    */
-  ready: Value<number>;
+  streamStarts: Value<number>;
   /** Why the subscription ended; null while it is running. */
-  ended: Value<CombinedError | null>;
+  subscriptionError: Value<CombinedError | null>;
   /** Subscribes to jobs and numbers until the returned function is called. */
-  on(listener: (event: CallStoreEvent) => void): () => void;
+  onChange(listener: (event: CallStoreEvent) => void): () => void;
   /** The server's time, estimated from events. */
   now_ms(): number;
   /** Applies a job returned by a mutation. */
@@ -36,15 +36,15 @@ export interface CallStore {
 }
 
 export function openCallStore({ direct }: Api): CallStore {
-  const unused = () => Promise.reject(new Error("The job list loads only older jobs."));
-  const before = async (latest: string, inclusive: boolean) =>
-    (await ask(direct, CallJobs, { latest, inclusive })).page;
+  const unsupported = () => Promise.reject(new Error("The job list loads only older jobs."));
+  const loadBefore = async (latest: string, inclusive: boolean) =>
+    (await request(direct, CallJobs, { latest, inclusive })).page;
   const jobs = createFeed<CallJob>(
     {
-      newest: () => before("now", true),
-      older: (than) => before(than, false),
-      newer: unused,
-      around: unused,
+      newest: () => loadBefore("now", true),
+      older: (timestamp) => loadBefore(timestamp, false),
+      newer: unsupported,
+      around: unsupported,
     },
     5_000,
   );
@@ -52,8 +52,8 @@ export function openCallStore({ direct }: Api): CallStore {
   const ready = createValue(0);
   const ended = createValue<CombinedError | null>(null);
   // How far this machine's clock is ahead of the server's. The event with the smallest delay gives the best estimate.
-  let ahead_ms = Number.POSITIVE_INFINITY;
-  const now_ms = () => Date.now() - (Number.isFinite(ahead_ms) ? ahead_ms : 0);
+  let clockAhead_ms = Number.POSITIVE_INFINITY;
+  const now_ms = () => Date.now() - (Number.isFinite(clockAhead_ms) ? clockAhead_ms : 0);
   const listeners = new Set<(event: CallStoreEvent) => void>();
 
   function emit(event: CallStoreEvent): void {
@@ -63,19 +63,19 @@ export function openCallStore({ direct }: Api): CallStore {
 
   function reload(): void {
     void jobs.open(null);
-    ask(direct, CurrentCallLimits, {}).then(
+    request(direct, CurrentCallLimits, {}).then(
       ({ callLimits }) => limits.set(callLimits),
       () => {}, // The job list shows the failure. The limits are requested again at the stream's next start.
     );
     ready.set(ready.get() + 1);
   }
 
-  const stop = listen(
+  const stop = subscribe(
     direct,
     CallEvents,
     {},
     ({ jobEvents: event }) => {
-      ahead_ms = Math.min(ahead_ms, Date.now() - Date.parse(event.at));
+      clockAhead_ms = Math.min(clockAhead_ms, Date.now() - Date.parse(event.at));
       if (event.__typename === "StreamReady") !event.resumed && reload();
       else if (event.__typename === "CallJobChanged") emit({ job: event.job, at: event.at });
       else if (event.__typename === "CallTaskChanged") emit({ task: event.task });
@@ -87,9 +87,9 @@ export function openCallStore({ direct }: Api): CallStore {
   return {
     jobs,
     limits,
-    ready,
-    ended,
-    on(listener) {
+    streamStarts: ready,
+    subscriptionError: ended,
+    onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

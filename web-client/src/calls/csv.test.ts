@@ -13,12 +13,12 @@ test("each row has the number of its first line, with quotes, blank lines and al
 
 test("the value beside an error is the cell of its column, or the whole row", () => {
   const text = "name,phone_number\nAnn,12\nBen,+81";
-  const places = [
+  const rowErrors = [
     { row: 2, column: "phone_number" },
     { row: 3, column: null },
     { row: 9, column: null },
   ];
-  expect([...valuesByLine(text, places)]).toEqual([
+  expect([...valuesByLine(text, rowErrors)]).toEqual([
     [2, "12"],
     [3, "Ben,+81"],
   ]);

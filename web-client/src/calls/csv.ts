@@ -15,33 +15,33 @@ export function* parseRows(text: string): Generator<CsvRow> {
   let rowLine = 1;
   let cells: string[] = [];
   let cell = "";
-  let quoted = false;
+  let isQuoted = false;
   const source = text.replace(/^\uFEFF/, "");
-  const row = () => ({ line: rowLine, cells: [...cells, cell] });
-  for (let place = 0; place < source.length; place++) {
-    const letter = source[place] as string;
-    const ends = letter === "\n" || letter === "\r";
-    if (letter === "\r" && source[place + 1] === "\n") {
-      if (quoted) cell += letter;
+  const currentRow = () => ({ line: rowLine, cells: [...cells, cell] });
+  for (let index = 0; index < source.length; index++) {
+    const character = source[index] as string;
+    const isLineEnd = character === "\n" || character === "\r";
+    if (character === "\r" && source[index + 1] === "\n") {
+      if (isQuoted) cell += character;
       continue;
     }
-    if (ends) line++;
-    if (quoted) {
-      if (letter !== '"') cell += letter;
-      else if (source[place + 1] === '"') cell += source[++place];
-      else quoted = false;
-    } else if (letter === '"' && cell === "") quoted = true;
-    else if (letter === ",") {
+    if (isLineEnd) line++;
+    if (isQuoted) {
+      if (character !== '"') cell += character;
+      else if (source[index + 1] === '"') cell += source[++index];
+      else isQuoted = false;
+    } else if (character === '"' && cell === "") isQuoted = true;
+    else if (character === ",") {
       cells.push(cell);
       cell = "";
-    } else if (ends) {
-      if (cells.length > 0 || cell !== "") yield row();
+    } else if (isLineEnd) {
+      if (cells.length > 0 || cell !== "") yield currentRow();
       cells = [];
       cell = "";
       rowLine = line;
-    } else cell += letter;
+    } else cell += character;
   }
-  if (cells.length > 0 || cell !== "") yield row();
+  if (cells.length > 0 || cell !== "") yield currentRow();
 }
 
 /** Returns the header and the first rows after it. */
@@ -57,14 +57,14 @@ export function firstRows(text: string, count: number): { columns: string[]; row
 /** Returns a column's values on some lines; the whole row where no column is named. */
 export function valuesByLine(
   text: string,
-  places: readonly { row: number; column: string | null }[],
+  rowErrors: readonly { row: number; column: string | null }[],
 ): Map<number, string> {
-  const columnsByLine = new Map(places.map(({ row, column }) => [row, column]));
-  const last = Math.max(0, ...columnsByLine.keys());
+  const columnsByLine = new Map(rowErrors.map(({ row, column }) => [row, column]));
+  const lastLine = Math.max(0, ...columnsByLine.keys());
   const values = new Map<number, string>();
   let columns: string[] | null = null;
   for (const { line, cells } of parseRows(text)) {
-    if (line > last) break;
+    if (line > lastLine) break;
     columns ??= cells.map((name) => name.trim());
     const column = columnsByLine.get(line);
     if (column === undefined) continue;

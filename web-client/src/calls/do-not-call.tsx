@@ -1,44 +1,44 @@
 /** The do-not-call list: check, add and remove numbers. */
 import { useState } from "react";
-import { ask, useApi } from "../api/api";
-import { failureWord, rejectionText } from "../api/failure";
+import { request, useApi } from "../api/api";
+import { failureTextKey, rejectionText } from "../api/failure";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import { AddDoNotCall, DoNotCall, RemoveDoNotCall } from "./operations";
 
-interface Standing {
+interface CheckedNumber {
   number: string;
-  listed: boolean;
+  isListed: boolean;
 }
 
 export function DoNotCallList() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [text, setText] = useState("");
-  const [standings, setStandings] = useState<readonly Standing[]>([]);
-  const [refusal, setRefusal] = useState<string | null>(null);
+  const [checkedNumbers, setCheckedNumbers] = useState<readonly CheckedNumber[]>([]);
+  const [errorText, setErrorText] = useState<string | null>(null);
   const numbers = text
     .split(/[\n,;]+/)
     .map((number) => number.trim())
     .filter(Boolean);
 
-  async function doing(change: (() => Promise<void>) | null) {
+  async function changeAndCheck(change: (() => Promise<void>) | null) {
     try {
       await change?.();
-      const { doNotCall } = await ask(direct, DoNotCall, { numbers });
-      setStandings(numbers.map((number, place) => ({ number, listed: doNotCall[place] ?? false })));
-      setRefusal(null);
+      const { doNotCall } = await request(direct, DoNotCall, { numbers });
+      setCheckedNumbers(numbers.map((number, index) => ({ number, listed: doNotCall[index] ?? false })));
+      setErrorText(null);
     } catch (error) {
-      setRefusal(rejectionText(error) ?? t(failureWord(error)));
+      setErrorText(rejectionText(error) ?? t(failureTextKey(error)));
     }
   }
   const add = async () =>
-    notify(t("callRules.dncAdded", { count: (await ask(direct, AddDoNotCall, { numbers })).count }));
+    notify(t("callRules.dncAdded", { count: (await request(direct, AddDoNotCall, { numbers })).count }));
   const remove = async () =>
-    notify(t("callRules.dncRemoved", { count: (await ask(direct, RemoveDoNotCall, { numbers })).count }));
+    notify(t("callRules.dncRemoved", { count: (await request(direct, RemoveDoNotCall, { numbers })).count }));
 
   return (
     <section aria-labelledby="do-not-call">
@@ -56,30 +56,30 @@ export function DoNotCallList() {
             value={text}
             onChange={(event) => {
               setText(event.target.value);
-              setStandings([]);
+              setCheckedNumbers([]);
             }}
           />
         )}
       </LabelledField>
       <div className="mt-3 flex flex-wrap gap-2">
-        <Button disabled={numbers.length === 0} onClick={() => doing(null)}>
+        <Button disabled={numbers.length === 0} onClick={() => changeAndCheck(null)}>
           {t("callRules.dncCheck")}
         </Button>
-        <Button kind="bad" disabled={numbers.length === 0} onClick={() => doing(add)}>
+        <Button kind="bad" disabled={numbers.length === 0} onClick={() => changeAndCheck(add)}>
           {t("callRules.dncAdd")}
         </Button>
-        <Button disabled={numbers.length === 0} onClick={() => doing(remove)}>
+        <Button disabled={numbers.length === 0} onClick={() => changeAndCheck(remove)}>
           {t("callRules.dncRemove")}
         </Button>
       </div>
-      {refusal && (
+      {errorText && (
         <p role="alert" className="mt-3 text-bad">
-          {refusal}
+          {errorText}
         </p>
       )}
-      {standings.length > 0 && (
+      {checkedNumbers.length > 0 && (
         <ul className="mt-4 divide-y divide-line rounded-xl border border-line">
-          {standings.map(({ number, listed }) => (
+          {checkedNumbers.map(({ number, isListed: listed }) => (
             <li key={number} className="flex items-center justify-between gap-3 px-3 py-2">
               <span className="truncate tabular-nums">{number}</span>
               <Badge tone={listed ? "bad" : "good"}>

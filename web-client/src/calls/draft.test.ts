@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkInput, emptyDraft, isReady, launchInput } from "./draft";
+import { checkInput, emptyDraft, isComplete, launchInput } from "./draft";
 
 test("a draft is converted to the API input", () => {
   const draft = {
@@ -10,19 +10,19 @@ test("a draft is converted to the API input", () => {
     timeZone: "Asia/Tokyo",
   };
   expect(launchInput(draft)).toMatchObject({ name: "List", window: null, startAt: null, retryDelayS: 1800 });
-  const windowed = launchInput({ ...draft, windowed: true, startAt: "2026-11-21T09:00" });
-  expect(windowed.window).toEqual({
+  const inputWithWindow = launchInput({ ...draft, hasWindow: true, startAt: "2026-11-21T09:00" });
+  expect(inputWithWindow.window).toEqual({
     start: "09:00",
     end: "18:00",
     timeZone: "Asia/Tokyo",
     weekdays: ["MON", "TUE", "WED", "THU", "FRI"],
   });
-  expect(windowed.startAt).toBe(new Date(2026, 10, 21, 9).toISOString());
+  expect(inputWithWindow.startAt).toBe(new Date(2026, 10, 21, 9).toISOString());
 });
 
 test("a list is checked before it has a name, and launched only with one", () => {
   const draft = { ...emptyDraft(), csv: "phone_number\n" };
-  expect(isReady(draft)).toBe(false);
+  expect(isComplete(draft)).toBe(false);
   expect(checkInput(draft)).toMatchObject({ name: "?", scenario: "?" });
 });
 

@@ -10,7 +10,7 @@ export interface Draft {
   csv: string;
   /** The value of a datetime-local field, in this browser's time zone; empty for immediately. */
   startAt: string;
-  windowed: boolean;
+  hasWindow: boolean;
   start: string;
   end: string;
   timeZone: string;
@@ -26,7 +26,7 @@ export function emptyDraft(): Draft {
     scenario: "",
     csv: "",
     startAt: "",
-    windowed: false,
+    hasWindow: false,
     start: "09:00",
     end: "18:00",
     timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
@@ -37,7 +37,7 @@ export function emptyDraft(): Draft {
   };
 }
 
-export const isReady = ({ name, scenario, csv }: Draft) =>
+export const isComplete = ({ name, scenario, csv }: Draft) =>
   name.trim() !== "" && scenario.trim() !== "" && csv.trim() !== "";
 
 export function launchInput(draft: Draft): LaunchInput {
@@ -47,7 +47,7 @@ export function launchInput(draft: Draft): LaunchInput {
     scenario: draft.scenario.trim(),
     csv: draft.csv,
     startAt: draft.startAt ? new Date(draft.startAt).toISOString() : null,
-    window: draft.windowed ? { start, end, timeZone, weekdays: [...weekdays] } : null,
+    window: draft.hasWindow ? { start, end, timeZone, weekdays: [...weekdays] } : null,
     maxAttempts: parseInteger(draft.maxAttempts, 1),
     retryDelayS: parseInteger(draft.retryMinutes, 0) * 60,
     expectedCallS: parseInteger(draft.expectedCallS, 1),
@@ -59,12 +59,12 @@ export function checkInput(draft: Draft): LaunchInput {
   return launchInput({ ...draft, name: "?", scenario: "?" });
 }
 
-function parseInteger(text: string, otherwise: number): number {
+function parseInteger(text: string, fallback: number): number {
   const value = Math.round(Number(text));
-  return text.trim() !== "" && Number.isFinite(value) ? value : otherwise;
+  return text.trim() !== "" && Number.isFinite(value) ? value : fallback;
 }
 
-export const EXAMPLE = `phone_number,name,time
+export const EXAMPLE_CSV = `phone_number,name,time
 +819012345678,佐藤,10:00
 +819012345679,田中,10:30
 03-1234-5678,鈴木,11:00

@@ -1,47 +1,47 @@
 /** Pausing, resuming and cancelling a job. */
 import { useState } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { Confirm } from "../chat/confirm";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useCallStore } from "./call-store";
 import { type CallJob, CancelCallJob, PauseCallJob, ResumeCallJob } from "./operations";
-import { isOpen } from "./state-styles";
+import { isUnfinished } from "./state-styles";
 
 export function JobActions({ job }: { job: CallJob }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const store = useCallStore();
-  const [busy, setBusy] = useState(false);
+  const [isBusy, setIsBusy] = useState(false);
   const [isConfirming, setIsConfirming] = useState(false);
-  if (!isOpen(job)) return null;
-  const paused = job.state === "PAUSED";
+  if (!isUnfinished(job)) return null;
+  const isPaused = job.state === "PAUSED";
 
   async function act(mutation: typeof PauseCallJob | typeof ResumeCallJob | typeof CancelCallJob) {
-    setBusy(true);
+    setIsBusy(true);
     try {
-      const { job: now } = await ask(direct, mutation as typeof PauseCallJob, { id: job.id });
-      store.put(now);
-      if (now.state === "PAUSED") notify(t("callJob.paused"));
+      const { job: changedJob } = await request(direct, mutation as typeof PauseCallJob, { id: job.id });
+      store.put(changedJob);
+      if (changedJob.state === "PAUSED") notify(t("callJob.paused"));
     } catch (error) {
       notifyFailure(error);
     }
-    setBusy(false);
+    setIsBusy(false);
   }
 
   return (
     <div className="flex flex-wrap gap-2">
       <Button
-        kind={paused ? "main" : "other"}
-        disabled={busy}
-        onClick={() => act(paused ? ResumeCallJob : PauseCallJob)}
+        kind={isPaused ? "main" : "other"}
+        disabled={isBusy}
+        onClick={() => act(isPaused ? ResumeCallJob : PauseCallJob)}
       >
-        <Icon name={paused ? "play" : "pause"} className="size-4" />
-        {t(paused ? "callJob.resume" : "callJob.pause")}
+        <Icon name={isPaused ? "play" : "pause"} className="size-4" />
+        {t(isPaused ? "callJob.resume" : "callJob.pause")}
       </Button>
-      <Button disabled={busy} onClick={() => setIsConfirming(true)}>
+      <Button disabled={isBusy} onClick={() => setIsConfirming(true)}>
         <Icon name="stop" className="size-4" />
         {t("callJob.cancel")}
       </Button>
@@ -51,9 +51,9 @@ export function JobActions({ job }: { job: CallJob }) {
           text={t("callJob.cancelAsk")}
           action={t("callJob.cancel")}
           keep={t("callJob.keep")}
-          onDone={(sure) => {
+          onDone={(isConfirmed) => {
             setIsConfirming(false);
-            if (sure) void act(CancelCallJob);
+            if (isConfirmed) void act(CancelCallJob);
           }}
         />
       )}

@@ -1,18 +1,18 @@
 /** The organization's call jobs, newest first, each with its current progress. */
-import { addressOf, type CallsPlace } from "../app/router";
+import { hrefOf, type CallsPlace } from "../app/router";
 import { FeedList } from "../home/feed-list";
 import { dateOf, relativeTime } from "../i18n/times";
 import { Badge } from "../ui/badge";
 import { Icon, type IconName } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { useCallStore } from "./call-store";
 import type { CallJob } from "./operations";
 import { ProgressBar } from "./progress-bar";
 import { finishedCount, JOB_TONES } from "./state-styles";
 
-export function JobList({ shown }: { shown: CallsPlace }) {
-  const { t } = useWords();
+export function JobList({ shown: shown }: { shown: CallsPlace }) {
+  const { t } = useTranslation();
   const { jobs } = useCallStore();
   const openJobId = shown.name === "callJob" ? shown.id : null;
   const Heading = shown.name === "calls" ? "h1" : "h2";
@@ -21,8 +21,8 @@ export function JobList({ shown }: { shown: CallsPlace }) {
       <div className="flex min-h-14 items-center justify-between border-b border-line px-4">
         <Heading className="text-lg font-semibold">{t("calls")}</Heading>
         <div className="flex">
-          <HeadLink to={{ name: "callRules" }} icon="sliders" label={t("calls.rules")} shown={shown} />
-          <HeadLink to={{ name: "newCallJob" }} icon="plus" label={t("calls.new")} shown={shown} />
+          <HeaderLink to={{ name: "callRules" }} icon="sliders" label={t("calls.rules")} shown={shown} />
+          <HeaderLink to={{ name: "newCallJob" }} icon="plus" label={t("calls.new")} shown={shown} />
         </div>
       </div>
       <div className="min-h-0 grow">
@@ -31,30 +31,30 @@ export function JobList({ shown }: { shown: CallsPlace }) {
           narrow
           empty={
             <EmptyState icon="phone" title={t("calls.none")} hint={t("calls.noneHint")}>
-              <a href={addressOf({ name: "newCallJob" })} className="text-accent underline">
+              <a href={hrefOf({ name: "newCallJob" })} className="text-accent underline">
                 {t("calls.new")}
               </a>
             </EmptyState>
           }
         >
-          {(job) => <JobLink key={job.id} job={job} isOpen={job.id === openJobId} />}
+          {(job) => <JobLink key={job.id} job={job} isSelected={job.id === openJobId} />}
         </FeedList>
       </div>
     </nav>
   );
 }
 
-interface HeadLinkProps {
+interface HeaderLinkProps {
   to: CallsPlace;
   icon: IconName;
   label: string;
   shown: CallsPlace;
 }
 
-function HeadLink({ to, icon, label, shown }: HeadLinkProps) {
+function HeaderLink({ to, icon, label, shown }: HeaderLinkProps) {
   return (
     <a
-      href={addressOf(to)}
+      href={hrefOf(to)}
       aria-label={label}
       title={label}
       aria-current={to.name === shown.name ? "page" : undefined}
@@ -65,12 +65,12 @@ function HeadLink({ to, icon, label, shown }: HeadLinkProps) {
   );
 }
 
-function JobLink({ job, isOpen }: { job: CallJob; isOpen: boolean }) {
-  const { t, language } = useWords();
+function JobLink({ job, isSelected: isOpen }: { job: CallJob; isSelected: boolean }) {
+  const { t, language } = useTranslation();
   const { progress } = job;
   return (
     <a
-      href={addressOf({ name: "callJob", id: job.id })}
+      href={hrefOf({ name: "callJob", id: job.id })}
       aria-current={isOpen ? "page" : undefined}
       data-job={job.id}
       className="my-1 flex flex-col gap-1.5 rounded-xl px-3 py-2.5 hover:bg-hover aria-[current]:bg-glow"

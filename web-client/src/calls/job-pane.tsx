@@ -1,10 +1,10 @@
 /** One job: its actions, progress, chart, call results and numbers. */
 import { useState } from "react";
-import { addressOf } from "../app/router";
+import { hrefOf } from "../app/router";
 import { dateAndTime, timeOrDate } from "../i18n/times";
 import { Badge } from "../ui/badge";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { useCallStore } from "./call-store";
@@ -17,7 +17,7 @@ import { ProgressBar } from "./progress-bar";
 import { RejectedRows } from "./rejected-rows";
 import {
   finishedCount,
-  isOpen,
+  isUnfinished,
   JOB_TONES,
   PROGRESS_PARTS,
   type ProgressPart,
@@ -49,11 +49,11 @@ export function JobPane({ id }: { id: string }) {
 }
 
 function JobHeader({ job }: { job: CallJob }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <header className="flex min-h-14 shrink-0 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-3 py-2 sm:px-5">
       <a
-        href={addressOf({ name: "calls" })}
+        href={hrefOf({ name: "calls" })}
         aria-label={t("back")}
         className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
       >
@@ -72,7 +72,7 @@ function JobHeader({ job }: { job: CallJob }) {
 }
 
 function JobFacts({ job }: { job: CallJob }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const created = new Date(job.createdAt);
   const facts = [t("callJob.created", { time: dateAndTime(language, created) })];
   if (job.state === "SCHEDULED" && job.startAt)
@@ -98,8 +98,8 @@ interface JobResultsProps {
   scroller: HTMLElement | null;
 }
 
-function JobResults({ view: shown, job, scroller }: JobResultsProps) {
-  const { t } = useWords();
+function JobResults({ view: jobView, job, scroller }: JobResultsProps) {
+  const { t } = useTranslation();
   const limits = useValue(useCallStore().limits);
   const [part, setPart] = useState<ProgressPart | null>(null);
   return (
@@ -110,11 +110,11 @@ function JobResults({ view: shown, job, scroller }: JobResultsProps) {
           <h2 id="curve" className="mb-2 font-semibold">
             {t("callJob.curve")}
           </h2>
-          {shown.points.length > 0 ? (
+          {jobView.points.length > 0 ? (
             <CurveChart
-              points={shown.points}
+              points={jobView.points}
               limit={limits?.concurrentCalls ?? null}
-              live={job.progress.active > 0}
+              isLive={job.progress.active > 0}
             />
           ) : (
             <p className="text-quiet">{t("callJob.curveNone")}</p>
@@ -139,9 +139,9 @@ interface ProgressProps {
 }
 
 function JobProgress({ job, chosen, choose }: ProgressProps) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const { progress, estimatedEndAt } = job;
-  const number = (value: number) => value.toLocaleString(language);
+  const formatNumber = (value: number) => value.toLocaleString(language);
   return (
     <section
       aria-label={t("callProgress.of", { done: finishedCount(progress), total: progress.total })}
@@ -149,13 +149,13 @@ function JobProgress({ job, chosen, choose }: ProgressProps) {
     >
       <p className="mb-2 flex flex-wrap items-baseline justify-between gap-x-4">
         <span className="text-2xl font-semibold tabular-nums" data-testid="done">
-          {number(finishedCount(progress))}
+          {formatNumber(finishedCount(progress))}
           <span className="text-base font-normal text-quiet">
             {" "}
             / {t("callProgress.numbers", { count: progress.total })}
           </span>
         </span>
-        {isOpen(job) && (
+        {isUnfinished(job) && (
           <span className="text-quiet">
             {estimatedEndAt
               ? t("callJob.end", { time: timeOrDate(language, new Date(estimatedEndAt), new Date()) })
@@ -176,7 +176,7 @@ function JobProgress({ job, chosen, choose }: ProgressProps) {
               >
                 <span aria-hidden="true" className={`size-2.5 rounded-full ${colour}`} />
                 {t(`callProgress.${part}`)}
-                <span className="font-semibold tabular-nums">{number(progress[part])}</span>
+                <span className="font-semibold tabular-nums">{formatNumber(progress[part])}</span>
               </button>
             </li>
           ),

@@ -1,6 +1,6 @@
 /** One open job: the job, its chart and its numbers, updated by events. */
 import { useCallback, useEffect, useState } from "react";
-import { type Api, ask, useApi } from "../api/api";
+import { type Api, request, useApi } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
 import { withChangedItem } from "../timeline/window";
 import { useValue } from "../ui/value";
@@ -25,82 +25,82 @@ export interface JobView {
 export function useJob(id: string): JobView {
   const api = useApi();
   const store = useCallStore();
-  const ready = useValue(store.ready);
+  const ready = useValue(store.streamStarts);
   const [job, setJob] = useState<CallJob | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [points, setPoints] = useState<readonly CurvePoint[]>([]);
-  const [tries, setTries] = useState(0);
+  const [attempt, setAttempt] = useState(0);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try and each new stream loads the job again.
   useEffect(() => {
     if (ready === 0) return;
     let isCurrent = true;
-    let changedMeanwhile = false;
-    const live: CurvePoint[] = [];
-    const stop = store.on((event) => {
+    let hasNewerEvent = false;
+    const livePoints: CurvePoint[] = [];
+    const stop = store.onChange((event) => {
       if (!("job" in event) || event.job.id !== id) return;
-      changedMeanwhile = true;
+      hasNewerEvent = true;
       setJob(event.job);
       const point = { at_ms: Date.parse(event.at), active: event.job.progress.active };
-      live.push(point);
+      livePoints.push(point);
       setPoints((current) => withPoint(current, point));
     });
     setError(null);
     // An event that arrived during the request is newer than the answer.
-    ask(api.direct, CallJobById, { id }).then(
-      ({ callJob }) => isCurrent && !changedMeanwhile && setJob(callJob),
+    request(api.direct, CallJobById, { id }).then(
+      ({ callJob }) => isCurrent && !hasNewerEvent && setJob(callJob),
       (failure) => isCurrent && setError(failure),
     );
     loadCallTimes(api, id).then(
-      (times) => isCurrent && setPoints(live.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
+      (times) => isCurrent && setPoints(livePoints.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
       () => {}, // Without the past calls, the chart starts at the current time.
     );
     return () => {
       isCurrent = false;
       stop();
     };
-  }, [api, store, id, ready, tries]);
+  }, [api, store, id, ready, attempt]);
 
-  const retry = useCallback(() => setTries((current) => current + 1), []);
+  const retry = useCallback(() => setAttempt((current) => current + 1), []);
   return { job, error, points, retry: retry };
 }
 
-const TIMES_ON_A_PAGE = 999;
+const TIMES_PAGE_SIZE = 999;
 /** For longer lists the chart starts when the job is opened. */
-const PAGES_MAX = 5;
+const TIMES_PAGES_MAX = 5;
 
 async function loadCallTimes({ direct }: Api, id: string): Promise<CallTimes[]> {
   const times: CallTimes[] = [];
   let afterRow = 0;
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const tasks = (await ask(direct, CallTimesPage, { id, afterRow })).callJob?.tasks ?? [];
+  for (let page = 0; page < TIMES_PAGES_MAX; page++) {
+    const tasks = (await request(direct, CallTimesPage, { id, afterRow })).callJob?.tasks ?? [];
     times.push(...tasks);
     afterRow = tasks.at(-1)?.row ?? 0;
-    if (tasks.length < TIMES_ON_A_PAGE) return times;
+    if (tasks.length < TIMES_PAGE_SIZE) return times;
   }
   return [];
 }
 
-const TASKS_ON_A_PAGE = 100;
+const TASKS_PAGE_SIZE = 100;
 
 /** A number in a window, ordered by its row instead of a timestamp. */
 export type TaskEntry = CallTask & { timestamp: string };
-const entry = (task: CallTask): TaskEntry => ({ ...task, timestamp: String(task.row) });
+const toTaskEntry = (task: CallTask): TaskEntry => ({ ...task, timestamp: String(task.row) });
 
 /** The job's numbers in list order, all or in some states, loaded while scrolling. */
 export function useTasks(id: string, states: readonly CallTaskState[] | null): Feed<TaskEntry> {
   const { direct } = useApi();
   const store = useCallStore();
-  const ready = useValue(store.ready);
+  const ready = useValue(store.streamStarts);
   const [feed] = useState(() => {
-    const unused = () => Promise.reject(new Error("Numbers are loaded only downwards, from the first row."));
-    const after = async (afterRow: number) => {
-      const variables = { id, afterRow, limit: TASKS_ON_A_PAGE, states: states && [...states] };
-      const tasks = (await ask(direct, CallTasks, variables)).callJob?.tasks ?? [];
-      return { items: tasks.map(entry), hasOlder: false, hasNewer: tasks.length === TASKS_ON_A_PAGE };
+    const unsupported = () => Promise.reject(new Error("Numbers are loaded only downwards, from the first row."));
+    const loadAfter = async (afterRow: number) => {
+      const variables = { id, afterRow, limit: TASKS_PAGE_SIZE, states: states && [...states] };
+      const tasks = (await request(direct, CallTasks, variables)).callJob?.tasks ?? [];
+      return { items: tasks.map(toTaskEntry), hasOlder: false, hasNewer: tasks.length === TASKS_PAGE_SIZE };
     };
     return createFeed<TaskEntry>(
-      { newest: () => after(0), newer: (row) => after(Number(row)), older: unused, around: unused },
+      { newest: () => loadAfter(0), newer: (row) => loadAfter(Number(row)), older: unsupported, around: unsupported },
       Number.POSITIVE_INFINITY,
     );
   });
@@ -117,11 +117,11 @@ function applyTaskEvents(
   id: string,
   states: readonly CallTaskState[] | null,
 ) {
-  return store.on((event) => {
+  return store.onChange((event) => {
     if (!("task" in event) || event.task.jobId !== id) return;
     const { task } = event;
     // A number that leaves the filtered state stays in place and shows its new state.
-    if (states === null || states.includes(task.state)) feed.put(entry(task));
-    else feed.apply((window) => withChangedItem(window, task.id, () => entry(task)));
+    if (states === null || states.includes(task.state)) feed.put(toTaskEntry(task));
+    else feed.apply((window) => withChangedItem(window, task.id, () => toTaskEntry(task)));
   });
 }

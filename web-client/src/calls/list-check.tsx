@@ -1,44 +1,44 @@
 /** The server's validation of a list while it is drafted; nothing is stored. */
 import { useEffect, useMemo, useState } from "react";
-import { ask, useApi } from "../api/api";
-import { failureWord, rejectionText } from "../api/failure";
+import { request, useApi } from "../api/api";
+import { failureTextKey, rejectionText } from "../api/failure";
 import { timeOrDate } from "../i18n/times";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { firstRows, valuesByLine } from "./csv";
 import { checkInput, type Draft } from "./draft";
 import { CheckCallList, type ListCheck } from "./operations";
 import { RowErrors } from "./row-errors";
 
-const PAUSE_MS = 300;
+const CHECK_DELAY_MS = 300;
 const PREVIEW_ROWS = 5;
 
 export interface CheckState {
-  checking: boolean;
+  isChecking: boolean;
   result: ListCheck | null;
   error: unknown;
 }
 
-const NOTHING: CheckState = { checking: false, result: null, error: null };
+const NOT_CHECKED: CheckState = { isChecking: false, result: null, error: null };
 
 /** Validates shortly after each change; only the newest answer counts. */
 export function useListCheck(draft: Draft): CheckState {
   const { direct } = useApi();
-  const [check, setCheck] = useState(NOTHING);
+  const [check, setCheck] = useState(NOT_CHECKED);
   // A list may be large: it is sent again only when something that affects validation changes.
-  const { csv, startAt, windowed, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
+  const { csv, startAt, hasWindow: windowed, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
     draft;
   // biome-ignore lint/correctness/useExhaustiveDependencies: all fields of the draft except its name and scenario.
   useEffect(() => {
-    if (csv.trim() === "") return setCheck(NOTHING);
+    if (csv.trim() === "") return setCheck(NOT_CHECKED);
     let isCurrent = true;
-    setCheck((current) => ({ ...current, checking: true }));
+    setCheck((current) => ({ ...current, isChecking: true }));
     const timer = setTimeout(() => {
-      ask(direct, CheckCallList, { input: checkInput(draft) }).then(
-        ({ checkCallList: result }) => isCurrent && setCheck({ checking: false, result, error: null }),
-        (error) => isCurrent && setCheck({ checking: false, result: null, error }),
+      request(direct, CheckCallList, { input: checkInput(draft) }).then(
+        ({ checkCallList: result }) => isCurrent && setCheck({ isChecking: false, result, error: null }),
+        (error) => isCurrent && setCheck({ isChecking: false, result: null, error }),
       );
-    }, PAUSE_MS);
+    }, CHECK_DELAY_MS);
     return () => {
       isCurrent = false;
       clearTimeout(timer);
@@ -60,8 +60,8 @@ export function useListCheck(draft: Draft): CheckState {
 }
 
 export function CheckResult({ csv, check }: { csv: string; check: CheckState }) {
-  const { t } = useWords();
-  const { result, error, checking } = check;
+  const { t } = useTranslation();
+  const { result, error, isChecking: checking } = check;
   return (
     <div aria-live="polite" className="flex flex-col gap-4 xl:sticky xl:top-6" data-checking={checking}>
       {!result && !error && (
@@ -71,7 +71,7 @@ export function CheckResult({ csv, check }: { csv: string; check: CheckState }) 
       )}
       {error !== null && (
         <p className="rounded-card bg-bad-ground px-4 py-3 text-bad">
-          {rejectionText(error) ?? t(failureWord(error))}
+          {rejectionText(error) ?? t(failureTextKey(error))}
         </p>
       )}
       {result && <CheckedList csv={csv} result={result} />}
@@ -80,7 +80,7 @@ export function CheckResult({ csv, check }: { csv: string; check: CheckState }) 
 }
 
 function CheckedList({ csv, result }: { csv: string; result: ListCheck }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const values = useMemo(() => valuesByLine(csv, result.rowErrors), [csv, result]);
   if (result.rowErrorCount === 0) return <ValidList csv={csv} result={result} />;
   return (
@@ -98,7 +98,7 @@ function CheckedList({ csv, result }: { csv: string; result: ListCheck }) {
 }
 
 function ValidList({ csv, result }: { csv: string; result: ListCheck }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const { estimatedEndAt: end } = result;
   const { columns, rows } = firstRows(csv, PREVIEW_ROWS);
   const cell = "max-w-48 truncate px-3 py-1.5";
@@ -129,9 +129,9 @@ function ValidList({ csv, result }: { csv: string; result: ListCheck }) {
             <tbody>
               {rows.map(({ line, cells }) => (
                 <tr key={line} className="border-t border-line">
-                  {columns.map((name, place) => (
+                  {columns.map((name, index) => (
                     <td key={name} className={cell}>
-                      {cells[place]}
+                      {cells[index]}
                     </td>
                   ))}
                 </tr>

@@ -2,10 +2,10 @@
 import { type DragEvent, useId, useRef, useState } from "react";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import { decodeFile } from "./csv";
-import { EXAMPLE } from "./draft";
+import { EXAMPLE_CSV } from "./draft";
 
 const FILE_MAX_BYTES = 10 * 1024 * 1024;
 
@@ -14,8 +14,8 @@ interface ChosenFile {
   bytes: number;
 }
 
-export function ListInput({ csv, change }: { csv: string; change: (csv: string) => void }) {
-  const { t } = useWords();
+export function ListInput({ csv, onChange: change }: { csv: string; onChange: (csv: string) => void }) {
+  const { t } = useTranslation();
   const id = useId();
   const picker = useRef<HTMLInputElement>(null);
   const [isDropTarget, setIsDropTarget] = useState(false);
@@ -92,7 +92,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
       <p id={`${id}-hint`} className="text-sm text-quiet">
         {t("callList.format")}{" "}
         {csv === "" && (
-          <button type="button" className="text-accent underline" onClick={() => change(EXAMPLE)}>
+          <button type="button" className="text-accent underline" onClick={() => change(EXAMPLE_CSV)}>
             {t("callList.example")}
           </button>
         )}
@@ -102,7 +102,7 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
 }
 
 function FileChip({ file, remove }: { file: ChosenFile; remove: () => void }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const kilobytes = Math.max(1, Math.round(file.bytes / 1024));
   return (
     <div className="flex items-center gap-3 rounded-xl bg-hover px-3 py-2">

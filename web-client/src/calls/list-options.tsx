@@ -1,6 +1,6 @@
 /** When a list is called, and how often each number is tried. */
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { type Draft, WEEK } from "./draft";
 
 const ZONES = Intl.supportedValuesOf("timeZone");
@@ -11,7 +11,7 @@ interface Props {
 }
 
 export function ListOptions({ draft, change }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <details className="rounded-card border border-line bg-raised px-4 py-3 open:pb-4">
       <summary className="font-medium">{t("callList.more")}</summary>
@@ -29,45 +29,45 @@ export function ListOptions({ draft, change }: Props) {
         </LabelledField>
         <NumberField
           label={t("callList.expectedSeconds")}
-          least={1}
+          min={1}
           value={draft.expectedCallS}
-          set={(expectedCallS) => change({ expectedCallS })}
+          onChange={(expectedCallS) => change({ expectedCallS })}
         />
         <NumberField
           label={t("callList.attempts")}
-          least={1}
+          min={1}
           value={draft.maxAttempts}
-          set={(maxAttempts) => change({ maxAttempts })}
+          onChange={(maxAttempts) => change({ maxAttempts })}
         />
         <NumberField
           label={t("callList.retryMinutes")}
-          least={0}
+          min={0}
           value={draft.retryMinutes}
-          set={(retryMinutes) => change({ retryMinutes })}
+          onChange={(retryMinutes) => change({ retryMinutes })}
         />
       </div>
       <label className="mt-4 flex min-h-9 items-center gap-2 font-medium">
         <input
           type="checkbox"
           className="size-4 accent-accent"
-          checked={draft.windowed}
-          onChange={(event) => change({ windowed: event.target.checked })}
+          checked={draft.hasWindow}
+          onChange={(event) => change({ hasWindow: event.target.checked })}
         />
         {t("callList.window")}
       </label>
-      {draft.windowed && <WindowFields draft={draft} change={change} />}
+      {draft.hasWindow && <WindowFields draft={draft} change={change} />}
     </details>
   );
 }
 
-interface WholeProps {
+interface NumberFieldProps {
   label: string;
-  least: number;
+  min: number;
   value: string;
-  set: (value: string) => void;
+  onChange: (value: string) => void;
 }
 
-function NumberField({ label, least, value, set }: WholeProps) {
+function NumberField({ label, min: least, value, onChange: set }: NumberFieldProps) {
   return (
     <LabelledField label={label}>
       {(props) => (
@@ -86,7 +86,7 @@ function NumberField({ label, least, value, set }: WholeProps) {
 }
 
 function WindowFields({ draft, change }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { weekdays } = draft;
   return (
     <div className="mt-2 grid gap-4 sm:grid-cols-2">

@@ -1,51 +1,51 @@
 /** A new call list: errors are shown while it is drafted; launching starts the calls. */
 import { type FormEvent, useState } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { rejectionText } from "../api/failure";
-import { addressOf, go } from "../app/router";
+import { hrefOf, navigate } from "../app/router";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useCallStore } from "./call-store";
-import { type Draft, emptyDraft, isReady, launchInput } from "./draft";
+import { type Draft, emptyDraft, isComplete, launchInput } from "./draft";
 import { CheckResult, useListCheck } from "./list-check";
 import { ListInput } from "./list-input";
 import { ListOptions } from "./list-options";
 import { LaunchCallJob } from "./operations";
 
 export function NewList() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const store = useCallStore();
   const [draft, setDraft] = useState(emptyDraft);
-  const [busy, setBusy] = useState(false);
+  const [isBusy, setIsBusy] = useState(false);
   // The idempotency key stays until the list is changed or launched, so a retry never launches twice.
-  const [key, setKey] = useState(() => crypto.randomUUID());
+  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
   const check = useListCheck(draft);
-  const ready = isReady(draft) && check.result?.rowErrorCount === 0 && !check.checking && !busy;
+  const canLaunch = isComplete(draft) && check.result?.rowErrorCount === 0 && !check.isChecking && !isBusy;
 
   function change(part: Partial<Draft>) {
     setDraft((current) => ({ ...current, ...part }));
-    setKey(crypto.randomUUID());
+    setIdempotencyKey(crypto.randomUUID());
   }
 
   async function launch(event: FormEvent) {
     event.preventDefault();
-    if (!ready) return;
-    setBusy(true);
+    if (!canLaunch) return;
+    setIsBusy(true);
     try {
-      const { job } = await ask(direct, LaunchCallJob, {
-        input: { ...launchInput(draft), idempotencyKey: key },
+      const { job } = await request(direct, LaunchCallJob, {
+        input: { ...launchInput(draft), idempotencyKey: idempotencyKey },
       });
       store.put(job);
-      go({ name: "callJob", id: job.id });
+      navigate({ name: "callJob", id: job.id });
     } catch (error) {
       const rejection = rejectionText(error);
       if (rejection) notify(rejection);
       else notifyFailure(error);
-      setBusy(false);
+      setIsBusy(false);
     }
   }
 
@@ -57,7 +57,7 @@ export function NewList() {
       >
         <div className="flex items-center gap-2">
           <a
-            href={addressOf({ name: "calls" })}
+            href={hrefOf({ name: "calls" })}
             aria-label={t("back")}
             className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
           >
@@ -70,7 +70,7 @@ export function NewList() {
         <div className="grid gap-6 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
           <div className="flex min-w-0 flex-col gap-5">
             <TextFields draft={draft} change={change} />
-            <ListInput csv={draft.csv} change={(csv) => change({ csv })} />
+            <ListInput csv={draft.csv} onChange={(csv) => change({ csv })} />
             <ListOptions draft={draft} change={change} />
           </div>
           <div className="min-w-0">
@@ -78,7 +78,7 @@ export function NewList() {
           </div>
         </div>
         <div className="sticky bottom-0 -mx-4 mt-auto flex justify-end border-t border-line bg-paper px-4 py-3 sm:-mx-6 sm:px-6">
-          <Button type="submit" kind="main" disabled={!ready}>
+          <Button type="submit" kind="main" disabled={!canLaunch}>
             <Icon name="phone" className="size-4" />
             {t("callList.launch")}
           </Button>
@@ -89,7 +89,7 @@ export function NewList() {
 }
 
 function TextFields({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <>
       <LabelledField label={t("callList.name")}>

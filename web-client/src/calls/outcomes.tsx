@@ -1,5 +1,5 @@
 /** Results of finished calls, the most frequent first. */
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { Outcome, Progress } from "./operations";
 
 const REACHED: readonly Outcome[] = ["ANSWERED", "VOICEMAIL"];
@@ -11,11 +11,11 @@ function colourOf(outcome: Outcome): string {
 }
 
 export function Outcomes({ progress }: { progress: Progress }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const outcomes = [...progress.outcomes].sort((a, b) => b.count - a.count);
-  const most = outcomes[0]?.count ?? 0;
-  const all = outcomes.reduce((sum, { count }) => sum + count, 0);
-  if (all === 0) return <p className="text-quiet">{t("callJob.outcomesNone")}</p>;
+  const maxCount = outcomes[0]?.count ?? 0;
+  const total = outcomes.reduce((sum, { count }) => sum + count, 0);
+  if (total === 0) return <p className="text-quiet">{t("callJob.outcomesNone")}</p>;
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 0 });
   return (
     <ul className="flex flex-col gap-2">
@@ -29,12 +29,12 @@ export function Outcomes({ progress }: { progress: Progress }) {
           <span className="h-2.5 overflow-hidden rounded-full bg-hover" aria-hidden="true">
             <span
               className={`block h-full rounded-full motion-safe:transition-[width] motion-safe:duration-500 ${colourOf(outcome)}`}
-              style={{ width: `${(count / most) * 100}%` }}
+              style={{ width: `${(count / maxCount) * 100}%` }}
             />
           </span>
           <span className="text-right tabular-nums">
             {count.toLocaleString(language)}
-            <span className="ml-2 inline-block w-9 text-quiet">{percent.format(count / all)}</span>
+            <span className="ml-2 inline-block w-9 text-quiet">{percent.format(count / total)}</span>
           </span>
         </li>
       ))}

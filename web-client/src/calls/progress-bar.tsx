@@ -1,10 +1,10 @@
 /** A job's progress as one bar. */
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { Progress } from "./operations";
 import { finishedCount, PROGRESS_PARTS } from "./state-styles";
 
 export function ProgressBar({ progress, className = "h-2" }: { progress: Progress; className?: string }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const label = t("callProgress.of", { done: finishedCount(progress), total: progress.total });
   return (
     <div

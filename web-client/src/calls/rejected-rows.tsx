@@ -1,30 +1,30 @@
 /** The invalid rows of a rejected list, a page at a time. */
 import { useEffect, useState } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { Button } from "../ui/button";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { type CallJob, type RowError, RowErrors as RowErrorsQuery } from "./operations";
 import { RowErrors } from "./row-errors";
 
 export function RejectedRows({ job }: { job: CallJob }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [errors, setErrors] = useState<readonly RowError[]>([]);
-  const [after, setAfter] = useState(0);
+  const [afterRow, setAfterRow] = useState(0);
   const [failure, setFailure] = useState<unknown>(null);
   useEffect(() => {
     let isCurrent = true;
-    ask(direct, RowErrorsQuery, { id: job.id, afterRow: after }).then(
+    request(direct, RowErrorsQuery, { id: job.id, afterRow: afterRow }).then(
       ({ callJob }) =>
         isCurrent &&
-        setErrors((current) => [...current.filter(({ row }) => row <= after), ...(callJob?.rowErrors ?? [])]),
+        setErrors((current) => [...current.filter(({ row }) => row <= afterRow), ...(callJob?.rowErrors ?? [])]),
       (error) => isCurrent && setFailure(error),
     );
     return () => {
       isCurrent = false;
     };
-  }, [direct, job.id, after]);
+  }, [direct, job.id, afterRow]);
   if (failure) return <ErrorState error={failure} />;
   return (
     <section className="mt-5 flex flex-col gap-3">
@@ -33,7 +33,7 @@ export function RejectedRows({ job }: { job: CallJob }) {
       </p>
       {errors.length === 0 ? <LoadingState rows={3} /> : <RowErrors errors={errors} />}
       {errors.length > 0 && errors.length < job.rowErrorCount && (
-        <Button className="self-center" onClick={() => setAfter(errors.at(-1)?.row ?? 0)}>
+        <Button className="self-center" onClick={() => setAfterRow(errors.at(-1)?.row ?? 0)}>
           {t("showMore")}
         </Button>
       )}

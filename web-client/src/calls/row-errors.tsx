@@ -1,5 +1,5 @@
 /** A table of row errors: line, column, value and reason. */
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { RowError } from "./operations";
 
 interface Props {
@@ -9,7 +9,7 @@ interface Props {
 }
 
 export function RowErrors({ errors, values }: Props) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const cell = "px-3 py-1.5 align-baseline [overflow-wrap:normal]";
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard.

@@ -1,14 +1,14 @@
 /** Settings for all jobs: the organization's limits and the do-not-call list. */
 import { type FormEvent, useEffect, useState } from "react";
-import { ask, useApi } from "../api/api";
-import { failureWord, rejectionText } from "../api/failure";
-import { addressOf } from "../app/router";
+import { request, useApi } from "../api/api";
+import { failureTextKey, rejectionText } from "../api/failure";
+import { hrefOf } from "../app/router";
 import { mayLimitCalls } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { LoadingState } from "../ui/states";
 import { notify } from "../ui/toasts";
 import { useValue } from "../ui/value";
@@ -17,14 +17,14 @@ import { DoNotCallList } from "./do-not-call";
 import { type CallLimits, SetCallLimits } from "./operations";
 
 export function Rules() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const limits = useValue(useCallStore().limits);
   return (
     <div className="thin-scroll h-full overflow-y-auto">
       <div className="mx-auto flex max-w-2xl flex-col gap-8 p-4 sm:p-6">
         <div className="flex items-center gap-2">
           <a
-            href={addressOf({ name: "calls" })}
+            href={hrefOf({ name: "calls" })}
             aria-label={t("back")}
             className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
           >
@@ -46,13 +46,13 @@ export function Rules() {
 }
 
 function LimitsForm({ limits }: { limits: CallLimits }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const store = useCallStore();
-  const may = mayLimitCalls(useViewer().roles);
+  const mayChange = mayLimitCalls(useViewer().roles);
   const [concurrent, setConcurrent] = useState(String(limits.concurrentCalls));
   const [perSecond, setPerSecond] = useState(String(limits.callsPerSecond));
-  const [refusal, setRefusal] = useState<string | null>(null);
+  const [errorText, setErrorText] = useState<string | null>(null);
   // Another administrator may have changed them.
   useEffect(() => {
     setConcurrent(String(limits.concurrentCalls));
@@ -63,18 +63,18 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
     event.preventDefault();
     const input = { concurrentCalls: Math.round(Number(concurrent)), callsPerSecond: Number(perSecond) };
     try {
-      store.limits.set((await ask(direct, SetCallLimits, { input })).setCallLimits);
-      setRefusal(null);
+      store.limits.set((await request(direct, SetCallLimits, { input })).setCallLimits);
+      setErrorText(null);
       notify(t("callRules.saved"));
     } catch (error) {
-      setRefusal(rejectionText(error) ?? t(failureWord(error)));
+      setErrorText(rejectionText(error) ?? t(failureTextKey(error)));
     }
   }
 
-  const number = {
+  const numberFieldProps = {
     type: "number",
     className: "field tabular-nums disabled:opacity-70",
-    disabled: !may,
+    disabled: !mayChange,
   } as const;
   return (
     <form onSubmit={save} className="flex flex-wrap items-end gap-4">
@@ -82,7 +82,7 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
         {(props) => (
           <input
             {...props}
-            {...number}
+            {...numberFieldProps}
             min={0}
             max={1000}
             value={concurrent}
@@ -94,7 +94,7 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
         {(props) => (
           <input
             {...props}
-            {...number}
+            {...numberFieldProps}
             min={0.1}
             max={100}
             step={0.1}
@@ -103,16 +103,16 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
           />
         )}
       </LabelledField>
-      {may ? (
+      {mayChange ? (
         <Button type="submit" kind="main" className="mb-0.5" disabled={concurrent === "" || perSecond === ""}>
           {t("save")}
         </Button>
       ) : (
         <p className="w-full text-sm text-quiet">{t("callRules.onlyAdmin")}</p>
       )}
-      {refusal && (
+      {errorText && (
         <p role="alert" className="w-full text-bad">
-          {refusal}
+          {errorText}
         </p>
       )}
     </form>

@@ -4,7 +4,7 @@ import { useApi } from "../api/api";
 import type { CallsPlace } from "../app/router";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { type CallStore, CallStoreProvider, openCallStore } from "./call-store";
@@ -14,7 +14,7 @@ import { NewList } from "./new-list";
 import { Rules } from "./rules";
 
 export function CallsScreen({ place }: { place: CallsPlace }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { roles } = useViewer();
   if (!mayOperate(roles))
     return (
@@ -30,9 +30,9 @@ function CallsWorkspace({ place }: { place: CallsPlace }) {
   const api = useApi();
   const [store, setStore] = useState<CallStore | null>(null);
   useEffect(() => {
-    const opened = openCallStore(api);
-    setStore(opened);
-    return opened.stop;
+    const newStore = openCallStore(api);
+    setStore(newStore);
+    return newStore.stop;
   }, [api]);
   if (!store) return <LoadingState />;
   return (
@@ -43,17 +43,17 @@ function CallsWorkspace({ place }: { place: CallsPlace }) {
 }
 
 function Panes({ store, place }: { store: CallStore; place: CallsPlace }) {
-  const ended = useValue(store.ended);
-  if (ended) return <ErrorState error={ended} />;
-  const alone = place.name === "calls";
+  const subscriptionError = useValue(store.subscriptionError);
+  if (subscriptionError) return <ErrorState error={subscriptionError} />;
+  const isListOnly = place.name === "calls";
   return (
     <div className="flex h-full min-h-0">
       <div
-        className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${alone ? "" : "max-md:hidden"}`}
+        className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${isListOnly ? "" : "max-md:hidden"}`}
       >
         <JobList shown={place} />
       </div>
-      <div className={`min-w-0 grow ${alone ? "max-md:hidden" : ""}`}>
+      <div className={`min-w-0 grow ${isListOnly ? "max-md:hidden" : ""}`}>
         <Contents place={place} />
       </div>
     </div>
@@ -61,7 +61,7 @@ function Panes({ store, place }: { store: CallStore; place: CallsPlace }) {
 }
 
 function Contents({ place }: { place: CallsPlace }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   switch (place.name) {
     case "callJob":
       return <JobPane key={place.id} id={place.id} />;

@@ -42,8 +42,8 @@ export function finishedCount({ total, queued, active }: Progress): number {
   return total - queued - active;
 }
 
-const OPEN: readonly CallJobState[] = ["SCHEDULED", "RUNNING", "WAITING_FOR_WINDOW", "PAUSED"];
-export const isOpen = ({ state }: CallJob) => OPEN.includes(state);
+const UNFINISHED: readonly CallJobState[] = ["SCHEDULED", "RUNNING", "WAITING_FOR_WINDOW", "PAUSED"];
+export const isUnfinished = ({ state }: CallJob) => UNFINISHED.includes(state);
 
 /** Returns a calling window as text. */
 export function windowText(t: Translate, language: Language, window: NonNullable<CallJob["window"]>): string {

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 import { Virtualizer } from "virtua";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { useTasks } from "./job";
@@ -21,13 +21,13 @@ interface Props {
 }
 
 export function TaskList({ job, part, scroller, clear }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const states = PROGRESS_PARTS.find((each) => each.part === part)?.states ?? null;
   const feed = useTasks(job.id, states);
   const state = useValue(feed.state);
   const list = useRef<HTMLElement>(null);
-  const box = useRef(scroller);
-  box.current = scroller;
+  const scrollerRef = useRef(scroller);
+  scrollerRef.current = scroller;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: after a short page, the end may still be visible.
   useEffect(() => {
@@ -62,7 +62,7 @@ export function TaskList({ job, part, scroller, clear }: Props) {
           as="ol"
           item="li"
           data={state.window.items}
-          scrollRef={box}
+          scrollRef={scrollerRef}
           startMargin={(list.current?.offsetTop ?? 0) + 40}
           bufferSize={400}
         >
@@ -80,9 +80,9 @@ export function TaskList({ job, part, scroller, clear }: Props) {
 }
 
 function TaskRow({ task }: { task: CallTask }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const variables = task.variables.map(({ name, value }) => `${name}: ${value}`).join(" · ");
-  const how = task.outcome && t(`callOutcome.${task.outcome}`);
+  const result = task.outcome && t(`callOutcome.${task.outcome}`);
   return (
     <div
       data-task={task.row}
@@ -100,20 +100,20 @@ function TaskRow({ task }: { task: CallTask }) {
         {task.error ?? variables}
       </span>
       <span className="text-right text-sm text-quiet tabular-nums max-sm:hidden">
-        {detailOf(task, how, t)}
+        {detailOf(task, result, t)}
       </span>
       <Badge tone={TASK_TONES[task.state]}>{t(`callTask.${task.state}`)}</Badge>
     </div>
   );
 }
 
-type Translate = ReturnType<typeof useWords>["t"];
+type Translate = ReturnType<typeof useTranslation>["t"];
 
 /** Returns the last call's result, its duration, and the number of attempts when there were several. */
-function detailOf({ attempts, startedAt, endedAt }: CallTask, how: string | null, t: Translate): string {
-  const took_s =
+function detailOf({ attempts, startedAt, endedAt }: CallTask, result: string | null, t: Translate): string {
+  const duration_s =
     startedAt && endedAt ? Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000) : null;
-  const took = took_s === null ? null : `${Math.floor(took_s / 60)}:${String(took_s % 60).padStart(2, "0")}`;
-  const calls = attempts > 1 ? t("callJob.attempts", { count: attempts }) : null;
-  return [how, took, calls].filter(Boolean).join(" · ");
+  const duration = duration_s === null ? null : `${Math.floor(duration_s / 60)}:${String(duration_s % 60).padStart(2, "0")}`;
+  const attemptCount = attempts > 1 ? t("callJob.attempts", { count: attempts }) : null;
+  return [result, duration, attemptCount].filter(Boolean).join(" · ");
 }

@@ -2,10 +2,10 @@
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
 import type { ResultOf } from "../api/graphql";
-import { addressOf, go } from "../app/router";
+import { hrefOf, navigate } from "../app/router";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { notifyFailure } from "../ui/toasts";
 import { COMMUNITIES_PAGE_SIZE, JoinCommunity, OtherCommunities } from "./operations";
@@ -13,7 +13,7 @@ import { COMMUNITIES_PAGE_SIZE, JoinCommunity, OtherCommunities } from "./operat
 type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 
 export function Browse() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   // The cursor of each page is the last id of the page before.
   const [starts, setStarts] = useState<readonly (string | null)[]>([null]);
   return (
@@ -21,7 +21,7 @@ export function Browse() {
       <div className="mx-auto max-w-2xl p-4 sm:p-6">
         <div className="mb-4 flex items-center gap-2">
           <a
-            href={addressOf({ name: "chat" })}
+            href={hrefOf({ name: "chat" })}
             aria-label={t("back")}
             className="rounded-full p-2 text-quiet md:hidden"
           >
@@ -45,7 +45,7 @@ export function Browse() {
 
 /** One page; the last page has the button for the next. */
 function Page({ after, loadMore }: { after: string | null; loadMore: ((last: string) => void) | undefined }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [{ data, error }, reload] = useQuery({
     query: OtherCommunities,
     variables: { after, limit: COMMUNITIES_PAGE_SIZE },
@@ -73,12 +73,12 @@ function Page({ after, loadMore }: { after: string | null; loadMore: ((last: str
 }
 
 function Row({ community }: { community: Community }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [, join] = useMutation(JoinCommunity);
   async function joinAndOpen() {
     const { error } = await join({ id: community.id });
     if (error) notifyFailure(error);
-    else go({ name: "chat" });
+    else navigate({ name: "chat" });
   }
   return (
     <li className="flex items-center gap-4 rounded-card border border-line bg-raised p-4">

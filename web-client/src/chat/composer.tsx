@@ -5,7 +5,7 @@ import { useViewer } from "../session/viewer";
 import { IconButton } from "../ui/button";
 import { MentionField } from "../ui/mentions";
 import { Popover } from "../ui/popover";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { type Stamp, Stamps } from "./operations";
 import { useOutbox } from "./outbox";
 
@@ -23,7 +23,7 @@ interface Props {
 }
 
 export function Composer({ topicId, topicTitle, communityId, field, onSent, onEditLast }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const outbox = useOutbox();
   const draft = `${useViewer().id} ${topicId}`;
   const [text, setText] = useState(drafts.get(draft) ?? "");
@@ -81,7 +81,7 @@ export function Composer({ topicId, topicTitle, communityId, field, onSent, onEd
 }
 
 function StampPicker({ onPick }: { onPick: (stamp: Stamp) => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <Popover
       label={t("composer.stamps")}

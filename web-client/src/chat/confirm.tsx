@@ -1,7 +1,7 @@
 /** Asks for confirmation before something that can't be undone. */
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 
 interface Props {
   title: string;
@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function Confirm({ title, text, action, keep, onDone }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <Dialog title={title} onClose={() => onDone(false)}>
       <p>{text}</p>

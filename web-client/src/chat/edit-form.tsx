@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button";
 import { MentionField } from "../ui/mentions";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
 import type { Message } from "./operations";
 import type { TopicView } from "./topic-view";
@@ -16,7 +16,7 @@ export function EditForm({
   topicView: TopicView;
   onDone: () => void;
 }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [text, setText] = useState(message.text);
   const [busy, setBusy] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);

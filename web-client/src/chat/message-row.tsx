@@ -1,13 +1,13 @@
 /** One message with its reactions and actions. */
 import { type KeyboardEvent, memo, useState } from "react";
-import { addressOf } from "../app/router";
+import { hrefOf } from "../app/router";
 import { dateAndTime, dateOf, dayLabel, timeOfDay } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
 import { IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { LinkPreviewCard } from "../ui/link-preview";
 import { Popover } from "../ui/popover";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { RichText } from "../ui/rich-text";
 import { notify } from "../ui/toasts";
 import { Confirm } from "./confirm";
@@ -38,7 +38,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
   const { message, isContinuation, isOwn, isTarget, isEditing, setEditing, tabStop, topicView } = props;
   // The toolbar is most of a row's elements, so it is rendered only for the row with the pointer or focus.
   const [isActive, setIsActive] = useState(false);
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const at = dateOf(message.timestamp);
   const { author } = message;
   const isDeleted = message.deletedAt !== null;
@@ -72,13 +72,13 @@ export const MessageRow = memo(function MessageRow(props: Props) {
           {!isContinuation && (
             <p className="flex flex-wrap items-baseline gap-x-2">
               <a
-                href={addressOf({ name: "person", id: author.id })}
+                href={hrefOf({ name: "person", id: author.id })}
                 className="font-semibold hover:underline"
               >
                 {author.name}
               </a>
               <a
-                href={addressOf({ name: "topic", id: message.topicId, at: message.timestamp })}
+                href={hrefOf({ name: "topic", id: message.topicId, at: message.timestamp })}
                 className="text-xs text-quiet hover:underline"
                 title={dateAndTime(language, at)}
               >
@@ -102,7 +102,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
 });
 
 function Body({ message }: { message: Message }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <>
       {message.text && (
@@ -141,7 +141,7 @@ function Divider({ text, isUnread = false }: { text: string; isUnread?: boolean 
 }
 
 function Reactions({ message, topicView }: { message: Message; topicView: TopicView }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [isOpen, setIsOpen] = useState(false);
   return (
     <div className="mt-1 flex flex-wrap items-center gap-1.5">
@@ -175,11 +175,11 @@ function Reactions({ message, topicView }: { message: Message; topicView: TopicV
 }
 
 function Toolbar({ message, topicView, isOwn, isAdmin, setEditing }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [isDeleting, setIsDeleting] = useState(false);
   function copy() {
     const address =
-      location.href.split("#")[0] + addressOf({ name: "topic", id: message.topicId, at: message.timestamp });
+      location.href.split("#")[0] + hrefOf({ name: "topic", id: message.topicId, at: message.timestamp });
     navigator.clipboard.writeText(address).then(
       () => notify(t("message.linkCopied")),
       () => notify(address),

@@ -1,15 +1,15 @@
 /** Dialogs for a new community and a new topic. */
 import { type FormEvent, type ReactNode, useState } from "react";
 import { useMutation } from "urql";
-import { go } from "../app/router";
+import { navigate } from "../app/router";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
 import { CreateCommunity, CreateTopic } from "./operations";
 
 export function NewTopic({ communityId, onClose }: { communityId: string; onClose: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [key] = useState(() => crypto.randomUUID());
   const [{ fetching }, create] = useMutation(CreateTopic);
   const [title, setTitle] = useState("");
@@ -19,7 +19,7 @@ export function NewTopic({ communityId, onClose }: { communityId: string; onClos
     });
     if (error) return notifyFailure(error);
     onClose();
-    if (data) go({ name: "topic", id: data.createTopic.id, at: null });
+    if (data) navigate({ name: "topic", id: data.createTopic.id, at: null });
   }
   return (
     <Form
@@ -35,7 +35,7 @@ export function NewTopic({ communityId, onClose }: { communityId: string; onClos
 }
 
 export function NewCommunity({ onClose }: { onClose: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [key] = useState(() => crypto.randomUUID());
   const [{ fetching }, create] = useMutation(CreateCommunity);
   const [name, setName] = useState("");

@@ -3,7 +3,7 @@
  * idempotency key, when the connection is back. So it is posted only once.
  */
 import { createContext, useContext } from "react";
-import { type Api, ask } from "../api/api";
+import { type Api, request } from "../api/api";
 import { isRetryable } from "../api/failure";
 import { createValue, type Value } from "../ui/value";
 import { type Message, PostMessage, type Stamp } from "./operations";
@@ -45,7 +45,7 @@ export function createOutbox(api: Api): Outbox {
   return createOutboxOver({
     post: async ({ topicId, text, stamp, key }) => {
       const input = { topicId, text, stampId: stamp?.id ?? null, idempotencyKey: key };
-      return (await ask(api.direct, PostMessage, { input })).postMessage;
+      return (await request(api.direct, PostMessage, { input })).postMessage;
     },
     pause: () => waitForConnection(api),
   });

@@ -1,14 +1,14 @@
 /** A pending message with its sending state. */
 
-import { failureWord } from "../api/failure";
+import { failureTextKey } from "../api/failure";
 import type { ViewerUser } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { type PendingMessage, useOutbox } from "./outbox";
 
 export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: ViewerUser }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const outbox = useOutbox();
   const failed = entry.state === "failed";
   return (
@@ -32,7 +32,7 @@ export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: V
         {entry.stamp && <img src={entry.stamp.imageUrl} alt={entry.stamp.name} className="my-1 size-24" />}
         {failed && (
           <p className="flex flex-wrap items-center gap-3 text-sm">
-            <span className="text-bad">{t(failureWord(entry.error))}</span>
+            <span className="text-bad">{t(failureTextKey(entry.error))}</span>
             <button type="button" className="text-accent underline" onClick={() => outbox.retry(entry.key)}>
               {t("tryAgain")}
             </button>

@@ -4,10 +4,10 @@
  */
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
-import { addressOf, usePlace } from "../app/router";
+import { hrefOf, usePlace } from "../app/router";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useJoinedCommunities } from "./joined-communities";
 import { NewCommunity, NewTopic } from "./new-dialogs";
@@ -16,7 +16,7 @@ import { useTopics } from "./topics";
 import { withSubscribed } from "./visible-topics";
 
 export function Sidebar() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const place = usePlace();
   const { communities, error, retry } = useJoinedCommunities("cache-and-network");
   const [isCreating, setIsCreating] = useState(false);
@@ -29,7 +29,7 @@ export function Sidebar() {
         <h2 className="text-lg font-semibold">{t("chat")}</h2>
         <div className="flex">
           <a
-            href={addressOf({ name: "browse" })}
+            href={hrefOf({ name: "browse" })}
             aria-label={t("browse")}
             title={t("browse")}
             className="inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover"
@@ -44,7 +44,7 @@ export function Sidebar() {
         {!error && !communities && <LoadingState />}
         {communities?.length === 0 && (
           <EmptyState icon="people" title={t("chat.none")} hint={t("chat.noneHint")}>
-            <a href={addressOf({ name: "browse" })} className="text-accent underline">
+            <a href={hrefOf({ name: "browse" })} className="text-accent underline">
               {t("browse")}
             </a>
           </EmptyState>
@@ -72,7 +72,7 @@ interface SectionProps {
 }
 
 function CommunityTopics({ community, isSubscribed, onVisible }: SectionProps) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [isCreating, setIsCreating] = useState(false);
   const { topics, more, isLoading, loadMore } = useTopics(community, isSubscribed);
   const section = useRef<HTMLElement>(null);
@@ -127,7 +127,7 @@ function useOnVisible(
 }
 
 function TopicLink({ topic }: { topic: TopicRow }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const place = usePlace();
   const isCurrent = place.name === "topic" && place.id === topic.id;
   const unread = isCurrent ? 0 : topic.unreadCount;
@@ -135,7 +135,7 @@ function TopicLink({ topic }: { topic: TopicRow }) {
   return (
     <li>
       <a
-        href={addressOf({ name: "topic", id: topic.id, at: null })}
+        href={hrefOf({ name: "topic", id: topic.id, at: null })}
         aria-current={isCurrent ? "page" : undefined}
         data-topic={topic.id}
         className="flex items-center gap-2 rounded-lg px-2 py-1.5 hover:bg-hover aria-[current]:bg-glow"
@@ -162,7 +162,7 @@ function TopicLink({ topic }: { topic: TopicRow }) {
 const TRENDING_EVERY_MS = 60_000;
 
 function TrendingTopics() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [{ data }, retry] = useQuery({ query: Trending, requestPolicy: "cache-and-network" });
   useEffect(() => {
     const timer = setInterval(() => retry({ requestPolicy: "network-only" }), TRENDING_EVERY_MS);
@@ -179,7 +179,7 @@ function TrendingTopics() {
         {data.trendingTopics.map(({ topic, messagesPerMinute }) => (
           <li key={topic.id}>
             <a
-              href={addressOf({ name: "topic", id: topic.id, at: null })}
+              href={hrefOf({ name: "topic", id: topic.id, at: null })}
               className="flex items-baseline justify-between gap-2 rounded-lg px-2 py-1.5 hover:bg-hover"
             >
               <span className="truncate">{topic.title}</span>

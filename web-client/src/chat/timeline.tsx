@@ -5,7 +5,7 @@ import { useViewer } from "../session/viewer";
 import { indexOfTimestamp } from "../timeline/window";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { MessageRow } from "./message-row";
@@ -31,7 +31,7 @@ interface Props {
 }
 
 export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEditing }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const viewer = useViewer();
   const state = useValue(topicView.feed.state);
   const outgoing = useValue(useOutbox().pending);

@@ -2,11 +2,11 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { useApi } from "../api/api";
-import { addressOf } from "../app/router";
+import { hrefOf } from "../app/router";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { Composer } from "./composer";
@@ -19,7 +19,7 @@ import { openTopicView, type TopicView } from "./topic-view";
 const UNREAD_ON_A_PAGE = 40;
 
 export function TopicPane({ id, at }: { id: string; at: string | null }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [{ data, error }, reload] = useQuery({
     query: TopicHeader,
     variables: { id },
@@ -33,7 +33,7 @@ export function TopicPane({ id, at }: { id: string; at: string | null }) {
     <section aria-labelledby="topic-title" className="flex h-full min-h-0 flex-col">
       <header className="flex min-h-14 items-center gap-2 border-b border-line px-3 py-2 sm:px-5">
         <a
-          href={addressOf({ name: "chat" })}
+          href={hrefOf({ name: "chat" })}
           aria-label={t("back")}
           className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
         >

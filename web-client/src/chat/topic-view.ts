@@ -1,6 +1,6 @@
 /** The state of an open topic: its window of messages, updated by events, and the actions on its messages. */
 import type { CombinedError } from "urql";
-import { type Api, ask, listen } from "../api/api";
+import { type Api, request, subscribe } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
 import { compare, withChangedItem } from "../timeline/window";
 import { notifyFailure } from "../ui/toasts";
@@ -45,7 +45,7 @@ export function openTopicView(
   let place = at;
 
   // The page is read after StreamReady, so no message is missed in between.
-  const stop = listen(
+  const stop = subscribe(
     api.direct,
     TopicEvents,
     { topicId },
@@ -71,8 +71,8 @@ export function openTopicView(
     put(toggleReaction(message, emoji));
     const variables = { id: message.id, emoji };
     const saved = hasReacted
-      ? ask(api.direct, RemoveReaction, variables).then((data) => put(data.removeReaction))
-      : ask(api.direct, AddReaction, variables).then((data) => put(data.addReaction));
+      ? request(api.direct, RemoveReaction, variables).then((data) => put(data.removeReaction))
+      : request(api.direct, AddReaction, variables).then((data) => put(data.addReaction));
     saved.catch((error) => {
       feed.apply((window) =>
         withChangedItem(window, message.id, (now) => ({ ...now, reactions: message.reactions })),
@@ -87,9 +87,9 @@ export function openTopicView(
     ended,
     react,
     read: read.mark,
-    edit: async (id, text) => put((await ask(api.direct, EditMessage, { id, text })).editMessage),
+    edit: async (id, text) => put((await request(api.direct, EditMessage, { id, text })).editMessage),
     remove: (id) =>
-      void ask(api.direct, DeleteMessage, { id }).then((data) => put(data.deleteMessage), notifyFailure),
+      void request(api.direct, DeleteMessage, { id }).then((data) => put(data.deleteMessage), notifyFailure),
     stop() {
       stop();
       stopSent();
@@ -100,13 +100,13 @@ export function openTopicView(
 
 function timelineSource(api: Api, topicId: string) {
   const before = async (latest: string, inclusive: boolean) =>
-    (await ask(api.direct, NewestMessages, { topicId, latest, inclusive })).messages;
+    (await request(api.direct, NewestMessages, { topicId, latest, inclusive })).messages;
   return {
     newest: () => before("now", true),
     older: (than: string) => before(than, false),
-    newer: async (than: string) => (await ask(api.direct, NewerMessages, { topicId, oldest: than })).messages,
+    newer: async (than: string) => (await request(api.direct, NewerMessages, { topicId, oldest: than })).messages,
     around: async (timestamp: string) =>
-      (await ask(api.direct, MessagesAround, { topicId, timestamp })).messagesAround,
+      (await request(api.direct, MessagesAround, { topicId, timestamp })).messagesAround,
   };
 }
 
@@ -120,7 +120,7 @@ function createReadMark(api: Api, topicId: string) {
     if (requested === null || (sent !== null && compare(requested, sent) <= 0)) return;
     sent = requested;
     // A read mark that is not saved is corrected by the next one.
-    ask(api.cached, MarkRead, { topicId, timestamp: requested }).catch(() => {});
+    request(api.cached, MarkRead, { topicId, timestamp: requested }).catch(() => {});
   }
   return {
     mark(timestamp: string) {

@@ -1,6 +1,6 @@
 /** A community's topics: the most recently active first, further pages on request, all updated live. */
 import { useEffect, useState } from "react";
-import { listen, useApi } from "../api/api";
+import { subscribe, useApi } from "../api/api";
 import { notifyFailure } from "../ui/toasts";
 import { CommunityEvents, type JoinedCommunity, MoreTopics, MostActiveTopics } from "./operations";
 import { type TopicPage, visibleTopics } from "./visible-topics";
@@ -15,7 +15,7 @@ export function useTopics({ id, topics: first }: JoinedCommunity, isSubscribed: 
 
   useEffect(() => {
     if (!isSubscribed) return;
-    return listen(cached, CommunityEvents, { communityId: id }, ({ communityEvents: event }) => {
+    return subscribe(cached, CommunityEvents, { communityId: id }, ({ communityEvents: event }) => {
       if (event.__typename !== "StreamReady" || event.resumed) return;
       // Events before the subscription are missed, so the list is reloaded.
       setPageStarts([]);

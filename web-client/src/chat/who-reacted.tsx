@@ -1,13 +1,13 @@
 /** Who reacted to a message, by emoji. */
 import { useQuery } from "urql";
-import { addressOf } from "../app/router";
+import { hrefOf } from "../app/router";
 import { Avatar } from "../ui/avatar";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { WhoReacted } from "./operations";
 
 export function WhoReactedList({ id }: { id: string }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [{ data, error }] = useQuery({ query: WhoReacted, variables: { id }, requestPolicy: "network-only" });
   if (error) return <ErrorState error={error} />;
   if (!data) return <LoadingState rows={3} />;
@@ -22,7 +22,7 @@ export function WhoReactedList({ id }: { id: string }) {
             {users.map((user) => (
               <li key={user.id}>
                 <a
-                  href={addressOf({ name: "person", id: user.id })}
+                  href={hrefOf({ name: "person", id: user.id })}
                   className="flex items-center gap-2 hover:underline"
                 >
                   <Avatar user={user} size="small" />

@@ -1,11 +1,11 @@
 /** The fan-out progress of the viewer's own post, updated live. */
 import { useEffect, useState } from "react";
-import { ask, listen, useApi } from "../api/api";
-import { useWords } from "../ui/preferences";
+import { request, subscribe, useApi } from "../api/api";
+import { useTranslation } from "../ui/preferences";
 import { type FanOut, FanOutEvents, PostFanOut } from "./operations";
 
 export function FanOutProgress({ fanOut }: { fanOut: FanOut }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { state, total, delivered, failed } = useFanOut(fanOut);
   if (total === 0) return null;
   const done = delivered + failed;
@@ -28,10 +28,10 @@ function useFanOut(first: FanOut): FanOut {
   const over = now.state === "COMPLETED";
   useEffect(() => {
     if (over) return;
-    return listen(direct, FanOutEvents, { postId }, ({ jobEvents: event }) => {
+    return subscribe(direct, FanOutEvents, { postId }, ({ jobEvents: event }) => {
       if (event.__typename === "FanOutChanged") setNow(event.fanOut);
       else if (event.__typename === "StreamReady" && !event.resumed)
-        ask(direct, PostFanOut, { id: postId }).then(
+        request(direct, PostFanOut, { id: postId }).then(
           ({ post }) => setNow((now) => (now.state === "COMPLETED" ? now : (post?.fanOut ?? now))),
           () => {}, // The next event carries the same progress.
         );

@@ -4,7 +4,7 @@ import { Virtualizer } from "virtua";
 import type { Feed } from "../timeline/feed";
 import type { Entry } from "../timeline/window";
 import { Button } from "../ui/button";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 
@@ -21,7 +21,7 @@ interface Props<Item extends Entry> {
 }
 
 export function FeedList<Item extends Entry>({ feed, head, pill, empty, children, narrow }: Props<Item>) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const state = useValue(feed.state);
   const scroller = useRef<HTMLDivElement>(null);
   const above = useRef<HTMLDivElement>(null);

@@ -1,18 +1,18 @@
 /** The heading of a feed and the links to the other feeds. */
-import { addressOf, usePlace } from "../app/router";
-import { useWords } from "../ui/preferences";
+import { hrefOf, usePlace } from "../app/router";
+import { useTranslation } from "../ui/preferences";
 import { Tab } from "../ui/tabs";
 
 type Name = "home" | "everyone" | "notifications" | "reactions";
 
 export function FeedTabs({ title, names }: { title: Name; names: readonly Name[] }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const place = usePlace();
   return (
     <div className="flex items-center gap-1 py-4">
       <h1 className="sr-only">{t(title)}</h1>
       {names.map((name) => (
-        <Tab key={name} href={addressOf({ name })} here={place.name === name}>
+        <Tab key={name} href={hrefOf({ name })} here={place.name === name}>
           {t(name)}
         </Tab>
       ))}

@@ -1,12 +1,12 @@
 /** Notifications, and reactions to the viewer's messages; both link to the message. */
 import type { ReactNode } from "react";
 import { useEffect } from "react";
-import { ask, useApi } from "../api/api";
-import { addressOf, type Place } from "../app/router";
+import { request, useApi } from "../api/api";
+import { hrefOf, type Place } from "../app/router";
 import { dateOf, relativeTime } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { FeedList } from "./feed-list";
@@ -20,10 +20,10 @@ function Tabs() {
 }
 
 export function NotificationsPage() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const feed = useFeed<Notification>(
-    async (latest, inclusive) => (await ask(direct, Notifications, { latest, inclusive })).page,
+    async (latest, inclusive) => (await request(direct, Notifications, { latest, inclusive })).page,
   );
   const newNotification = useValue(newestNotification);
   const last = useValue(feed.state).window.items.at(-1)?.timestamp;
@@ -32,7 +32,7 @@ export function NotificationsPage() {
   }, [newNotification, feed]);
   useEffect(() => {
     if (!last) return;
-    ask(direct, MarkNotificationsRead, { timestamp: last }).then(
+    request(direct, MarkNotificationsRead, { timestamp: last }).then(
       ({ markNotificationsRead: left }) => unreadCount.set(left),
       () => {}, // The next request moves the read mark.
     );
@@ -49,7 +49,7 @@ export function NotificationsPage() {
 }
 
 function NotificationRow({ item }: { item: Notification }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { actor, message, post, kind } = item;
   const text = t(`notification.${kind}`, { name: actor?.name ?? "" });
   return (
@@ -79,9 +79,9 @@ interface RowProps {
 }
 
 function LinkRow({ to, at, title, preview, children }: RowProps) {
-  const { language } = useWords();
+  const { language } = useTranslation();
   return (
-    <a href={addressOf(to)} className="flex gap-3 border-b border-line px-2 py-3 hover:bg-hover">
+    <a href={hrefOf(to)} className="flex gap-3 border-b border-line px-2 py-3 hover:bg-hover">
       {children}
       <span className="min-w-0 grow">
         <span className="block">{title}</span>
@@ -95,10 +95,10 @@ function LinkRow({ to, at, title, preview, children }: RowProps) {
 }
 
 export function ReactionsPage() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const feed = useFeed(async (latest, inclusive) => {
-    const { page } = await ask(direct, ReactionsReceived, { latest, inclusive });
+    const { page } = await request(direct, ReactionsReceived, { latest, inclusive });
     return { ...page, items: page.items.map((item) => ({ ...item, id: item.timestamp })) };
   });
   return (

@@ -1,12 +1,12 @@
 /** Feeds of posts: followed people, everyone, and a hashtag. */
 import { useEffect, useRef, useState } from "react";
-import { ask, listen, useApi } from "../api/api";
-import { addressOf, usePlace } from "../app/router";
+import { request, subscribe, useApi } from "../api/api";
+import { hrefOf, usePlace } from "../app/router";
 import { useViewer } from "../session/viewer";
 import { withItem, withoutItem } from "../timeline/window";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { notify } from "../ui/toasts";
 import { FeedList } from "./feed-list";
@@ -17,20 +17,20 @@ import { PostComposer } from "./post-composer";
 import { useFeed } from "./use-feed";
 
 export function HomePage() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const viewer = useViewer();
   const top = useRef<HTMLDivElement>(null);
   const [newPosts, setNewPosts] = useState<readonly Post[]>([]);
   const feed = useFeed<Post>(async (latest, inclusive) => {
-    const { page } = await ask(direct, HomeFeed, { latest, inclusive });
+    const { page } = await request(direct, HomeFeed, { latest, inclusive });
     if (page.state === "REBUILDING") notify(t("feed.rebuilding"));
     return page;
   }, false);
 
   useEffect(
     () =>
-      listen(direct, HomeFeedEvents, {}, ({ homeFeedEvents: event }) => {
+      subscribe(direct, HomeFeedEvents, {}, ({ homeFeedEvents: event }) => {
         if (event.__typename === "StreamReady") {
           if (event.resumed) return;
           setNewPosts([]);
@@ -77,7 +77,7 @@ export function HomePage() {
       head={head}
       empty={
         <EmptyState icon="home" title={t("feed.empty")} hint={t("feed.emptyHint")}>
-          <a href={addressOf({ name: "everyone" })} className="text-accent underline">
+          <a href={hrefOf({ name: "everyone" })} className="text-accent underline">
             {t("everyone")}
           </a>
         </EmptyState>
@@ -100,10 +100,10 @@ function Tabs() {
 }
 
 export function EveryonePage() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const feed = useFeed<Post>(
-    async (latest, inclusive) => (await ask(direct, LocalFeed, { latest, inclusive })).page,
+    async (latest, inclusive) => (await request(direct, LocalFeed, { latest, inclusive })).page,
   );
   return (
     <FeedList
@@ -123,10 +123,10 @@ export function EveryonePage() {
 }
 
 export function HashtagPage({ tag }: { tag: string }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const feed = useFeed<Post>(
-    async (latest, inclusive) => (await ask(direct, HashtagPosts, { tag, latest, inclusive })).page,
+    async (latest, inclusive) => (await request(direct, HashtagPosts, { tag, latest, inclusive })).page,
   );
   return (
     <FeedList

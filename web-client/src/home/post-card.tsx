@@ -1,21 +1,21 @@
 /** One post, with its fan-out progress for the author. */
 import { useState } from "react";
 import { useMutation } from "urql";
-import { addressOf } from "../app/router";
+import { hrefOf } from "../app/router";
 import { Confirm } from "../chat/confirm";
 import { dateAndTime, dateOf, relativeTime } from "../i18n/times";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { IconButton } from "../ui/button";
 import { LinkPreviewCard } from "../ui/link-preview";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { RichText } from "../ui/rich-text";
 import { notifyFailure } from "../ui/toasts";
 import { FanOutProgress } from "./fan-out";
 import { DeletePost, type Post } from "./operations";
 
 export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: string) => void }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const viewer = useViewer();
   const at = dateOf(post.timestamp);
   const { author } = post;
@@ -30,7 +30,7 @@ export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: stri
       <div className="min-w-0 grow">
         <div className="flex items-baseline gap-x-2">
           <a
-            href={addressOf({ name: "person", id: author.id })}
+            href={hrefOf({ name: "person", id: author.id })}
             className="truncate font-semibold hover:underline"
           >
             {author.name}
@@ -74,7 +74,7 @@ function Media({ urls }: { urls: readonly string[] }) {
 }
 
 function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [asking, setAsking] = useState(false);
   const [, remove] = useMutation(DeletePost);
   async function answered(sure: boolean) {

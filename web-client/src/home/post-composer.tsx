@@ -1,12 +1,12 @@
 /** The post field: text with mentions and hashtags, and image URLs. */
 import { useState } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { isRetryable } from "../api/failure";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button, IconButton } from "../ui/button";
 import { MentionField } from "../ui/mentions";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { CreatePost, type Post } from "./operations";
 
@@ -14,7 +14,7 @@ const LENGTH_MAX = 4000;
 const WARN_BELOW = 200;
 
 export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const viewer = useViewer();
   const [text, setText] = useState("");
@@ -36,7 +36,7 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
     setBusy(true);
     try {
       const input = { text: text.trim(), mediaUrls, idempotencyKey: key };
-      onPosted((await ask(direct, CreatePost, { input })).createPost);
+      onPosted((await request(direct, CreatePost, { input })).createPost);
       write("");
       setMedia(null);
     } catch (error) {

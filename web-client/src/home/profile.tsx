@@ -1,14 +1,14 @@
 /** A profile: name, follow and block, and posts. */
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import type { ResultOf } from "../api/graphql";
 import { Confirm } from "../chat/confirm";
 import { useViewer } from "../session/viewer";
 import { withoutItem } from "../timeline/window";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { notifyFailure } from "../ui/toasts";
 import { FeedList } from "./feed-list";
@@ -19,7 +19,7 @@ import { useFeed } from "./use-feed";
 type Person = NonNullable<ResultOf<typeof Profile>["user"]>;
 
 export function ProfilePage({ id }: { id: string }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [{ data, error }, reload] = useQuery({
     query: Profile,
@@ -27,7 +27,7 @@ export function ProfilePage({ id }: { id: string }) {
     requestPolicy: "cache-and-network",
   });
   const feed = useFeed<Post>(
-    async (latest, inclusive) => (await ask(direct, PostsOf, { authorId: id, latest, inclusive })).page,
+    async (latest, inclusive) => (await request(direct, PostsOf, { authorId: id, latest, inclusive })).page,
   );
   if (error && !data?.user) return <ErrorState error={error} retry={reload} />;
   const user = data?.user;
@@ -56,7 +56,7 @@ export function ProfilePage({ id }: { id: string }) {
 }
 
 function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const viewer = useViewer();
   return (
     <header className="flex flex-wrap items-center gap-4 border-b border-line py-6">
@@ -75,7 +75,7 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
 }
 
 function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [isConfirming, setIsConfirming] = useState(false);
   const [, follow] = useMutation(Follow);
   const [, unfollow] = useMutation(Unfollow);

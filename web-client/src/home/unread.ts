@@ -1,7 +1,7 @@
 /** The number of unread notifications, updated by events. */
 import { useEffect } from "react";
 import { useQuery } from "urql";
-import { listen, useApi } from "../api/api";
+import { subscribe, useApi } from "../api/api";
 import { createValue, useValue } from "../ui/value";
 import { type Notification, NotificationEvents, UnreadNotifications } from "./operations";
 
@@ -17,7 +17,7 @@ export function useUnreadNotifications(): number {
   useEffect(() => {
     newestNotification.set(null);
     unreadCount.set(null);
-    return listen(direct, NotificationEvents, {}, ({ notificationEvents: event }) => {
+    return subscribe(direct, NotificationEvents, {}, ({ notificationEvents: event }) => {
       if (event.__typename === "NotificationArrived") newestNotification.set(event.notification);
       unreadCount.set(null);
       refetch({ requestPolicy: "network-only" });

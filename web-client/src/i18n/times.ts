@@ -4,13 +4,13 @@ import type { Language } from "./words";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-const formats = new Map<string, Intl.DateTimeFormat>();
+const cachedFormats = new Map<string, Intl.DateTimeFormat>();
 
-function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+function formatFor(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = language + JSON.stringify(options);
-  const known = formats.get(key) ?? new Intl.DateTimeFormat(language, options);
-  formats.set(key, known);
-  return known;
+  const cached = cachedFormats.get(key) ?? new Intl.DateTimeFormat(language, options);
+  cachedFormats.set(key, cached);
+  return cached;
 }
 
 /** Converts a timestamp, to the millisecond; for display only, never for comparison. */
@@ -19,16 +19,16 @@ export function dateOf(timestamp: string): Date {
 }
 
 export function timeOfDay(language: Language, date: Date): string {
-  return format(language, { hour: "numeric", minute: "2-digit" }).format(date);
+  return formatFor(language, { hour: "numeric", minute: "2-digit" }).format(date);
 }
 
 export function dateAndTime(language: Language, date: Date): string {
-  return format(language, { dateStyle: "long", timeStyle: "short" }).format(date);
+  return formatFor(language, { dateStyle: "long", timeStyle: "short" }).format(date);
 }
 
 export function dayLabel(language: Language, date: Date, now: Date): string {
   const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
-  return format(language, { year, weekday: "short", month: "long", day: "numeric" }).format(date);
+  return formatFor(language, { year, weekday: "short", month: "long", day: "numeric" }).format(date);
 }
 
 export function isSameDay(a: Date, b: Date): boolean {
@@ -38,15 +38,15 @@ export function isSameDay(a: Date, b: Date): boolean {
 /** A label of a time axis of that length: to the second, to the minute, or with the day. */
 export function axisTime(language: Language, date: Date, span_ms: number): string {
   if (span_ms > DAY_MS)
-    return format(language, { month: "short", day: "numeric", hour: "numeric" }).format(date);
+    return formatFor(language, { month: "short", day: "numeric", hour: "numeric" }).format(date);
   const second = span_ms < 5 * MINUTE_MS ? ("2-digit" as const) : undefined;
-  return format(language, { hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" }).format(date);
+  return formatFor(language, { hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" }).format(date);
 }
 
 /** The time for an instant of today, with the date for other days. */
 export function timeOrDate(language: Language, date: Date, now: Date): string {
   if (isSameDay(date, now)) return timeOfDay(language, date);
-  return format(language, { dateStyle: "medium", timeStyle: "short" }).format(date);
+  return formatFor(language, { dateStyle: "medium", timeStyle: "short" }).format(date);
 }
 
 /** "5 min. ago" within a day, else the date. */
@@ -57,5 +57,5 @@ export function relativeTime(language: Language, date: Date, now: Date): string 
   if (age_ms < HOUR_MS) return relative.format(-Math.floor(age_ms / MINUTE_MS), "minute");
   if (age_ms < DAY_MS) return relative.format(-Math.floor(age_ms / HOUR_MS), "hour");
   const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
-  return format(language, { year, month: "short", day: "numeric" }).format(date);
+  return formatFor(language, { year, month: "short", day: "numeric" }).format(date);
 }

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { relativeTime } from "./times";
-import { DICTIONARIES, type Text, translate, type Word } from "./words";
+import { CATALOGUES, type Text, translate, type TextKey } from "./words";
 
 const forms = (text: Text) => (typeof text === "string" ? [text] : Object.values(text));
-const values = (text: Text) =>
+const placeholders = (text: Text) =>
   forms(text).flatMap((form) => [...form.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
 test("both languages have the same words with the same values", () => {
-  const { en, ja } = DICTIONARIES;
-  for (const word of Object.keys(en) as Word[]) {
-    for (const form of [...forms(en[word]), ...forms(ja[word])]) expect(form, word).not.toBe("");
+  const { en, ja } = CATALOGUES;
+  for (const key of Object.keys(en) as TextKey[]) {
+    for (const form of [...forms(en[key]), ...forms(ja[key])]) expect(form, key).not.toBe("");
     expect(
-      values(ja[word]).filter((name) => !values(en[word]).includes(name)),
-      word,
+      placeholders(ja[key]).filter((name) => !placeholders(en[key]).includes(name)),
+      key,
     ).toEqual([]);
   }
 });

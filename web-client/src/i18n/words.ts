@@ -5,26 +5,26 @@ import { ja } from "./ja";
 export type Language = "en" | "ja";
 /** A text, or one for each plural form, chosen by `count`. */
 export type Text = string | { one: string; other: string };
-export type Word = keyof typeof en;
+export type TextKey = keyof typeof en;
 
-export const DICTIONARIES: Record<Language, Record<Word, Text>> = { en, ja };
+export const CATALOGUES: Record<Language, Record<TextKey, Text>> = { en, ja };
 
-const PLURALS = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
+const PLURAL_RULES = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
 
 /** Returns a message; `{name}` is replaced by the value of that name, with numbers formatted for the language. */
 export function translate(
   language: Language,
-  word: Word,
+  key: TextKey,
   values: Record<string, string | number> = {},
 ): string {
-  const text = DICTIONARIES[language][word];
-  const chosen = typeof text === "string" ? text : text[formOf(language, values.count)];
-  return chosen.replace(/\{(\w+)\}/g, (all, name) => {
+  const text = CATALOGUES[language][key];
+  const form = typeof text === "string" ? text : text[pluralForm(language, values.count)];
+  return form.replace(/\{(\w+)\}/g, (placeholder, name) => {
     const value = values[name];
-    return typeof value === "number" ? value.toLocaleString(language) : (value ?? all);
+    return typeof value === "number" ? value.toLocaleString(language) : (value ?? placeholder);
   });
 }
 
-function formOf(language: Language, count: unknown): "one" | "other" {
-  return PLURALS[language].select(Number(count)) === "one" ? "one" : "other";
+function pluralForm(language: Language, count: unknown): "one" | "other" {
+  return PLURAL_RULES[language].select(Number(count)) === "one" ? "one" : "other";
 }

@@ -1,12 +1,12 @@
 /** Looks up to 1,000 addresses: whether each can get mail, and why. Sendable addresses can be copied. */
 import { type FormEvent, useState } from "react";
-import { ask, useApi } from "../api/api";
-import { failureWord, rejectionText } from "../api/failure";
-import type { Word } from "../i18n/words";
+import { request, useApi } from "../api/api";
+import { failureTextKey, rejectionText } from "../api/failure";
+import type { TextKey } from "../i18n/words";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { notify } from "../ui/toasts";
 import { AddressRow } from "./address-row";
@@ -14,7 +14,7 @@ import { addressesIn, LOOKUP_MAX } from "./addresses";
 import { AddressBook, type AddressStanding } from "./operations";
 
 export function Addresses() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
@@ -27,10 +27,10 @@ export function Addresses() {
     if (addresses.length === 0 || addresses.length > LOOKUP_MAX) return;
     setBusy(true);
     try {
-      setStandings((await ask(direct, AddressBook, { addresses })).addressBook);
+      setStandings((await request(direct, AddressBook, { addresses })).addressBook);
       setRejection(null);
     } catch (error) {
-      setRejection(rejectionText(error) ?? t(failureWord(error)));
+      setRejection(rejectionText(error) ?? t(failureTextKey(error)));
     }
     setBusy(false);
   }
@@ -90,7 +90,7 @@ export function Addresses() {
 
 const FILTERS: {
   name: "all" | "blocked" | "sendable";
-  word: Word;
+  word: TextKey;
   shows: (one: AddressStanding) => boolean;
 }[] = [
   { name: "all", word: "mail.all", shows: () => true },
@@ -104,7 +104,7 @@ interface StandingsProps {
 }
 
 function Standings({ standings, replace }: StandingsProps) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const [filter, setFilter] = useState(FILTERS[0]?.name);
   const shows = FILTERS.find(({ name }) => name === filter)?.shows ?? (() => true);
   const sendable = standings.filter(({ blocked }) => !blocked);

@@ -1,12 +1,12 @@
 /** One address: its verdict, counters, and the unblock action. */
 import { useState } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { rejectionText } from "../api/failure";
 import { relativeTime } from "../i18n/times";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { AddressBook, type AddressStanding, type Rule, SetDomainBlocked, UnblockAddress } from "./operations";
 import { ReasonDialog } from "./reason-dialog";
@@ -26,7 +26,7 @@ const DOMAIN_RULES: readonly Rule[] = ["DOMAIN_DEAD", "BY_HAND"];
 
 export function AddressRow(props: Props) {
   const { standing } = props;
-  const { language } = useWords();
+  const { language } = useTranslation();
   const mayUnblock = mayOperate(useViewer().roles);
   const { address, blocked, verdict, lastEventAt } = standing;
   return (
@@ -61,7 +61,7 @@ export function AddressRow(props: Props) {
 
 /** Unblocks the domain if the domain causes the block, otherwise the address. */
 function Unblock({ standing, replace, inDomain }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [isConfirming, setIsConfirming] = useState(false);
   const { address, verdict, domain } = standing;
@@ -76,7 +76,7 @@ function Unblock({ standing, replace, inDomain }: Props) {
     try {
       if (byDomain) await allowDomain(byDomain, reason);
       else {
-        const updated = (await ask(direct, UnblockAddress, { address, reason })).unblockAddress;
+        const updated = (await request(direct, UnblockAddress, { address, reason })).unblockAddress;
         replace([{ ...updated, address }]);
         if (updated.blocked) return notify(t("mail.domainBlocks", { name: updated.domain?.domain ?? "" }));
       }
@@ -89,10 +89,10 @@ function Unblock({ standing, replace, inDomain }: Props) {
   }
 
   async function allowDomain(domain: string, reason: string) {
-    await ask(direct, SetDomainBlocked, { domain, blocked: false, reason });
+    await request(direct, SetDomainBlocked, { domain, blocked: false, reason });
     // Lookups may return data of a domain that is up to five seconds old.
     for (let tries_left = LOOKUP_TRIES; tries_left > 0; tries_left--) {
-      const standings = (await ask(direct, AddressBook, { addresses: inDomain(domain) })).addressBook;
+      const standings = (await request(direct, AddressBook, { addresses: inDomain(domain) })).addressBook;
       replace(standings);
       if (standings.every((one) => !one.domain?.blocked)) return;
       await new Promise((resolve) => setTimeout(resolve, LOOKUP_PAUSE_MS));

@@ -1,14 +1,14 @@
 /** Domains: their delivery record, and blocking or allowing them manually. */
 import { type FormEvent, useState } from "react";
-import { ask, useApi } from "../api/api";
-import { failureWord, rejectionText } from "../api/failure";
-import { addressOf } from "../app/router";
+import { request, useApi } from "../api/api";
+import { failureTextKey, rejectionText } from "../api/failure";
+import { hrefOf } from "../app/router";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
 import { domainsIn, LOOKUP_MAX } from "./addresses";
@@ -18,7 +18,7 @@ import { ReasonDialog } from "./reason-dialog";
 import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 export function Domains() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
@@ -31,10 +31,10 @@ export function Domains() {
     if (domains.length === 0) return;
     setBusy(true);
     try {
-      setStandings((await ask(direct, DomainStandings, { domains })).domainStandings);
+      setStandings((await request(direct, DomainStandings, { domains })).domainStandings);
       setRejection(null);
     } catch (error) {
-      setRejection(rejectionText(error) ?? t(failureWord(error)));
+      setRejection(rejectionText(error) ?? t(failureTextKey(error)));
     }
     setBusy(false);
   }
@@ -83,7 +83,7 @@ export function Domains() {
 }
 
 function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const mayChange = mayOperate(useViewer().roles) && standing.verdict.rule !== "INVALID_ADDRESS";
   const { domain, verdict } = standing;
   return (
@@ -108,7 +108,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
         <Counters {...standing} />
         {mayChange && (
           <a
-            href={addressOf({ name: "bounceRates" })}
+            href={hrefOf({ name: "bounceRates" })}
             onClick={() => chosenDomain.set(domain)}
             className="text-accent underline"
           >
@@ -122,7 +122,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
 
 /** Manual settings: true blocks, false allows, null returns to the automatic rule. */
 function ManualSetting({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [setting, setSetting] = useState<boolean | null | undefined>(undefined);
   const { domain, blocked, verdict } = standing;
@@ -132,7 +132,7 @@ function ManualSetting({ standing, put }: { standing: DomainStanding; put: (now:
     setSetting(undefined);
     if (reason === null || setting === undefined) return;
     try {
-      put((await ask(direct, SetDomainBlocked, { domain, blocked: setting, reason })).setDomainBlocked);
+      put((await request(direct, SetDomainBlocked, { domain, blocked: setting, reason })).setDomainBlocked);
       notify(t("mail.domainChanged", { name: domain }));
     } catch (error) {
       notifyFailure(error);

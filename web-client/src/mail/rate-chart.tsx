@@ -1,7 +1,7 @@
 /** A bar per day: its bounce rate, and the line above which a sender's reputation suffers. */
 import { useRef } from "react";
 import { useWidth, valueTicks } from "../ui/chart";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { DayRate } from "./operations";
 
 export const ALARM_RATE = 0.02;
@@ -13,7 +13,7 @@ const TOP_PX = 14;
 const PX_A_LABEL = 64;
 
 export function RateChart({ days }: { days: readonly DayRate[] }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const width_px = useWidth(box);
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });

@@ -1,9 +1,9 @@
 /** Bounce rates by day, of all domains or of one, with the recommended maximum. */
 import { useEffect, useState } from "react";
-import { ask, useApi } from "../api/api";
-import { failureWord, rejectionText } from "../api/failure";
+import { request, useApi } from "../api/api";
+import { failureTextKey, rejectionText } from "../api/failure";
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, LoadingState } from "../ui/states";
 import { createValue, useValue } from "../ui/value";
 import { BounceRates, type DayRate } from "./operations";
@@ -17,7 +17,7 @@ const PAUSE_MS = 400;
 export const chosenDomain = createValue("");
 
 export function Rates() {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const domain = useValue(chosenDomain);
   const [span_days, setSpan] = useState<number>(30);
   const { days, rejection } = useRates(domain.trim(), span_days);
@@ -87,7 +87,7 @@ function useRates(
   domain: string,
   span_days: number,
 ): { days: readonly DayRate[] | null; rejection: string | null } {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [days, setDays] = useState<readonly DayRate[] | null>(null);
   const [rejection, setRejection] = useState<string | null>(null);
@@ -98,13 +98,13 @@ function useRates(
         const to = new Date();
         const from = new Date(to.getTime() - (span_days - 1) * DAY_MS);
         const variables = { domain: domain || null, from: from.toISOString(), to: to.toISOString() };
-        ask(direct, BounceRates, variables).then(
+        request(direct, BounceRates, variables).then(
           ({ bounceRates }) => {
             if (!isCurrent) return;
             setDays(bounceRates);
             setRejection(null);
           },
-          (error) => isCurrent && setRejection(rejectionText(error) ?? t(failureWord(error))),
+          (error) => isCurrent && setRejection(rejectionText(error) ?? t(failureTextKey(error))),
         );
       },
       domain ? PAUSE_MS : 0,
@@ -118,7 +118,7 @@ function useRates(
 }
 
 function DayTable({ days, percent }: { days: readonly DayRate[]; percent: Intl.NumberFormat }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const cell = "px-3 py-1.5 text-right tabular-nums";
   const date = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
   return (

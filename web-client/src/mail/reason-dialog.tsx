@@ -3,7 +3,7 @@ import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { LabelledField } from "../ui/labelled-field";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 
 interface Props {
   title: string;
@@ -15,7 +15,7 @@ interface Props {
 }
 
 export function ReasonDialog({ title, text, action, bad = false, onDone }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [reason, setReason] = useState("");
   function submit(event: FormEvent) {
     event.preventDefault();

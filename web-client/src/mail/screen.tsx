@@ -1,8 +1,8 @@
 /** The mail screens: addresses, domains and bounce rates. */
-import { addressOf, type MailPlace } from "../app/router";
+import { hrefOf, type MailPlace } from "../app/router";
 import { mayReadMail } from "../session/permissions";
 import { useViewer } from "../session/viewer";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { Tab } from "../ui/tabs";
 import { Addresses } from "./address-list";
@@ -16,7 +16,7 @@ const TABS = [
 ] as const;
 
 export function MailScreen({ place }: { place: MailPlace }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { roles } = useViewer();
   const may = mayReadMail(roles);
   return (
@@ -35,11 +35,11 @@ export function MailScreen({ place }: { place: MailPlace }) {
 }
 
 function Tabs({ here }: { here: MailPlace["name"] }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <nav aria-label={t("mail")} className="flex flex-wrap items-center gap-1 py-4">
       {TABS.map(({ name, word }) => (
-        <Tab key={name} href={addressOf({ name })} here={here === name}>
+        <Tab key={name} href={hrefOf({ name })} here={here === name}>
           {t(word)}
         </Tab>
       ))}

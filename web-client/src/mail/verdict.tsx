@@ -1,7 +1,7 @@
 /** A verdict: its rule, reason and counters. */
 import { Badge, type Tone } from "../ui/badge";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { Rule } from "./operations";
 
 interface Judged {
@@ -10,7 +10,7 @@ interface Judged {
 }
 
 export function VerdictBadge({ blocked, verdict: { rule } }: Judged) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const tone: Tone = blocked ? "bad" : rule === "UNKNOWN_ADDRESS" ? "quiet" : "good";
   return (
     <Badge tone={tone}>
@@ -22,7 +22,7 @@ export function VerdictBadge({ blocked, verdict: { rule } }: Judged) {
 
 /** The server's reason, in English; a deliverable address without bounces gets a sentence in the viewer's language. */
 export function VerdictDetail({ verdict, clean, bounces }: VerdictDetailProps) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   if (verdict.rule === "DELIVERABLE" && bounces === 0)
     return <p className="text-sm text-quiet">{t(clean)}</p>;
   return (
@@ -46,7 +46,7 @@ interface Counted {
 }
 
 export function Counters({ success, softBounce, hardBounce }: Counted) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const counts = [
     { word: "mail.success", count: success, colour: "text-good" },
     { word: "mail.soft", count: softBounce, colour: "text-wait" },

@@ -5,7 +5,7 @@ import { Confirm } from "../chat/confirm";
 import { dayLabel } from "../i18n/times";
 import { Button, IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
 import { FormError, useSubmission } from "./form-error";
@@ -15,7 +15,7 @@ const NETWORKS: readonly Network[] = ["SANDBOX", "MASTODON", "BLUESKY", "X", "IN
 const MOODS = ["ok", "fail", "lose", "slow"] as const;
 
 export function AccountsDialog({ onClose }: { onClose: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [{ data, error }, query] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
   const reload = () => query({ requestPolicy: "network-only" });
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null);
@@ -39,7 +39,7 @@ export function AccountsDialog({ onClose }: { onClose: () => void }) {
 }
 
 function AccountRow({ account, reload }: { account: Account; reload: () => void }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const [asking, setAsking] = useState(false);
   const [, disconnect] = useMutation(DisconnectAccount);
   async function answered(sure: boolean) {
@@ -76,7 +76,7 @@ function AccountRow({ account, reload }: { account: Account; reload: () => void 
 }
 
 function Connect({ reload }: { reload: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const attempt = useSubmission();
   const [, connect] = useMutation(ConnectAccount);
   const [network, setNetwork] = useState<Network>("SANDBOX");

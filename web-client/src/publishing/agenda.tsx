@@ -1,5 +1,5 @@
 /** Posts as a list by day: the default on narrow screens, and the content of a day's dialog. */
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { ChipActions } from "./chip";
 import { clockIn, dayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
@@ -15,7 +15,7 @@ interface Props {
 
 /** Days without posts are left out. */
 export function Agenda({ days, today, slots, actions }: Props) {
-  const { language } = useWords();
+  const { language } = useTranslation();
   return (
     <div className="mx-auto flex max-w-3xl flex-col gap-6 p-4 sm:p-6">
       {days
@@ -45,7 +45,7 @@ export function PostList({ posts, actions }: { posts: readonly ScheduledPost[]; 
 }
 
 function Row({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const targets = post.publications.map(({ target }) => targetText(target, t)).join(", ");
   return (
     <button

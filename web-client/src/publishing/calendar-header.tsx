@@ -1,8 +1,8 @@
 /** The calendar's header: navigation, view, time zone, and the button for a new post. */
-import { addressOf, type Place } from "../app/router";
+import { hrefOf, type Place } from "../app/router";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { stepView, type View } from "./days";
 import { monthText, rangeText } from "./local-times";
 import { chooseZone, useZone, ZoneSelect } from "./zone";
@@ -20,7 +20,7 @@ interface Props {
 }
 
 export function CalendarHeader({ view, day, days, write, accounts }: Props) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const zone = useZone();
   const at = (chosen: string | null, shown: View = view): Place => ({
     name: "publishing",
@@ -39,17 +39,17 @@ export function CalendarHeader({ view, day, days, write, accounts }: Props) {
       </h1>
       <div className="flex items-center">
         <a
-          href={addressOf(at(stepView(view, day, -1)))}
+          href={hrefOf(at(stepView(view, day, -1)))}
           aria-label={t("publishing.earlier")}
           className={ROUND}
         >
           <Icon name="back" />
         </a>
-        <a href={addressOf(at(stepView(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND}>
+        <a href={hrefOf(at(stepView(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND}>
           <Icon name="back" className="size-5 rotate-180" />
         </a>
         <a
-          href={addressOf(at(null))}
+          href={hrefOf(at(null))}
           className="ml-1 inline-flex min-h-9 items-center rounded-full border border-line px-3 text-sm hover:bg-hover"
         >
           {t("publishing.today")}
@@ -62,7 +62,7 @@ export function CalendarHeader({ view, day, days, write, accounts }: Props) {
         {VIEWS.map((each) => (
           <a
             key={each}
-            href={addressOf(at(day, each))}
+            href={hrefOf(at(day, each))}
             aria-current={each === view ? "page" : undefined}
             className="inline-flex min-h-8 items-center rounded-full px-3 text-sm text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:font-medium aria-[current]:text-accent"
           >

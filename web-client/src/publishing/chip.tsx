@@ -1,7 +1,7 @@
 /** A post on the calendar: state, time and beginning of its text. */
 import type { KeyboardEvent } from "react";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { Drag } from "./drag";
 import { clockIn } from "./local-times";
 import type { ScheduledPost } from "./operations";
@@ -16,7 +16,7 @@ export interface ChipActions {
 }
 
 export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const { icon, className } = stateStyle(post.state);
   const time = clockIn(language, actions.zone, new Date(post.dueAt));
   const text = post.text || t("publishing.onlyMedia");
@@ -55,7 +55,7 @@ export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActi
 
 /** The dragged post at the pointer. */
 export function DraggedChip({ drag, zone }: { drag: Drag; zone: string }) {
-  const { language } = useWords();
+  const { language } = useTranslation();
   if (!drag.dragged) return null;
   const { post, slot, x, y } = drag.dragged;
   const { icon, className } = stateStyle(post.state);

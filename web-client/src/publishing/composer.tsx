@@ -1,10 +1,10 @@
 /** The form for a scheduled post: text, media, targets and time. */
 import { useEffect, useRef, useState } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { MentionField } from "../ui/mentions";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import { type DueTime, DueTimeFields, dueAtOf, isComplete } from "./due-time-fields";
 import { FormError, useSubmission } from "./form-error";
@@ -44,7 +44,7 @@ interface Props {
 }
 
 export function Composer({ draft: initialDraft, post, onDone, onClose, connect }: Props) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const { direct } = useApi();
   const submission = useSubmission();
   const field = useRef<HTMLTextAreaElement>(null);
@@ -77,9 +77,9 @@ export function Composer({ draft: initialDraft, post, onDone, onClose, connect }
       maxLatenessS,
     };
     const savedPost = post
-      ? (await ask(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
+      ? (await request(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
           .updateScheduledPost
-      : (await ask(direct, SchedulePost, { input: { ...input, idempotencyKey: key } })).schedulePost;
+      : (await request(direct, SchedulePost, { input: { ...input, idempotencyKey: key } })).schedulePost;
     notify(t("publishing.scheduled", { time: momentText(language, when.zone, new Date(savedPost.dueAt)) }));
     onDone(savedPost);
   }
@@ -131,7 +131,7 @@ function targetInput({ toHomeFeed, toTopicIds, toAccountIds }: TargetIds) {
 }
 
 function Lateness({ value, onChange }: { value: number; onChange: (seconds: number) => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const choices = [...new Set([...LATENESSES_S, value])].sort((a, b) => a - b);
   return (
     <label className="flex flex-col gap-1">

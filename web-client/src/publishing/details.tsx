@@ -1,11 +1,11 @@
 /** One scheduled post: content, time, state of each target, and actions. */
 import { useCallback, useState } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { Confirm } from "../chat/confirm";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { RichText } from "../ui/rich-text";
 import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
@@ -26,10 +26,10 @@ interface Props {
 }
 
 export function PostDialog({ id, onClose, ...rest }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const load = useCallback(
-    async () => (await ask(direct, ScheduledPostById, { id })).scheduledPost,
+    async () => (await request(direct, ScheduledPostById, { id })).scheduledPost,
     [direct, id],
   );
   const { data, error, refresh } = useLiveQuery<DetailedPost | null>(load, id);
@@ -45,7 +45,7 @@ export function PostDialog({ id, onClose, ...rest }: Props) {
 type DetailsProps = Omit<Props, "id" | "onClose"> & { post: DetailedPost; refresh: () => void };
 
 function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const viewer = useViewer();
   const isOwn = post.author.id === viewer.id;
   const isScheduled = post.state === "SCHEDULED";
@@ -109,13 +109,13 @@ function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
 }
 
 function CancelButton({ post, refresh }: { post: DetailedPost; refresh: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [isConfirming, setIsConfirming] = useState(false);
   async function handleAnswer(sure: boolean) {
     setIsConfirming(false);
     if (!sure) return;
-    await ask(direct, CancelPost, { id: post.id }).then(
+    await request(direct, CancelPost, { id: post.id }).then(
       () => notify(t("publishing.cancelled")),
       notifyFailure,
     );

@@ -2,7 +2,7 @@
 import type { PublishingPlace } from "../app/router";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { PostList } from "./agenda";
 import type { ChipActions } from "./chip";
 import { Composer, type Draft, draftOf, emptyDraft } from "./composer";
@@ -84,7 +84,7 @@ interface DayProps extends Props {
 }
 
 function DayDialog({ day, today, slots, actions, showDialog, suggestTime, write }: DayProps) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const posts = slots.get(day) ?? [];
   return (
     <Dialog title={dayText(language, day, today)} onClose={() => showDialog(null)}>

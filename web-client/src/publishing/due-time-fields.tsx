@@ -1,5 +1,5 @@
 /** When a post is due: a local time in a zone, or the chosen reading of an ambiguous time. */
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { momentText } from "./local-times";
 import type { Readings } from "./rejections";
 import { ZoneSelect } from "./zone";
@@ -33,7 +33,7 @@ interface Props {
 }
 
 export function DueTimeFields({ value, onChange, readings }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [day = "", time = ""] = value.local.split("T");
   const change = (part: Partial<DueTime>) => onChange({ ...value, reading: null, ...part });
   return (
@@ -67,7 +67,7 @@ export function DueTimeFields({ value, onChange, readings }: Props) {
 }
 
 function ReadingChoice({ value, onChange, readings }: Props & { readings: Readings }) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const time = value.local.slice(11);
   return (
     <div role="alert" className="rounded-card border border-wait bg-wait-ground p-3">

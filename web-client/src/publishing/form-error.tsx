@@ -1,12 +1,12 @@
 /** The error of a form, and the state of its submission. */
 import { useState } from "react";
-import { failureWord } from "../api/failure";
-import type { Word } from "../i18n/words";
-import { type Translate, useWords } from "../ui/preferences";
+import { failureTextKey } from "../api/failure";
+import type { TextKey } from "../i18n/words";
+import { type Translate, useTranslation } from "../ui/preferences";
 import { type Readings, type Rejection, readingsOf, rejectionOf } from "./rejections";
 
 /** Labels of the input fields that the server names in `extensions.field`. */
-const FIELDS: Record<string, Word> = {
+const FIELDS: Record<string, TextKey> = {
   baseUrl: "publishing.baseUrl",
   credentials: "publishing.credentials",
   dueAt: "publishing.when",
@@ -59,12 +59,12 @@ export function useSubmission(): Submission {
 
 /** Renders nothing for an ambiguous time, for which the form offers a choice. */
 export function FormError({ error, readings }: Submission) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   if (error === null || readings) return null;
   const rejection = rejectionOf(error);
   return (
     <div role="alert" className="rounded-card bg-bad-ground px-3 py-2 text-sm text-bad">
-      <p>{t(failureWord(error))}</p>
+      <p>{t(failureTextKey(error))}</p>
       {rejection && <p lang="en">{rejectionMessage(rejection, t)}</p>}
     </div>
   );

@@ -1,6 +1,6 @@
 /** A query that is repeated when an event reports changed publications. */
 import { useEffect, useState } from "react";
-import { listen, useApi } from "../api/api";
+import { subscribe, useApi } from "../api/api";
 import { PublicationEvents } from "./operations";
 
 const PAUSE_MS = 300;
@@ -41,7 +41,7 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
     }, PAUSE_MS);
     setRefreshNow(() => refresh);
     refresh();
-    const stop = listen(direct, PublicationEvents, { jobId }, ({ jobEvents: event }) => {
+    const stop = subscribe(direct, PublicationEvents, { jobId }, ({ jobEvents: event }) => {
       if (event.__typename === "PublicationChanged") refresh();
       if (event.__typename === "StreamReady" && !event.resumed) refresh();
     });

@@ -1,6 +1,6 @@
 /** Images and videos of a post, by URL. */
 import { Button, IconButton } from "../ui/button";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { MediaKind, ScheduledPost } from "./operations";
 
 export type Medium = ScheduledPost["media"][number];
@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function MediaRows({ value, onChange }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const change = (place: number, part: Partial<Medium>) =>
     onChange(value.map((medium, each) => (each === place ? { ...medium, ...part } : medium)));
   return (

@@ -1,7 +1,7 @@
 /** A month as whole weeks. Each cell shows as many posts as fit, and links to its day's list. */
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { Chip, type ChipActions } from "./chip";
 import { dayText, monthText, weekdayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
@@ -26,7 +26,7 @@ export interface GridProps {
 }
 
 export function Month({ days, day, today, slots, actions, openDay, createPost }: GridProps) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const body = useRef<HTMLTableSectionElement>(null);
   const capacity = useChipCapacity(body, days.length / 7);
   const weeks = Array.from({ length: days.length / 7 }, (_, week) => days.slice(week * 7, week * 7 + 7));
@@ -111,7 +111,7 @@ interface ChipsProps {
 
 /** As many chips as fit; the last place links to the others. */
 export function Chips({ posts, capacity, actions, more }: ChipsProps) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const visiblePosts = posts.length > capacity ? posts.slice(0, capacity - 1) : posts;
   if (posts.length === 0) return null;
   return (

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { type DueTime, DueTimeFields, dueAtOf, isComplete } from "./due-time-fields";
 import { FormError, useSubmission } from "./form-error";
 import type { ScheduledPost } from "./operations";
@@ -19,7 +19,7 @@ interface Props {
 }
 
 export function MoveDialog({ post, initialTime, readings: offeredReadings, move, onClose }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const submission = useSubmission();
   const [when, setWhen] = useState(initialTime);
   const [initialReadings, setInitialReadings] = useState(offeredReadings);

@@ -1,10 +1,10 @@
 /** Scheduled posts on a calendar: by month, by week, or as a list; posts are written, moved and opened from there. */
 import { useMemo, useState } from "react";
-import { go, type PublishingPlace } from "../app/router";
+import { navigate, type PublishingPlace } from "../app/router";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { AccountsDialog } from "./accounts";
 import { Agenda } from "./agenda";
@@ -99,14 +99,14 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
 
 /** The actions on the calendar's posts, and the open dialog. */
 function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<Calendar>, now: string) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const viewer = useViewer();
   const zone = useZone();
   const [open, setOpen] = useState<OpenDialog | null>(null);
   const move = useMove(calendar);
   const drag = useDrag(drop);
 
-  const show = (post: string | null) => go({ name: "publishing", view, day: place.day, post });
+  const show = (post: string | null) => navigate({ name: "publishing", view, day: place.day, post });
   function showDialog(next: OpenDialog | null) {
     setOpen(next);
     if (place.post !== null) show(null);
@@ -150,7 +150,7 @@ function suggestedTime(slot: string, now: string, zone: string): DueTime {
 }
 
 function CalendarNotes({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>; isEmpty: boolean }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   if (!calendar.data) return null;
   return (
     <div role="status">
@@ -166,7 +166,7 @@ function CalendarNotes({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>; i
 }
 
 function NoPosts({ write }: { write: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <EmptyState icon="calendar" title={t("publishing.none")} hint={t("publishing.noneHint")}>
       <Button kind="main" onClick={write}>

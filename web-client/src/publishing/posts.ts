@@ -1,8 +1,8 @@
 /** The posts of some days, updated by events, and moving them. */
 import { useCallback, useMemo } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { compare } from "../timeline/window";
-import { type Translate, useWords } from "../ui/preferences";
+import { type Translate, useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { plusDays } from "./days";
 import { rejectionMessage } from "./form-error";
@@ -28,7 +28,7 @@ export function useCalendar(days: readonly string[], zone: string): LiveQuery<Ca
   const load = useCallback(async (): Promise<Calendar> => {
     const oldest = timestampOf(instantOf(zone, `${first}T00:00`));
     const latest = timestampOf(new Date(instantOf(zone, `${plusDays(last, 1)}T00:00`).getTime() - 1));
-    const { page } = await ask(direct, ScheduledPosts, { oldest, latest, limit: LIMIT });
+    const { page } = await request(direct, ScheduledPosts, { oldest, latest, limit: LIMIT });
     const isTruncated =
       page.items.length === LIMIT && page.newest !== null && compare(page.newest, latest) < 0;
     return { posts: page.items, isTruncated };
@@ -56,12 +56,12 @@ export function useSlots(posts: readonly ScheduledPost[], zone: string, by: "day
 /** Moves a post optimistically, and reverts when the server refuses. Raises: CombinedError. */
 export function useMove({ patch, refresh }: LiveQuery<Calendar>) {
   const { direct } = useApi();
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   return async (post: ScheduledPost, dueAt: string, zone: string): Promise<void> => {
     patch((now) => replacePost(now, { ...post, dueAt }));
     try {
       const input = { dueAt, timeZone: zone, revision: post.revision };
-      const { updateScheduledPost: moved } = await ask(direct, UpdatePost, { id: post.id, input });
+      const { updateScheduledPost: moved } = await request(direct, UpdatePost, { id: post.id, input });
       patch((now) => replacePost(now, moved));
       notify(t("publishing.moved", { time: momentText(language, zone, new Date(moved.dueAt)) }));
     } catch (error) {

@@ -1,10 +1,10 @@
 /** One target of a post: state, attempts, error, and resolving an unconfirmed publication. */
 import { useState } from "react";
-import { ask, useApi } from "../api/api";
-import type { Word } from "../i18n/words";
+import { request, useApi } from "../api/api";
+import type { TextKey } from "../i18n/words";
 import { Button } from "../ui/button";
 import { Icon, type IconName } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
 import { momentText, roundedDuration } from "./local-times";
 import { type Publication, ResolvePublication, type Target } from "./operations";
@@ -21,7 +21,7 @@ const ICONS: Record<Target["__typename"], IconName> = {
 const LATE_FROM_MS = 60_000;
 
 /** Outcomes of attempts; the server may add more, which are shown by their time and detail alone. */
-const OUTCOMES: Record<string, Word> = {
+const OUTCOMES: Record<string, TextKey> = {
   PUBLISHED: "publishing.outcome.PUBLISHED",
   FAILED: "publishing.outcome.FAILED",
   UNKNOWN: "publishing.outcome.UNKNOWN",
@@ -36,7 +36,7 @@ interface Props {
 }
 
 export function PublicationRow({ publication, zone, refresh }: Props) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const { target, state, error, latenessMs, publishedAt, url, mediaState } = publication;
   const uploads = mediaState !== "NONE" && state === "SCHEDULED";
   return (
@@ -77,7 +77,7 @@ export function PublicationRow({ publication, zone, refresh }: Props) {
 }
 
 function Attempts({ publication: { attempts }, zone }: Omit<Props, "refresh">) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   if (attempts.length === 0) return null;
   return (
     <details className="mt-1 text-sm">
@@ -97,14 +97,14 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "refresh">) {
 
 /** Records whether the post was published, after a person has checked the account. */
 function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { direct } = useApi();
   const [name, setName] = useState("");
   const [busy, setBusy] = useState(false);
   async function settle(published: boolean) {
     setBusy(true);
     const externalId = published && name.trim() ? name.trim() : null;
-    await ask(direct, ResolvePublication, { id: publication.id, published, externalId }).catch(notifyFailure);
+    await request(direct, ResolvePublication, { id: publication.id, published, externalId }).catch(notifyFailure);
     setBusy(false);
     refresh();
   }

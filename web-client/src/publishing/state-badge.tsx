@@ -1,6 +1,6 @@
 /** The state of a post or publication: a colour, an icon and a label. */
 import { Icon, type IconName } from "../ui/icons";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import type { PostState } from "./operations";
 
 const STATE_STYLES: Record<PostState, { icon: IconName; className: string }> = {
@@ -29,7 +29,7 @@ export function stateStyle(state: PostState): { icon: IconName; className: strin
 }
 
 export function StateBadge({ state }: { state: PostState }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const { icon, className } = STATE_STYLES[state];
   return (
     <span

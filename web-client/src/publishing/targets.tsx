@@ -6,7 +6,7 @@ import { useJoinedCommunities } from "../chat/joined-communities";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Icon } from "../ui/icons";
-import { type Translate, useWords } from "../ui/preferences";
+import { type Translate, useTranslation } from "../ui/preferences";
 import { Accounts, type Target } from "./operations";
 
 const FILTER_FROM = 8;
@@ -40,7 +40,7 @@ interface Props {
 }
 
 export function TargetBoxes({ value, onChange, connect }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [filter, setFilter] = useState("");
   const { communities = [] } = useJoinedCommunities("cache-and-network");
   const topics = communities.flatMap((community) =>
@@ -83,7 +83,7 @@ export function TargetBoxes({ value, onChange, connect }: Props) {
 }
 
 function AccountBoxes({ value, onChange, connect }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const operator = mayOperate(useViewer().roles);
   const [{ data }] = useQuery({ query: Accounts, requestPolicy: "cache-and-network", pause: !operator });
   if (!operator) return <p className="px-2 text-sm text-quiet">{t("publishing.accountsNeedOperator")}</p>;

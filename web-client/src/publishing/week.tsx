@@ -1,6 +1,6 @@
 /** A week by the hour. A row grows with its posts, so nothing overlaps. */
 import { useEffect, useRef } from "react";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { dayText, hourText, rangeText, weekdayText } from "./local-times";
 import { Chips, type GridProps } from "./month";
 
@@ -15,7 +15,7 @@ interface Props extends GridProps {
 }
 
 export function Week({ days, today, now, slots, actions, openDay, createPost }: Props) {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const morning = useRef<HTMLTableRowElement>(null);
   const column = useRef<HTMLTableCellElement>(null);
   useEffect(() => {

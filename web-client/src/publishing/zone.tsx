@@ -1,6 +1,6 @@
 /** The calendar's time zone, stored in this browser; the browser's own by default. */
 import { useMemo } from "react";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { createValue, useValue } from "../ui/value";
 import { allZones, browserZone } from "./zones";
 
@@ -28,7 +28,7 @@ interface Props {
 }
 
 export function ZoneSelect({ value, onChange, className = "" }: Props) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const zones = useMemo(() => [...new Set([value, ...allZones()])], [value]);
   return (
     <select

@@ -1,6 +1,6 @@
 /** The server's readiness, polled every few seconds while the page is visible. */
 import { useEffect, useState } from "react";
-import { useWords } from "../ui/preferences";
+import { useTranslation } from "../ui/preferences";
 import { fetchServerStatus, type ServerStatus, STATUS_TEXTS } from "./server-status";
 
 const ASK_EVERY_MS = 5_000;
@@ -12,7 +12,7 @@ const COLOURS: Record<ServerStatus, string> = {
 };
 
 export function ServerState() {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   const [state, setState] = useState<ServerStatus | null>(null);
   useEffect(() => {
     const refresh = () => void (document.hidden || fetchServerStatus().then(setState));

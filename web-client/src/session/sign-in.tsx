@@ -1,9 +1,9 @@
 /** The sign-in page. */
 import { type FormEvent, useEffect, useState } from "react";
-import type { Word } from "../i18n/words";
+import type { TextKey } from "../i18n/words";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
-import { chooseLanguage, type Translate, useWords } from "../ui/preferences";
+import { chooseLanguage, type Translate, useTranslation } from "../ui/preferences";
 import { useValue } from "../ui/value";
 import { type DemoUser, demoToken, demoUsers } from "./demo";
 import { Hills } from "./hills";
@@ -11,7 +11,7 @@ import { ServerState } from "./server-status-line";
 import { signIn, signOutReason } from "./session";
 
 export function SignIn() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const because = useValue(signOutReason);
   return (
     <div className="min-h-full">
@@ -51,7 +51,7 @@ export function SignIn() {
 }
 
 export function LanguageSelect() {
-  const { t, language } = useWords();
+  const { t, language } = useTranslation();
   return (
     <fieldset className="flex gap-1" aria-label={t("language")}>
       {(["en", "ja"] as const).map((code) => (
@@ -71,7 +71,7 @@ export function LanguageSelect() {
 }
 
 function DemoUsers() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [users, setUsers] = useState<DemoUser[]>([]);
   const [failed, setFailed] = useState(false);
   useEffect(() => {
@@ -122,7 +122,7 @@ function DemoUsers() {
   );
 }
 
-const ROLES: Record<string, Word> = {
+const ROLES: Record<string, TextKey> = {
   ADMIN: "role.ADMIN",
   MEMBER: "role.MEMBER",
   OPERATOR: "role.OPERATOR",
@@ -134,7 +134,7 @@ function roleNames(roles: readonly string[], t: Translate): string {
 }
 
 function TokenForm() {
-  const { t } = useWords();
+  const { t } = useTranslation();
   const [text, setText] = useState("");
   function submit(event: FormEvent) {
     event.preventDefault();

@@ -1,7 +1,7 @@
 /** A modal dialog, the browser's own: it traps the focus and closes on Escape. */
 import { type ReactNode, useEffect, useRef } from "react";
 import { IconButton } from "./button";
-import { useWords } from "./preferences";
+import { useTranslation } from "./preferences";
 
 export function Dialog({
   title,
@@ -16,7 +16,7 @@ export function Dialog({
   bare?: boolean;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const { t } = useWords();
+  const { t } = useTranslation();
   useEffect(() => {
     const shown = dialog.current;
     const opener = document.activeElement;

@@ -9,10 +9,10 @@ import {
   useRef,
   useState,
 } from "react";
-import { ask, useApi } from "../api/api";
+import { request, useApi } from "../api/api";
 import { graphql, type ResultOf } from "../api/graphql";
 import { Avatar } from "./avatar";
-import { useWords } from "./preferences";
+import { useTranslation } from "./preferences";
 import { mentionAt } from "./text";
 
 const People = graphql(`
@@ -35,7 +35,7 @@ interface Props extends Omit<ComponentProps<"textarea">, "value" | "onChange" | 
 
 export function MentionField({ value, onText, communityId, onEnter, onKeyDown, ref, ...rest }: Props) {
   const { direct } = useApi();
-  const { t } = useWords();
+  const { t } = useTranslation();
   const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   useImperativeHandle(ref, () => field.current as HTMLTextAreaElement);
@@ -50,7 +50,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
     if (query === null) return;
     let isCurrent = true;
     const timer = setTimeout(() => {
-      ask(direct, People, { query, communityId: communityId ?? null }).then(
+      request(direct, People, { query, communityId: communityId ?? null }).then(
         ({ users }) => isCurrent && setPeople(users),
         () => {}, // A failed request only means that there are no suggestions.
       );

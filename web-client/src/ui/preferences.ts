@@ -1,6 +1,6 @@
 /** Language and theme, stored in this browser; the browser's own by default. */
 import { useCallback } from "react";
-import { type Language, translate, type Word } from "../i18n/words";
+import { type Language, translate, type TextKey } from "../i18n/words";
 import { createValue, useValue } from "./value";
 
 export type Theme = "system" | "light" | "dark";
@@ -8,20 +8,20 @@ export type Theme = "system" | "light" | "dark";
 const LANGUAGE_KEY = "noroshi.language";
 const THEME_KEY = "noroshi.theme";
 
-export const language = createValue<Language>(chosenLanguage());
+export const language = createValue<Language>(initialLanguage());
 export const theme = createValue<Theme>((localStorage.getItem(THEME_KEY) as Theme | null) ?? "system");
 
-function chosenLanguage(): Language {
+function initialLanguage(): Language {
   const chosen = localStorage.getItem(LANGUAGE_KEY);
   if (chosen === "en" || chosen === "ja") return chosen;
   return navigator.language.startsWith("ja") ? "ja" : "en";
 }
 
-function showLanguage(): void {
+function applyLanguage(): void {
   document.documentElement.lang = language.get();
 }
 
-function showTheme(): void {
+function applyTheme(): void {
   document.documentElement.dataset.theme = theme.get();
 }
 
@@ -36,18 +36,18 @@ export function chooseTheme(chosen: Theme): void {
 }
 
 /** Applies the language and the theme to the page, now and after each change. */
-export function showPreferences(): void {
-  language.watch(showLanguage);
-  theme.watch(showTheme);
-  showLanguage();
-  showTheme();
+export function applyPreferences(): void {
+  language.watch(applyLanguage);
+  theme.watch(applyTheme);
+  applyLanguage();
+  applyTheme();
 }
 
-export type Translate = (word: Word, values?: Record<string, string | number>) => string;
+export type Translate = (key: TextKey, values?: Record<string, string | number>) => string;
 
 /** Returns the messages in the chosen language. */
-export function useWords(): { t: Translate; language: Language } {
+export function useTranslation(): { t: Translate; language: Language } {
   const chosen = useValue(language);
-  const t = useCallback<Translate>((word, values) => translate(chosen, word, values), [chosen]);
+  const t = useCallback<Translate>((key, values) => translate(chosen, key, values), [chosen]);
   return { t, language: chosen };
 }

@@ -1,5 +1,5 @@
 /** A text with its links, mentions and hashtags as links. */
-import { addressOf } from "../app/router";
+import { hrefOf } from "../app/router";
 import { parseText } from "./text";
 
 interface Mentioned {
@@ -23,7 +23,7 @@ export function RichText({ text, mentions }: { text: string; mentions: readonly 
           );
         if (part.kind === "tag")
           return (
-            <a key={key} href={addressOf({ name: "tag", tag: part.tag })} className={LINK}>
+            <a key={key} href={hrefOf({ name: "tag", tag: part.tag })} className={LINK}>
               {part.text}
             </a>
           );
@@ -32,7 +32,7 @@ export function RichText({ text, mentions }: { text: string; mentions: readonly 
         return (
           <a
             key={key}
-            href={addressOf({ name: "person", id: user.id })}
+            href={hrefOf({ name: "person", id: user.id })}
             className="rounded bg-glow px-1 font-medium text-accent hover:underline"
           >
             {part.text}

@@ -1,9 +1,9 @@
 /** Placeholders: empty, failed and loading. */
 import type { ReactNode } from "react";
-import { failureWord } from "../api/failure";
+import { failureTextKey } from "../api/failure";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icons";
-import { useWords } from "./preferences";
+import { useTranslation } from "./preferences";
 
 export function EmptyState({
   icon,
@@ -29,10 +29,10 @@ export function EmptyState({
 }
 
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <div role="alert" className="mx-auto flex max-w-sm flex-col items-center gap-3 px-6 py-12 text-center">
-      <p>{t(failureWord(error))}</p>
+      <p>{t(failureTextKey(error))}</p>
       {retry && <Button onClick={retry}>{t("tryAgain")}</Button>}
     </div>
   );
@@ -40,7 +40,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
 
 /** Skeletons of loading rows. */
 export function LoadingState({ rows = 6 }: { rows?: number }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   return (
     <div role="status" className="flex flex-col gap-5 p-4">
       <span className="sr-only">{t("loading")}</span>

@@ -1,5 +1,5 @@
 /** Short notes at the bottom of the window, about an action or its failure. */
-import { failureWord } from "../api/failure";
+import { failureTextKey } from "../api/failure";
 import { translate } from "../i18n/words";
 import { language } from "./preferences";
 import { createValue, useValue } from "./value";
@@ -22,7 +22,7 @@ export function notify(text: string): void {
 
 /** Shows why the server refused an action. */
 export function notifyFailure(error: unknown): void {
-  notify(translate(language.get(), failureWord(error)));
+  notify(translate(language.get(), failureTextKey(error)));
 }
 
 export function Toasts() {
