@@ -5,9 +5,9 @@ import { applyPreferences } from "./ui/preferences";
 import "./ui/theme.css";
 
 applyPreferences();
-const place = document.getElementById("app");
-if (place) {
-  createRoot(place).render(
+const root = document.getElementById("app");
+if (root) {
+  createRoot(root).render(
     <StrictMode>
       <App />
     </StrictMode>,

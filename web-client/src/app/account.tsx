@@ -65,15 +65,15 @@ function OperatorLinks({ close }: { close: () => void }) {
   if (screens.length === 0) return null;
   return (
     <ul className="border-b border-line pb-3 md:hidden">
-      {screens.map(({ place, textKey: word, icon }) => (
-        <li key={word}>
+      {screens.map(({ place, textKey, icon }) => (
+        <li key={textKey}>
           <a
             href={hrefOf(place)}
             onClick={close}
             className="flex min-h-10 items-center gap-3 rounded-xl px-2 hover:bg-hover"
           >
             <Icon name={icon} className="size-5 text-quiet" />
-            {t(word)}
+            {t(textKey)}
           </a>
         </li>
       ))}

@@ -171,9 +171,9 @@ function generalCommands(t: Translate): Command[] {
 /** Commands for operators. */
 function operatorCommands(t: Translate, roles: readonly string[]): Command[] {
   const hint = t("screens");
-  const screens = visibleScreens(OPERATOR_SCREENS, roles).map(({ place, textKey: word, icon }) => ({
-    id: word,
-    text: t(word),
+  const screens = visibleScreens(OPERATOR_SCREENS, roles).map(({ place, textKey, icon }) => ({
+    id: textKey,
+    text: t(textKey),
     hint,
     icon,
     run: () => navigate(place),

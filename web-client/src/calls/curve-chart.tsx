@@ -23,16 +23,16 @@ interface Props {
   isLive: boolean;
 }
 
-export function CurveChart({ points, limit, isLive: live }: Props) {
+export function CurveChart({ points, limit, isLive }: Props) {
   const { t, language } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const width_px = useWidth(box);
-  const now_ms = useServerTime(live, useCallStore().now_ms);
+  const now_ms = useServerTime(isLive, useCallStore().now_ms);
   const first_ms = points[0]?.at_ms ?? now_ms;
   const last_ms = points.at(-1)?.at_ms ?? now_ms;
   const until_ms = Math.max(
-    live ? Math.max(now_ms, last_ms) : last_ms,
-    first_ms + SPAN_MIN_MS[live ? "live" : "over"],
+    isLive ? Math.max(now_ms, last_ms) : last_ms,
+    first_ms + SPAN_MIN_MS[isLive ? "live" : "over"],
   );
   const peak = peakOf(points);
   const valueLabels = valueTicks(Math.max(peak, limit ?? 0, 1)).filter(Number.isInteger);
@@ -40,7 +40,7 @@ export function CurveChart({ points, limit, isLive: live }: Props) {
   const x = (at_ms: number) =>
     LEFT_PX + ((at_ms - first_ms) / (until_ms - first_ms)) * (width_px - LEFT_PX - 8);
   const y = (active: number) => TOP_PX + (1 - active / axisMax) * (HEIGHT_PX - TOP_PX - BOTTOM_PX);
-  const path = stepPath(points, live ? until_ms : last_ms, x, y);
+  const path = stepPath(points, isLive ? until_ms : last_ms, x, y);
   const label = t("callJob.curveIs", { now: points.at(-1)?.active ?? 0, peak, limit: limit ?? "?" });
   return (
     <div ref={box} className="min-w-0">

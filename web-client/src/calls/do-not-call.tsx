@@ -79,11 +79,11 @@ export function DoNotCallList() {
       )}
       {checkedNumbers.length > 0 && (
         <ul className="mt-4 divide-y divide-line rounded-xl border border-line">
-          {checkedNumbers.map(({ number, isListed: listed }) => (
+          {checkedNumbers.map(({ number, isListed }) => (
             <li key={number} className="flex items-center justify-between gap-3 px-3 py-2">
               <span className="truncate tabular-nums">{number}</span>
-              <Badge tone={listed ? "bad" : "good"}>
-                {t(listed ? "callRules.dncListed" : "callRules.dncFree")}
+              <Badge tone={isListed ? "bad" : "good"}>
+                {t(isListed ? "callRules.dncListed" : "callRules.dncFree")}
               </Badge>
             </li>
           ))}

@@ -1,7 +1,7 @@
 /** Pausing, resuming and cancelling a job. */
 import { useState } from "react";
 import { request, useApi } from "../api/api";
-import { Confirm } from "../chat/confirm";
+import { ConfirmDialog } from "../chat/confirm";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
@@ -46,11 +46,11 @@ export function JobActions({ job }: { job: CallJob }) {
         {t("callJob.cancel")}
       </Button>
       {isConfirming && (
-        <Confirm
+        <ConfirmDialog
           title={t("callJob.cancel")}
           text={t("callJob.cancelAsk")}
           action={t("callJob.cancel")}
-          keep={t("callJob.keep")}
+          keepLabel={t("callJob.keep")}
           onDone={(isConfirmed) => {
             setIsConfirming(false);
             if (isConfirmed) void act(CancelCallJob);

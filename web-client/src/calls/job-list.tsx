@@ -28,7 +28,7 @@ export function JobList({ shown: shown }: { shown: CallsPlace }) {
       <div className="min-h-0 grow">
         <FeedList
           feed={jobs}
-          narrow
+          isNarrow
           empty={
             <EmptyState icon="phone" title={t("calls.none")} hint={t("calls.noneHint")}>
               <a href={hrefOf({ name: "newCallJob" })} className="text-accent underline">
@@ -65,13 +65,13 @@ function HeaderLink({ to, icon, label, shown }: HeaderLinkProps) {
   );
 }
 
-function JobLink({ job, isSelected: isOpen }: { job: CallJob; isSelected: boolean }) {
+function JobLink({ job, isSelected }: { job: CallJob; isSelected: boolean }) {
   const { t, language } = useTranslation();
   const { progress } = job;
   return (
     <a
       href={hrefOf({ name: "callJob", id: job.id })}
-      aria-current={isOpen ? "page" : undefined}
+      aria-current={isSelected ? "page" : undefined}
       data-job={job.id}
       className="my-1 flex flex-col gap-1.5 rounded-xl px-3 py-2.5 hover:bg-hover aria-[current]:bg-glow"
     >

@@ -26,7 +26,7 @@ export function useListCheck(draft: Draft): CheckState {
   const { direct } = useApi();
   const [check, setCheck] = useState(NOT_CHECKED);
   // A list may be large: it is sent again only when something that affects validation changes.
-  const { csv, startAt, hasWindow: windowed, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
+  const { csv, startAt, hasWindow, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
     draft;
   // biome-ignore lint/correctness/useExhaustiveDependencies: all fields of the draft except its name and scenario.
   useEffect(() => {
@@ -47,7 +47,7 @@ export function useListCheck(draft: Draft): CheckState {
     direct,
     csv,
     startAt,
-    windowed,
+    hasWindow,
     start,
     end,
     timeZone,
@@ -61,12 +61,12 @@ export function useListCheck(draft: Draft): CheckState {
 
 export function CheckResult({ csv, check }: { csv: string; check: CheckState }) {
   const { t } = useTranslation();
-  const { result, error, isChecking: checking } = check;
+  const { result, error, isChecking } = check;
   return (
-    <div aria-live="polite" className="flex flex-col gap-4 xl:sticky xl:top-6" data-checking={checking}>
+    <div aria-live="polite" className="flex flex-col gap-4 xl:sticky xl:top-6" data-checking={isChecking}>
       {!result && !error && (
         <p className="rounded-card bg-well px-4 py-6 text-center text-quiet">
-          {t(checking ? "callList.checking" : "callList.empty")}
+          {t(isChecking ? "callList.checking" : "callList.empty")}
         </p>
       )}
       {error !== null && (

@@ -14,7 +14,7 @@ interface ChosenFile {
   bytes: number;
 }
 
-export function ListInput({ csv, onChange: change }: { csv: string; onChange: (csv: string) => void }) {
+export function ListInput({ csv, onChange }: { csv: string; onChange: (csv: string) => void }) {
   const { t } = useTranslation();
   const id = useId();
   const picker = useRef<HTMLInputElement>(null);
@@ -27,7 +27,7 @@ export function ListInput({ csv, onChange: change }: { csv: string; onChange: (c
     const { text, encoding } = decodeFile(await file.arrayBuffer());
     if (encoding === "Shift_JIS") notify(t("callList.shiftJis"));
     setChosen({ name: file.name, bytes: file.size });
-    change(text);
+    onChange(text);
   }
 
   function handleDrop(event: DragEvent) {
@@ -73,7 +73,7 @@ export function ListInput({ csv, onChange: change }: { csv: string; onChange: (c
             file={chosen}
             remove={() => {
               setChosen(null);
-              change("");
+              onChange("");
             }}
           />
         ) : (
@@ -85,14 +85,14 @@ export function ListInput({ csv, onChange: change }: { csv: string; onChange: (c
             wrap="off"
             placeholder={"phone_number,name\n+819012345678,佐藤"}
             value={csv}
-            onChange={(event) => change(event.target.value)}
+            onChange={(event) => onChange(event.target.value)}
           />
         )}
       </div>
       <p id={`${id}-hint`} className="text-sm text-quiet">
         {t("callList.format")}{" "}
         {csv === "" && (
-          <button type="button" className="text-accent underline" onClick={() => change(EXAMPLE_CSV)}>
+          <button type="button" className="text-accent underline" onClick={() => onChange(EXAMPLE_CSV)}>
             {t("callList.example")}
           </button>
         )}

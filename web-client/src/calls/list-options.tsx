@@ -67,7 +67,7 @@ interface NumberFieldProps {
   onChange: (value: string) => void;
 }
 
-function NumberField({ label, min: least, value, onChange: set }: NumberFieldProps) {
+function NumberField({ label, min, value, onChange }: NumberFieldProps) {
   return (
     <LabelledField label={label}>
       {(props) => (
@@ -75,10 +75,10 @@ function NumberField({ label, min: least, value, onChange: set }: NumberFieldPro
           {...props}
           type="number"
           inputMode="numeric"
-          min={least}
+          min={min}
           className="field tabular-nums"
           value={value}
-          onChange={(event) => set(event.target.value)}
+          onChange={(event) => onChange(event.target.value)}
         />
       )}
     </LabelledField>

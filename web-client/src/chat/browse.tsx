@@ -15,7 +15,7 @@ type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 export function Browse() {
   const { t } = useTranslation();
   // The cursor of each page is the last id of the page before.
-  const [starts, setStarts] = useState<readonly (string | null)[]>([null]);
+  const [pageCursors, setPageCursors] = useState<readonly (string | null)[]>([null]);
   return (
     <section aria-labelledby="browse" className="thin-scroll h-full overflow-y-auto">
       <div className="mx-auto max-w-2xl p-4 sm:p-6">
@@ -31,11 +31,11 @@ export function Browse() {
             {t("browse")}
           </h1>
         </div>
-        {starts.map((after, place) => (
-          <Page
+        {pageCursors.map((after, index) => (
+          <CommunityPage
             key={after}
             after={after}
-            loadMore={place === starts.length - 1 ? (last) => setStarts([...starts, last]) : undefined}
+            loadMore={index === pageCursors.length - 1 ? (last) => setPageCursors([...pageCursors, last]) : undefined}
           />
         ))}
       </div>
@@ -44,7 +44,7 @@ export function Browse() {
 }
 
 /** One page; the last page has the button for the next. */
-function Page({ after, loadMore }: { after: string | null; loadMore: ((last: string) => void) | undefined }) {
+function CommunityPage({ after, loadMore }: { after: string | null; loadMore: ((last: string) => void) | undefined }) {
   const { t } = useTranslation();
   const [{ data, error }, reload] = useQuery({
     query: OtherCommunities,
@@ -60,7 +60,7 @@ function Page({ after, loadMore }: { after: string | null; loadMore: ((last: str
     <>
       <ul className="flex flex-col gap-2 pb-2">
         {communities.map((community) => (
-          <Row key={community.id} community={community} />
+          <CommunityRow key={community.id} community={community} />
         ))}
       </ul>
       {loadMore && last && communities.length === COMMUNITIES_PAGE_SIZE && (
@@ -72,7 +72,7 @@ function Page({ after, loadMore }: { after: string | null; loadMore: ((last: str
   );
 }
 
-function Row({ community }: { community: Community }) {
+function CommunityRow({ community }: { community: Community }) {
   const { t } = useTranslation();
   const [, join] = useMutation(JoinCommunity);
   async function joinAndOpen() {

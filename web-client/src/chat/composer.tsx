@@ -25,11 +25,11 @@ interface Props {
 export function Composer({ topicId, topicTitle, communityId, field, onSent, onEditLast }: Props) {
   const { t } = useTranslation();
   const outbox = useOutbox();
-  const draft = `${useViewer().id} ${topicId}`;
-  const [text, setText] = useState(drafts.get(draft) ?? "");
+  const draftKey = `${useViewer().id} ${topicId}`;
+  const [text, setText] = useState(drafts.get(draftKey) ?? "");
 
-  function write(next: string) {
-    drafts.set(draft, next);
+  function changeText(next: string) {
+    drafts.set(draftKey, next);
     setText(next);
   }
 
@@ -37,7 +37,7 @@ export function Composer({ topicId, topicTitle, communityId, field, onSent, onEd
     const message = stamp ? "" : text.trim();
     if (!message && !stamp) return;
     outbox.send(topicId, message, stamp);
-    if (!stamp) write("");
+    if (!stamp) changeText("");
     onSent();
   }
 
@@ -63,7 +63,7 @@ export function Composer({ topicId, topicTitle, communityId, field, onSent, onEd
         aria-label={t("composer.label", { topic: topicTitle })}
         placeholder={t("composer.label", { topic: topicTitle })}
         value={text}
-        onText={write}
+        onText={changeText}
         onEnter={send}
         onKeyDown={handleKey}
         maxLength={LENGTH_MAX}

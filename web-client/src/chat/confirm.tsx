@@ -8,17 +8,17 @@ interface Props {
   text: string;
   action: string;
   /** Label of the button that changes nothing; "Cancel" by default. */
-  keep?: string;
-  onDone: (sure: boolean) => void;
+  keepLabel?: string;
+  onDone: (isConfirmed: boolean) => void;
 }
 
-export function Confirm({ title, text, action, keep, onDone }: Props) {
+export function ConfirmDialog({ title, text, action, keepLabel, onDone }: Props) {
   const { t } = useTranslation();
   return (
     <Dialog title={title} onClose={() => onDone(false)}>
       <p>{text}</p>
       <div className="mt-5 flex justify-end gap-2">
-        <Button onClick={() => onDone(false)}>{keep ?? t("cancel")}</Button>
+        <Button onClick={() => onDone(false)}>{keepLabel ?? t("cancel")}</Button>
         <Button kind="bad" onClick={() => onDone(true)}>
           {action}
         </Button>

@@ -18,7 +18,7 @@ export function EditForm({
 }) {
   const { t } = useTranslation();
   const [text, setText] = useState(message.text);
-  const [busy, setBusy] = useState(false);
+  const [isSaving, setIsSaving] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     field.current?.focus();
@@ -27,13 +27,13 @@ export function EditForm({
 
   async function save() {
     if (!text.trim() || text === message.text) return onDone();
-    setBusy(true);
+    setIsSaving(true);
     try {
       await topicView.edit(message.id, text.trim());
       onDone();
     } catch (error) {
       notifyFailure(error);
-      setBusy(false);
+      setIsSaving(false);
     }
   }
 
@@ -56,7 +56,7 @@ export function EditForm({
         onKeyDown={(event) => event.key === "Escape" && onDone()}
       />
       <div className="flex gap-2">
-        <Button type="submit" kind="main" disabled={busy || !text.trim()}>
+        <Button type="submit" kind="main" disabled={isSaving || !text.trim()}>
           {t("save")}
         </Button>
         <Button onClick={onDone}>{t("cancel")}</Button>

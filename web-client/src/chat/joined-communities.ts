@@ -14,7 +14,7 @@ export interface JoinedCommunities {
 
 export function useJoinedCommunities(requestPolicy: RequestPolicy): JoinedCommunities {
   const { cached } = useApi();
-  const [tries, setTries] = useState(0);
+  const [attempt, setAttempt] = useState(0);
   const [communities, setCommunities] = useState<readonly JoinedCommunity[]>();
   const [error, setError] = useState<CombinedError>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try loads the list again.
@@ -29,6 +29,6 @@ export function useJoinedCommunities(requestPolicy: RequestPolicy): JoinedCommun
       });
       return unsubscribe;
     }, setCommunities);
-  }, [cached, requestPolicy, tries]);
-  return { communities, error, retry: () => setTries(tries + 1) };
+  }, [cached, requestPolicy, attempt]);
+  return { communities, error, retry: () => setAttempt(attempt + 1) };
 }

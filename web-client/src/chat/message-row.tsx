@@ -10,7 +10,7 @@ import { Popover } from "../ui/popover";
 import { useTranslation } from "../ui/preferences";
 import { RichText } from "../ui/rich-text";
 import { notify } from "../ui/toasts";
-import { Confirm } from "./confirm";
+import { ConfirmDialog } from "./confirm";
 import { EditForm } from "./edit-form";
 import type { Message } from "./operations";
 import { QUICK_REACTIONS } from "./reactions";
@@ -27,37 +27,37 @@ interface Props {
   isAdmin: boolean;
   isTarget: boolean;
   isEditing: boolean;
-  setEditing: (id: string | null) => void;
-  tabStop: boolean;
+  setEditedId: (id: string | null) => void;
+  isTabStop: boolean;
   onFocus: (id: string) => void;
   onKeyDown: (event: KeyboardEvent<HTMLElement>, id: string) => void;
 }
 
 /** Memoised: its function props must be stable. */
 export const MessageRow = memo(function MessageRow(props: Props) {
-  const { message, isContinuation, isOwn, isTarget, isEditing, setEditing, tabStop, topicView } = props;
+  const { message, isContinuation, isOwn, isTarget, isEditing, setEditedId, isTabStop, topicView } = props;
   // The toolbar is most of a row's elements, so it is rendered only for the row with the pointer or focus.
   const [isActive, setIsActive] = useState(false);
   const { t, language } = useTranslation();
-  const at = dateOf(message.timestamp);
+  const postedAt = dateOf(message.timestamp);
   const { author } = message;
   const isDeleted = message.deletedAt !== null;
 
   function handleKey(event: KeyboardEvent<HTMLElement>) {
     if (event.target === event.currentTarget && event.key === "e" && isOwn && !isDeleted) {
       event.preventDefault();
-      setEditing(message.id);
+      setEditedId(message.id);
     } else props.onKeyDown(event, message.id);
   }
 
   return (
     <>
-      {props.isNewDay && <Divider text={dayLabel(language, at, new Date())} />}
+      {props.isNewDay && <Divider text={dayLabel(language, postedAt, new Date())} />}
       {props.isFirstUnread && <Divider text={t("timeline.unread")} isUnread />}
       <article
         id={`message-${message.id}`}
-        tabIndex={tabStop ? 0 : -1}
-        aria-label={t("message.by", { name: author.name, time: dateAndTime(language, at) })}
+        tabIndex={isTabStop ? 0 : -1}
+        aria-label={t("message.by", { name: author.name, time: dateAndTime(language, postedAt) })}
         onFocus={() => {
           setIsActive(true);
           props.onFocus(message.id);
@@ -80,16 +80,16 @@ export const MessageRow = memo(function MessageRow(props: Props) {
               <a
                 href={hrefOf({ name: "topic", id: message.topicId, at: message.timestamp })}
                 className="text-xs text-quiet hover:underline"
-                title={dateAndTime(language, at)}
+                title={dateAndTime(language, postedAt)}
               >
-                <time dateTime={at.toISOString()}>{timeOfDay(language, at)}</time>
+                <time dateTime={postedAt.toISOString()}>{timeOfDay(language, postedAt)}</time>
               </a>
             </p>
           )}
           {isDeleted ? (
             <p className="text-quiet italic">{t("message.deleted")}</p>
           ) : isEditing ? (
-            <EditForm message={message} topicView={topicView} onDone={() => setEditing(null)} />
+            <EditForm message={message} topicView={topicView} onDone={() => setEditedId(null)} />
           ) : (
             <Body message={message} />
           )}
@@ -127,15 +127,15 @@ function Body({ message }: { message: Message }) {
 
 function Divider({ text, isUnread = false }: { text: string; isUnread?: boolean }) {
   const colour = isUnread ? "text-accent" : "text-quiet";
-  const line = isUnread ? "bg-accent" : "bg-line";
+  const lineColour = isUnread ? "bg-accent" : "bg-line";
   return (
     <div
       data-testid={isUnread ? "read-mark" : undefined}
       className={`flex items-center gap-3 px-4 pb-1 pt-4 text-xs font-medium ${colour}`}
     >
-      <span className={`h-px grow ${line}`} />
+      <span className={`h-px grow ${lineColour}`} />
       {text}
-      <span className={`h-px grow ${line}`} />
+      <span className={`h-px grow ${lineColour}`} />
     </div>
   );
 }
@@ -174,10 +174,10 @@ function Reactions({ message, topicView }: { message: Message; topicView: TopicV
   );
 }
 
-function Toolbar({ message, topicView, isOwn, isAdmin, setEditing }: Props) {
+function Toolbar({ message, topicView, isOwn, isAdmin, setEditedId }: Props) {
   const { t } = useTranslation();
   const [isDeleting, setIsDeleting] = useState(false);
-  function copy() {
+  function copyLink() {
     const address =
       location.href.split("#")[0] + hrefOf({ name: "topic", id: message.topicId, at: message.timestamp });
     navigator.clipboard.writeText(address).then(
@@ -209,13 +209,13 @@ function Toolbar({ message, topicView, isOwn, isAdmin, setEditing }: Props) {
           </div>
         )}
       </Popover>
-      <IconButton icon="link" label={t("message.copyLink")} size="size-8" onClick={copy} />
+      <IconButton icon="link" label={t("message.copyLink")} size="size-8" onClick={copyLink} />
       {isOwn && message.text && (
         <IconButton
           icon="edit"
           label={t("message.edit")}
           size="size-8"
-          onClick={() => setEditing(message.id)}
+          onClick={() => setEditedId(message.id)}
         />
       )}
       {(isOwn || isAdmin) && (
@@ -227,13 +227,13 @@ function Toolbar({ message, topicView, isOwn, isAdmin, setEditing }: Props) {
         />
       )}
       {isDeleting && (
-        <Confirm
+        <ConfirmDialog
           title={t("message.delete")}
           text={t("message.deleteAsk")}
           action={t("delete")}
-          onDone={(sure) => {
+          onDone={(isConfirmed) => {
             setIsDeleting(false);
-            if (sure) topicView.remove(message.id);
+            if (isConfirmed) topicView.remove(message.id);
           }}
         />
       )}

@@ -8,7 +8,7 @@ import { useTranslation } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
 import { CreateCommunity, CreateTopic } from "./operations";
 
-export function NewTopic({ communityId, onClose }: { communityId: string; onClose: () => void }) {
+export function NewTopicDialog({ communityId, onClose }: { communityId: string; onClose: () => void }) {
   const { t } = useTranslation();
   const [key] = useState(() => crypto.randomUUID());
   const [{ fetching }, create] = useMutation(CreateTopic);
@@ -22,19 +22,19 @@ export function NewTopic({ communityId, onClose }: { communityId: string; onClos
     if (data) navigate({ name: "topic", id: data.createTopic.id, at: null });
   }
   return (
-    <Form
+    <FormDialog
       title={t("topic.new")}
       action={t("create")}
-      ready={!!title.trim() && !fetching}
+      canSubmit={!!title.trim() && !fetching}
       submit={submit}
       onClose={onClose}
     >
-      <Field label={t("topic.title")} value={title} onChange={setTitle} length_max={200} />
-    </Form>
+      <Field label={t("topic.title")} value={title} onChange={setTitle} maxLength={200} />
+    </FormDialog>
   );
 }
 
-export function NewCommunity({ onClose }: { onClose: () => void }) {
+export function NewCommunityDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const [key] = useState(() => crypto.randomUUID());
   const [{ fetching }, create] = useMutation(CreateCommunity);
@@ -46,45 +46,45 @@ export function NewCommunity({ onClose }: { onClose: () => void }) {
     onClose();
   }
   return (
-    <Form
+    <FormDialog
       title={t("community.new")}
       action={t("create")}
-      ready={!!name.trim() && !fetching}
+      canSubmit={!!name.trim() && !fetching}
       submit={submit}
       onClose={onClose}
     >
-      <Field label={t("community.name")} value={name} onChange={setName} length_max={100} />
+      <Field label={t("community.name")} value={name} onChange={setName} maxLength={100} />
       <Field
         label={t("community.description")}
         value={description}
         onChange={setDescription}
-        length_max={2000}
+        maxLength={2000}
       />
-    </Form>
+    </FormDialog>
   );
 }
 
-interface FormProps {
+interface FormDialogProps {
   title: string;
   action: string;
-  ready: boolean;
+  canSubmit: boolean;
   submit: () => void;
   onClose: () => void;
   children: ReactNode;
 }
 
-function Form({ title, action, ready, submit, onClose, children }: FormProps) {
+function FormDialog({ title, action, canSubmit, submit, onClose, children }: FormDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <form
         className="flex flex-col gap-4"
         onSubmit={(event: FormEvent) => {
           event.preventDefault();
-          if (ready) submit();
+          if (canSubmit) submit();
         }}
       >
         {children}
-        <Button type="submit" kind="main" disabled={!ready} className="self-end">
+        <Button type="submit" kind="main" disabled={!canSubmit} className="self-end">
           {action}
         </Button>
       </form>
@@ -96,17 +96,17 @@ interface FieldProps {
   label: string;
   value: string;
   onChange: (value: string) => void;
-  length_max: number;
+  maxLength: number;
 }
 
-function Field({ label, value, onChange, length_max }: FieldProps) {
+function Field({ label, value, onChange, maxLength }: FieldProps) {
   return (
     <label className="flex flex-col gap-1">
       <span className="text-sm font-medium">{label}</span>
       <input
         className="field"
         value={value}
-        maxLength={length_max}
+        maxLength={maxLength}
         onChange={(event) => onChange(event.target.value)}
       />
     </label>

@@ -84,13 +84,13 @@ export const TopicHeader = graphql(`
   }
 `);
 
-export const NewestMessages = graphql(
+export const MessagesBefore = graphql(
   `query Newest($topicId: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
     messages(topicId: $topicId, latest: $latest, inclusive: $inclusive, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
   }`,
   [MessageParts],
 );
-export const NewerMessages = graphql(
+export const MessagesAfter = graphql(
   `query Newer($topicId: ID!, $oldest: Timestamp!) {
     messages(topicId: $topicId, oldest: $oldest, inclusive: false, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
   }`,

@@ -1,73 +1,73 @@
 import { expect, test } from "vitest";
 import type { Message } from "./operations";
-import { createOutboxOver, type PendingMessage } from "./outbox";
+import { createOutboxWith, type PendingMessage } from "./outbox";
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
-const posted = (entry: PendingMessage) =>
+const runPendingTasks = () => new Promise((resolve) => setTimeout(resolve, 0));
+const messageOf = (entry: PendingMessage) =>
   ({ id: entry.key, topicId: entry.topicId, text: entry.text, stamp: null }) as Message;
 
 test("an undelivered message is sent again with the same key, in order", async () => {
-  const tried: string[] = [];
+  const attempts: string[] = [];
   const keys = new Set<string>();
-  let cut = true;
-  let mend = () => {};
-  const outbox = createOutboxOver({
+  let isOffline = true;
+  let endPause = () => {};
+  const outbox = createOutboxWith({
     post: async (entry) => {
-      tried.push(entry.text);
+      attempts.push(entry.text);
       keys.add(entry.key);
-      if (cut) throw { networkError: new Error("cut") };
-      return posted(entry);
+      if (isOffline) throw { networkError: new Error("cut") };
+      return messageOf(entry);
     },
-    pause: () =>
+    waitForRetry: () =>
       new Promise((resolve) => {
-        mend = resolve;
+        endPause = resolve;
       }),
   });
   outbox.send("t", "one", null);
   outbox.send("t", "two", null);
-  await settle();
+  await runPendingTasks();
   expect(outbox.pending.get().map(({ state }) => state)).toEqual(["waiting", "sending"]);
-  cut = false;
-  mend();
-  await settle();
-  expect(tried).toEqual(["one", "one", "two"]);
+  isOffline = false;
+  endPause();
+  await runPendingTasks();
+  expect(attempts).toEqual(["one", "one", "two"]);
   expect(keys.size).toBe(2);
   expect(outbox.pending.get()).toEqual([]);
 });
 
 test("a refused message stays, does not block the next, and can be retried", async () => {
-  let refused = true;
-  const outbox = createOutboxOver({
+  let isForbidden = true;
+  const outbox = createOutboxWith({
     post: async (entry) => {
-      if (refused && entry.text === "bad") throw { graphQLErrors: [{ extensions: { code: "FORBIDDEN" } }] };
-      return posted(entry);
+      if (isForbidden && entry.text === "bad") throw { graphQLErrors: [{ extensions: { code: "FORBIDDEN" } }] };
+      return messageOf(entry);
     },
-    pause: async () => {},
+    waitForRetry: async () => {},
   });
   outbox.send("t", "bad", null);
   outbox.send("t", "good", null);
-  await settle();
+  await runPendingTasks();
   expect(outbox.pending.get().map(({ text, state }) => [text, state])).toEqual([["bad", "failed"]]);
-  refused = false;
+  isForbidden = false;
   outbox.retry(outbox.pending.get()[0]?.key ?? "");
-  await settle();
+  await runPendingTasks();
   expect(outbox.pending.get()).toEqual([]);
 });
 
 test("an event before the answer hides the pending message until the answer or a failure", async () => {
-  let fail = (_: unknown) => {};
-  const outbox = createOutboxOver({
+  let failPost = (_: unknown) => {};
+  const outbox = createOutboxWith({
     post: () =>
       new Promise((_, reject) => {
-        fail = reject;
+        failPost = reject;
       }),
-    pause: () => new Promise(() => {}),
+    waitForRetry: () => new Promise(() => {}),
   });
   outbox.send("t", "one", null);
   const [entry] = outbox.pending.get() as [PendingMessage];
-  outbox.markArrived(posted(entry));
-  expect(outbox.pending.get()[0]?.arrived).toBe(true);
-  fail({ networkError: new Error("cut") });
-  await settle();
+  outbox.markArrived(messageOf(entry));
+  expect(outbox.pending.get()[0]?.hasArrived).toBe(true);
+  failPost({ networkError: new Error("cut") });
+  await runPendingTasks();
   expect(outbox.pending.get()[0]).toMatchObject({ arrived: false, state: "waiting" });
 });

@@ -16,7 +16,7 @@ export interface PendingMessage {
   state: "sending" | "waiting" | "failed";
   error: unknown;
   /** Whether the message's event arrived before the server's response. Then the message is already in the timeline. */
-  arrived: boolean;
+  hasArrived: boolean;
 }
 
 export interface Outbox {
@@ -33,29 +33,29 @@ export interface Outbox {
   onSent(listener: (message: Message) => void): () => void;
 }
 
-const WAIT_MS = 2_000;
+const RETRY_WAIT_MAX_MS = 2_000;
 
 interface Transport {
   post(entry: PendingMessage): Promise<Message>;
   /** Settles when a retry may succeed. */
-  pause(): Promise<void>;
+  waitForRetry(): Promise<void>;
 }
 
 export function createOutbox(api: Api): Outbox {
-  return createOutboxOver({
+  return createOutboxWith({
     post: async ({ topicId, text, stamp, key }) => {
       const input = { topicId, text, stampId: stamp?.id ?? null, idempotencyKey: key };
       return (await request(api.direct, PostMessage, { input })).postMessage;
     },
-    pause: () => waitForConnection(api),
+    waitForRetry: () => waitForConnection(api),
   });
 }
 
 function waitForConnection({ connection: { state } }: Api): Promise<void> {
   return new Promise((resolve) => {
-    const stop = state.watch(() => state.get() === "open" && done());
-    const timer = setTimeout(done, WAIT_MS);
-    function done() {
+    const stop = state.watch(() => state.get() === "open" && finish());
+    const timer = setTimeout(finish, RETRY_WAIT_MAX_MS);
+    function finish() {
       clearTimeout(timer);
       stop();
       resolve();
@@ -63,31 +63,31 @@ function waitForConnection({ connection: { state } }: Api): Promise<void> {
   });
 }
 
-export function createOutboxOver({ post, pause }: Transport): Outbox {
+export function createOutboxWith({ post, waitForRetry }: Transport): Outbox {
   const pending = createValue<readonly PendingMessage[]>([]);
-  const busy = new Set<string>();
+  const sendingTopicIds = new Set<string>();
   const listeners = new Set<(message: Message) => void>();
-  const patch = (key: string, part: Partial<PendingMessage>) =>
+  const update = (key: string, part: Partial<PendingMessage>) =>
     pending.set(pending.get().map((entry) => (entry.key === key ? { ...entry, ...part } : entry)));
   const discard = (key: string) => pending.set(pending.get().filter((entry) => entry.key !== key));
-  const next = (topicId: string) =>
+  const nextToSend = (topicId: string) =>
     pending.get().find((entry) => entry.topicId === topicId && entry.state !== "failed");
 
-  async function run(topicId: string): Promise<void> {
-    if (busy.has(topicId)) return;
-    busy.add(topicId);
-    for (let entry = next(topicId); entry; entry = next(topicId)) await attempt(entry);
-    busy.delete(topicId);
+  async function sendPending(topicId: string): Promise<void> {
+    if (sendingTopicIds.has(topicId)) return;
+    sendingTopicIds.add(topicId);
+    for (let entry = nextToSend(topicId); entry; entry = nextToSend(topicId)) await sendOnce(entry);
+    sendingTopicIds.delete(topicId);
   }
 
-  async function attempt(entry: PendingMessage): Promise<void> {
+  async function sendOnce(entry: PendingMessage): Promise<void> {
     try {
       const message = await post(entry);
       for (const listener of listeners) listener(message);
       discard(entry.key);
     } catch (error) {
-      patch(entry.key, { state: isRetryable(error) ? "waiting" : "failed", error, arrived: false });
-      if (isRetryable(error)) await pause();
+      update(entry.key, { state: isRetryable(error) ? "waiting" : "failed", error, hasArrived: false });
+      if (isRetryable(error)) await waitForRetry();
     }
   }
 
@@ -97,27 +97,27 @@ export function createOutboxOver({ post, pause }: Transport): Outbox {
       const key = crypto.randomUUID();
       pending.set([
         ...pending.get(),
-        { key, topicId, text, stamp, state: "sending", error: null, arrived: false },
+        { key, topicId, text, stamp, state: "sending", error: null, hasArrived: false },
       ]);
-      void run(topicId);
+      void sendPending(topicId);
     },
     retry(key) {
-      patch(key, { state: "sending", error: null });
-      for (const { topicId } of pending.get()) void run(topicId);
+      update(key, { state: "sending", error: null });
+      for (const { topicId } of pending.get()) void sendPending(topicId);
     },
     discard,
     markArrived(message) {
       const match = pending
         .get()
         .find(
-          ({ topicId, text, stamp, state, arrived }) =>
-            !arrived &&
+          ({ topicId, text, stamp, state, hasArrived }) =>
+            !hasArrived &&
             state === "sending" &&
             topicId === message.topicId &&
             text === message.text &&
             stamp?.id === message.stamp?.id,
         );
-      if (match) patch(match.key, { arrived: true });
+      if (match) update(match.key, { hasArrived: true });
     },
     onSent(listener) {
       listeners.add(listener);

@@ -10,7 +10,7 @@ import { type PendingMessage, useOutbox } from "./outbox";
 export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: ViewerUser }) {
   const { t } = useTranslation();
   const outbox = useOutbox();
-  const failed = entry.state === "failed";
+  const hasFailed = entry.state === "failed";
   return (
     <article
       aria-label={t("message.sending")}
@@ -21,16 +21,16 @@ export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: V
       <div className="min-w-0 max-w-3xl grow">
         <p className="flex items-baseline gap-2">
           <span className="font-semibold">{viewer.name}</span>
-          <span className={`flex items-center gap-1 text-xs ${failed ? "text-bad" : "text-quiet"}`}>
+          <span className={`flex items-center gap-1 text-xs ${hasFailed ? "text-bad" : "text-quiet"}`}>
             {entry.state === "waiting" && <Icon name="clock" className="size-3.5" />}
             {t(
-              entry.state === "sending" ? "message.sending" : failed ? "message.notSent" : "message.waiting",
+              entry.state === "sending" ? "message.sending" : hasFailed ? "message.notSent" : "message.waiting",
             )}
           </span>
         </p>
         {entry.text && <p className="whitespace-pre-wrap text-quiet">{entry.text}</p>}
         {entry.stamp && <img src={entry.stamp.imageUrl} alt={entry.stamp.name} className="my-1 size-24" />}
-        {failed && (
+        {hasFailed && (
           <p className="flex flex-wrap items-center gap-3 text-sm">
             <span className="text-bad">{t(failureTextKey(entry.error))}</span>
             <button type="button" className="text-accent underline" onClick={() => outbox.retry(entry.key)}>

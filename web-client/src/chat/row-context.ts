@@ -14,17 +14,17 @@ const CONTINUES_WITHIN_MS = 5 * 60_000;
 
 export function rowContext(
   message: Message,
-  before: Message | undefined,
+  previous: Message | undefined,
   firstUnreadId: string | null,
 ): RowContext {
-  const isNewDay = before === undefined || !isSameDay(dateOf(before.timestamp), dateOf(message.timestamp));
+  const isNewDay = previous === undefined || !isSameDay(dateOf(previous.timestamp), dateOf(message.timestamp));
   const isFirstUnread = message.id === firstUnreadId;
   const isContinuation =
     !isNewDay &&
     !isFirstUnread &&
-    before.author.id === message.author.id &&
-    before.deletedAt === null &&
-    dateOf(message.timestamp).getTime() - dateOf(before.timestamp).getTime() < CONTINUES_WITHIN_MS;
+    previous.author.id === message.author.id &&
+    previous.deletedAt === null &&
+    dateOf(message.timestamp).getTime() - dateOf(previous.timestamp).getTime() < CONTINUES_WITHIN_MS;
   return { isNewDay, isFirstUnread, isContinuation };
 }
 
@@ -35,10 +35,10 @@ export function firstUnreadId(
   readUpTo: string | null,
   viewerId: string,
 ): string | null {
-  const start = items.findIndex(({ timestamp }) => readUpTo === null || compare(timestamp, readUpTo) > 0);
-  if (start < 0 || (start === 0 && hasOlder)) return null;
+  const firstAfterMark = items.findIndex(({ timestamp }) => readUpTo === null || compare(timestamp, readUpTo) > 0);
+  if (firstAfterMark < 0 || (firstAfterMark === 0 && hasOlder)) return null;
   const unread = items
-    .slice(start)
+    .slice(firstAfterMark)
     .find(({ author, deletedAt }) => author.id !== viewerId && deletedAt === null);
   return unread?.id ?? null;
 }

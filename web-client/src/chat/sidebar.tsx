@@ -10,7 +10,7 @@ import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { useJoinedCommunities } from "./joined-communities";
-import { NewCommunity, NewTopic } from "./new-dialogs";
+import { NewCommunityDialog, NewTopicDialog } from "./new-dialogs";
 import { type JoinedCommunity, type TopicRow, Trending } from "./operations";
 import { useTopics } from "./topics";
 import { withSubscribed } from "./visible-topics";
@@ -20,8 +20,8 @@ export function Sidebar() {
   const place = usePlace();
   const { communities, error, retry } = useJoinedCommunities("cache-and-network");
   const [isCreating, setIsCreating] = useState(false);
-  const [subscribed, setSubscribed] = useState<readonly string[]>([]);
-  const subscribe = useCallback((id: string) => setSubscribed((current) => withSubscribed(current, id)), []);
+  const [subscribedIds, setSubscribedIds] = useState<readonly string[]>([]);
+  const subscribeToCommunity = useCallback((id: string) => setSubscribedIds((current) => withSubscribed(current, id)), []);
   return (
     <nav aria-label={t("chat")} className="flex h-full flex-col">
       {place.name === "chat" && <h1 className="sr-only">Noroshi</h1>}
@@ -53,25 +53,25 @@ export function Sidebar() {
           <CommunityTopics
             key={community.id}
             community={community}
-            isSubscribed={subscribed.includes(community.id)}
-            onVisible={subscribe}
+            isSubscribed={subscribedIds.includes(community.id)}
+            onVisible={subscribeToCommunity}
           />
         ))}
         {error && <ErrorState error={error} retry={retry} />}
         <TrendingTopics />
       </div>
-      {isCreating && <NewCommunity onClose={() => setIsCreating(false)} />}
+      {isCreating && <NewCommunityDialog onClose={() => setIsCreating(false)} />}
     </nav>
   );
 }
 
-interface SectionProps {
+interface CommunityTopicsProps {
   community: JoinedCommunity;
   isSubscribed: boolean;
   onVisible: (id: string) => void;
 }
 
-function CommunityTopics({ community, isSubscribed, onVisible }: SectionProps) {
+function CommunityTopics({ community, isSubscribed, onVisible }: CommunityTopicsProps) {
   const { t } = useTranslation();
   const [isCreating, setIsCreating] = useState(false);
   const { topics, more, isLoading, loadMore } = useTopics(community, isSubscribed);
@@ -107,7 +107,7 @@ function CommunityTopics({ community, isSubscribed, onVisible }: SectionProps) {
         </Button>
       )}
       {topics.length === 0 && <p className="px-2 py-1 text-sm text-quiet">{t("community.noTopics")}</p>}
-      {isCreating && <NewTopic communityId={community.id} onClose={() => setIsCreating(false)} />}
+      {isCreating && <NewTopicDialog communityId={community.id} onClose={() => setIsCreating(false)} />}
     </section>
   );
 }
@@ -159,13 +159,13 @@ function TopicLink({ topic }: { topic: TopicRow }) {
   );
 }
 
-const TRENDING_EVERY_MS = 60_000;
+const TRENDING_INTERVAL_MS = 60_000;
 
 function TrendingTopics() {
   const { t } = useTranslation();
   const [{ data }, retry] = useQuery({ query: Trending, requestPolicy: "cache-and-network" });
   useEffect(() => {
-    const timer = setInterval(() => retry({ requestPolicy: "network-only" }), TRENDING_EVERY_MS);
+    const timer = setInterval(() => retry({ requestPolicy: "network-only" }), TRENDING_INTERVAL_MS);
     return () => clearInterval(timer);
   }, [retry]);
   if (!data || data.trendingTopics.length === 0) return null;

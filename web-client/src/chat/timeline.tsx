@@ -25,40 +25,40 @@ interface Props {
   topicView: TopicView;
   topicId: string;
   readUpTo: string | null;
-  admin: boolean;
-  editing: string | null;
-  setEditing: (id: string | null) => void;
+  isAdmin: boolean;
+  editedId: string | null;
+  setEditedId: (id: string | null) => void;
 }
 
-export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEditing }: Props) {
+export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setEditedId }: Props) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const state = useValue(topicView.feed.state);
-  const outgoing = useValue(useOutbox().pending);
+  const allPending = useValue(useOutbox().pending);
   const list = useRef<VirtualizerHandle>(null);
-  const atEnd = useRef(true);
+  const isAtEnd = useRef(true);
   const renderedWindow = useRef(state.window);
   const [isAwayFromEnd, setIsAwayFromEnd] = useState(false);
-  const [active, setActive] = useState<string | null>(null);
+  const [focusedId, setFocusedId] = useState<string | null>(null);
   const { items, hasOlder, hasNewer } = state.window;
-  const pending = outgoing.filter((entry) => entry.topicId === topicId && !entry.arrived);
+  const pending = allPending.filter((entry) => entry.topicId === topicId && !entry.hasArrived);
   const rows: Row[] = hasNewer ? [...items] : [...items, ...pending];
   const shift = state.shift && renderedWindow.current !== state.window;
-  const unreadId = firstUnreadId(items, hasOlder, readUpTo, viewer.id);
+  const unreadFromId = firstUnreadId(items, hasOlder, readUpTo, viewer.id);
   const target = state.at === null ? undefined : items[indexOfTimestamp(items, state.at)];
 
-  const update = useCallback(() => {
+  const handleViewportChange = useCallback(() => {
     const viewport = list.current;
     const { window, phase } = topicView.feed.state.get();
     if (!viewport || phase !== "ready") return;
-    const below = viewport.scrollSize - viewport.scrollOffset - viewport.viewportSize;
-    atEnd.current = below < AT_END_PX && !window.hasNewer;
-    setIsAwayFromEnd(below > viewport.viewportSize || window.hasNewer);
+    const below_px = viewport.scrollSize - viewport.scrollOffset - viewport.viewportSize;
+    isAtEnd.current = below_px < AT_END_PX && !window.hasNewer;
+    setIsAwayFromEnd(below_px > viewport.viewportSize || window.hasNewer);
     if (viewport.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.older();
-    if (below < LOAD_WITHIN_PX) void topicView.feed.newer();
-    const last = viewport.findItemIndex(viewport.scrollOffset + viewport.viewportSize - AT_END_PX);
-    const lastVisible = atEnd.current ? window.items.at(-1) : window.items[last];
-    if (lastVisible && document.visibilityState === "visible") topicView.read(lastVisible.timestamp);
+    if (below_px < LOAD_WITHIN_PX) void topicView.feed.newer();
+    const lastVisibleIndex = viewport.findItemIndex(viewport.scrollOffset + viewport.viewportSize - AT_END_PX);
+    const lastVisible = isAtEnd.current ? window.items.at(-1) : window.items[lastVisibleIndex];
+    if (lastVisible && document.visibilityState === "visible") topicView.markRead(lastVisible.timestamp);
   }, [topicView]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only after the window was opened.
@@ -66,37 +66,37 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
     if (state.opened === 0) return;
     if (target) list.current?.scrollToIndex(items.indexOf(target), { align: "center" });
     else list.current?.scrollToIndex(rows.length - 1, { align: "end" });
-    atEnd.current = !target;
+    isAtEnd.current = !target;
   }, [state.opened]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only if the end was visible before.
   useLayoutEffect(() => {
-    if (atEnd.current && !shift && state.opened > 0)
+    if (isAtEnd.current && !shift && state.opened > 0)
       list.current?.scrollToIndex(rows.length - 1, { align: "end" });
     renderedWindow.current = state.window;
   }, [state.window, pending.length]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a change may make an end visible without a scroll.
   useEffect(() => {
-    const frame = requestAnimationFrame(update);
+    const frame = requestAnimationFrame(handleViewportChange);
     return () => cancelAnimationFrame(frame);
-  }, [state, update]);
+  }, [state, handleViewportChange]);
 
   useEffect(() => {
-    document.addEventListener("visibilitychange", update);
-    return () => document.removeEventListener("visibilitychange", update);
-  }, [update]);
+    document.addEventListener("visibilitychange", handleViewportChange);
+    return () => document.removeEventListener("visibilitychange", handleViewportChange);
+  }, [handleViewportChange]);
 
   const currentRows = useRef(rows);
   currentRows.current = rows;
   const moveFocus = useCallback((event: KeyboardEvent<HTMLElement>, id: string) => {
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
-    const place = currentRows.current.findIndex((row) => !isPending(row) && row.id === id) + step;
-    const next = currentRows.current[place];
+    const index = currentRows.current.findIndex((row) => !isPending(row) && row.id === id) + step;
+    const next = currentRows.current[index];
     if (step === 0 || !next || isPending(next) || event.target !== event.currentTarget) return;
     event.preventDefault();
-    setActive(next.id);
-    list.current?.scrollToIndex(place, { align: "nearest" });
+    setFocusedId(next.id);
+    list.current?.scrollToIndex(index, { align: "nearest" });
     requestAnimationFrame(() => document.getElementById(`message-${next.id}`)?.focus());
   }, []);
 
@@ -105,12 +105,12 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
     return <ErrorState error={state.error} retry={() => topicView.feed.open(state.at)} />;
   if (rows.length === 0)
     return <EmptyState icon="chat" title={t("topic.empty")} hint={t("topic.emptyHint")} />;
-  const tabStop = active ?? items.at(-1)?.id;
+  const tabStopId = focusedId ?? items.at(-1)?.id;
   return (
     <div className="relative flex min-h-0 grow flex-col">
       {state.edge === "older" && <LoadingNote text={t("loading")} />}
       {state.edgeError !== null && (
-        <button type="button" className="bg-bad-ground px-4 py-2 text-sm text-bad" onClick={update}>
+        <button type="button" className="bg-bad-ground px-4 py-2 text-sm text-bad" onClick={handleViewportChange}>
           {t("timeline.edgeFailed")}
         </button>
       )}
@@ -126,26 +126,26 @@ export function Timeline({ topicView, topicId, readUpTo, admin, editing, setEdit
           item="li"
           shift={shift}
           data={rows}
-          onScroll={update}
+          onScroll={handleViewportChange}
           bufferSize={400}
         >
-          {(row, place) => {
-            const before = items[place - 1];
+          {(row, index) => {
+            const previous = items[index - 1];
             return isPending(row) ? (
               <PendingRow key={row.key} entry={row} viewer={viewer} />
             ) : (
               <MessageRow
                 key={row.id}
                 message={row}
-                {...rowContext(row, before, unreadId)}
+                {...rowContext(row, previous, unreadFromId)}
                 topicView={topicView}
                 isOwn={row.author.id === viewer.id}
-                isAdmin={admin}
+                isAdmin={isAdmin}
                 isTarget={row === target || (target !== undefined && row.id === target.id)}
-                isEditing={editing === row.id}
-                setEditing={setEditing}
-                tabStop={row.id === tabStop}
-                onFocus={setActive}
+                isEditing={editedId === row.id}
+                setEditedId={setEditedId}
+                isTabStop={row.id === tabStopId}
+                onFocus={setFocusedId}
                 onKeyDown={moveFocus}
               />
             );

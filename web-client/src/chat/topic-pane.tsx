@@ -16,7 +16,7 @@ import { Timeline } from "./timeline";
 import { openTopicView, type TopicView } from "./topic-view";
 
 /** With more unread messages than a page shows, opens at the read mark. */
-const UNREAD_ON_A_PAGE = 40;
+const UNREAD_AT_END_MAX = 40;
 
 export function TopicPane({ id, at }: { id: string; at: string | null }) {
   const { t } = useTranslation();
@@ -82,16 +82,16 @@ function JoinedTopic({ topic, at }: { topic: TopicSummary; at: string | null }) 
   const api = useApi();
   const outbox = useOutbox();
   const viewer = useViewer();
-  const [opened] = useState({ readUpTo: topic.readUpTo, unread: topic.unreadCount });
+  const [initialReadState] = useState({ readUpTo: topic.readUpTo, unread: topic.unreadCount });
   const [topicView, setTopicView] = useState<TopicView | null>(null);
   const requestedAt = useRef(at);
 
   useEffect(() => {
-    const start = requestedAt.current ?? (opened.unread > UNREAD_ON_A_PAGE ? opened.readUpTo : null);
-    const view = openTopicView(api, outbox, topic.id, viewer.id, start);
+    const startAt = requestedAt.current ?? (initialReadState.unread > UNREAD_AT_END_MAX ? initialReadState.readUpTo : null);
+    const view = openTopicView(api, outbox, topic.id, viewer.id, startAt);
     setTopicView(view);
     return view.stop;
-  }, [api, outbox, topic.id, viewer.id, opened]);
+  }, [api, outbox, topic.id, viewer.id, initialReadState]);
 
   useEffect(() => {
     if (at !== null && at !== requestedAt.current) void topicView?.feed.open(at);
@@ -99,7 +99,7 @@ function JoinedTopic({ topic, at }: { topic: TopicSummary; at: string | null }) 
   }, [at, topicView]);
 
   if (!topicView) return <LoadingState rows={8} />;
-  return <TopicContents topicView={topicView} topic={topic} readUpTo={opened.readUpTo} />;
+  return <TopicContents topicView={topicView} topic={topic} readUpTo={initialReadState.readUpTo} />;
 }
 
 function TopicContents({
@@ -112,32 +112,32 @@ function TopicContents({
   readUpTo: string | null;
 }) {
   const viewer = useViewer();
-  const ended = useValue(topicView.ended);
-  const [editing, setEditing] = useState<string | null>(null);
+  const subscriptionError = useValue(topicView.subscriptionError);
+  const [editedId, setEditedId] = useState<string | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
 
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) field.current?.focus();
   }, []);
 
-  const edit = useCallback((id: string | null) => {
-    setEditing(id);
+  const changeEditedId = useCallback((id: string | null) => {
+    setEditedId(id);
     if (id === null) field.current?.focus();
   }, []);
 
   function editLast() {
     const { items } = topicView.feed.state.get().window;
-    const last = items.findLast(
+    const lastOwnMessage = items.findLast(
       ({ author, text, deletedAt }) => author.id === viewer.id && text && !deletedAt,
     );
-    if (last) setEditing(last.id);
+    if (lastOwnMessage) setEditedId(lastOwnMessage.id);
   }
 
   function handleSent() {
     if (topicView.feed.state.get().window.hasNewer) void topicView.feed.open(null);
   }
 
-  if (ended) return <ErrorState error={ended} />;
+  if (subscriptionError) return <ErrorState error={subscriptionError} />;
   return (
     <>
       <div className="flex min-h-0 grow flex-col">
@@ -145,9 +145,9 @@ function TopicContents({
           topicView={topicView}
           topicId={topic.id}
           readUpTo={readUpTo}
-          admin={viewer.roles.includes("ADMIN")}
-          editing={editing}
-          setEditing={edit}
+          isAdmin={viewer.roles.includes("ADMIN")}
+          editedId={editedId}
+          setEditedId={changeEditedId}
         />
       </div>
       <Composer

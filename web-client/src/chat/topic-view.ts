@@ -12,8 +12,8 @@ import {
   MarkRead,
   type Message,
   MessagesAround,
-  NewerMessages,
-  NewestMessages,
+  MessagesAfter,
+  MessagesBefore,
   RemoveReaction,
   TopicEvents,
 } from "./operations";
@@ -23,15 +23,15 @@ import { toggleReaction } from "./reactions";
 export interface TopicView {
   feed: Feed<Message>;
   /** Why the subscription ended; null while it is running. */
-  ended: Value<CombinedError | null>;
+  subscriptionError: Value<CombinedError | null>;
   react(message: Message, emoji: string): void;
   edit(id: string, text: string): Promise<void>;
   remove(id: string): void;
-  read(timestamp: string): void;
+  markRead(timestamp: string): void;
   stop(): void;
 }
 
-const READ_PAUSE_MS = 400;
+const MARK_READ_DELAY_MS = 400;
 
 export function openTopicView(
   api: Api,
@@ -42,7 +42,7 @@ export function openTopicView(
 ): TopicView {
   const feed = createFeed<Message>(timelineSource(api, topicId));
   const ended = createValue<CombinedError | null>(null);
-  let place = at;
+  let startAt = at;
 
   // The page is read after StreamReady, so no message is missed in between.
   const stop = subscribe(
@@ -51,60 +51,60 @@ export function openTopicView(
     { topicId },
     ({ topicEvents: event }) => {
       if (event.__typename === "StreamReady") {
-        if (!event.resumed) void feed.open(place);
-        place = null;
+        if (!event.resumed) void feed.open(startAt);
+        startAt = null;
       } else if (event.__typename === "MessagePosted") {
         if (event.message.author.id === viewerId) outbox.markArrived(event.message);
         feed.put(event.message);
-      } else if ("message" in event) put(event.message);
+      } else if ("message" in event) replace(event.message);
     },
     (error) => ended.set(error),
   );
   const stopSent = outbox.onSent((message) => message.topicId === topicId && feed.put(message));
 
-  function put(message: Message): void {
+  function replace(message: Message): void {
     feed.apply((window) => withChangedItem(window, message.id, () => message));
   }
 
   function react(message: Message, emoji: string): void {
     const hasReacted = message.reactions.find((reaction) => reaction.emoji === emoji)?.reacted;
-    put(toggleReaction(message, emoji));
+    replace(toggleReaction(message, emoji));
     const variables = { id: message.id, emoji };
-    const saved = hasReacted
-      ? request(api.direct, RemoveReaction, variables).then((data) => put(data.removeReaction))
-      : request(api.direct, AddReaction, variables).then((data) => put(data.addReaction));
-    saved.catch((error) => {
+    const saving = hasReacted
+      ? request(api.direct, RemoveReaction, variables).then((data) => replace(data.removeReaction))
+      : request(api.direct, AddReaction, variables).then((data) => replace(data.addReaction));
+    saving.catch((error) => {
       feed.apply((window) =>
-        withChangedItem(window, message.id, (now) => ({ ...now, reactions: message.reactions })),
+        withChangedItem(window, message.id, (current) => ({ ...current, reactions: message.reactions })),
       );
       notifyFailure(error);
     });
   }
 
-  const read = createReadMark(api, topicId);
+  const readMark = createReadMark(api, topicId);
   return {
     feed,
-    ended,
+    subscriptionError: ended,
     react,
-    read: read.mark,
-    edit: async (id, text) => put((await request(api.direct, EditMessage, { id, text })).editMessage),
+    markRead: readMark.moveTo,
+    edit: async (id, text) => replace((await request(api.direct, EditMessage, { id, text })).editMessage),
     remove: (id) =>
-      void request(api.direct, DeleteMessage, { id }).then((data) => put(data.deleteMessage), notifyFailure),
+      void request(api.direct, DeleteMessage, { id }).then((data) => replace(data.deleteMessage), notifyFailure),
     stop() {
       stop();
       stopSent();
-      read.stop();
+      readMark.stop();
     },
   };
 }
 
 function timelineSource(api: Api, topicId: string) {
-  const before = async (latest: string, inclusive: boolean) =>
-    (await request(api.direct, NewestMessages, { topicId, latest, inclusive })).messages;
+  const loadBefore = async (latest: string, inclusive: boolean) =>
+    (await request(api.direct, MessagesBefore, { topicId, latest, inclusive })).messages;
   return {
-    newest: () => before("now", true),
-    older: (than: string) => before(than, false),
-    newer: async (than: string) => (await request(api.direct, NewerMessages, { topicId, oldest: than })).messages,
+    newest: () => loadBefore("now", true),
+    older: (timestamp: string) => loadBefore(timestamp, false),
+    newer: async (timestamp: string) => (await request(api.direct, MessagesAfter, { topicId, oldest: timestamp })).messages,
     around: async (timestamp: string) =>
       (await request(api.direct, MessagesAround, { topicId, timestamp })).messagesAround,
   };
@@ -112,20 +112,20 @@ function timelineSource(api: Api, topicId: string) {
 
 /** Moves the read mark forward, throttled. */
 function createReadMark(api: Api, topicId: string) {
-  let sent: string | null = null;
-  let requested: string | null = null;
+  let sentTimestamp: string | null = null;
+  let requestedTimestamp: string | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   function send(): void {
     timer = undefined;
-    if (requested === null || (sent !== null && compare(requested, sent) <= 0)) return;
-    sent = requested;
+    if (requestedTimestamp === null || (sentTimestamp !== null && compare(requestedTimestamp, sentTimestamp) <= 0)) return;
+    sentTimestamp = requestedTimestamp;
     // A read mark that is not saved is corrected by the next one.
-    request(api.cached, MarkRead, { topicId, timestamp: requested }).catch(() => {});
+    request(api.cached, MarkRead, { topicId, timestamp: requestedTimestamp }).catch(() => {});
   }
   return {
-    mark(timestamp: string) {
-      if (requested === null || compare(timestamp, requested) > 0) requested = timestamp;
-      timer ??= setTimeout(send, READ_PAUSE_MS);
+    moveTo(timestamp: string) {
+      if (requestedTimestamp === null || compare(timestamp, requestedTimestamp) > 0) requestedTimestamp = timestamp;
+      timer ??= setTimeout(send, MARK_READ_DELAY_MS);
     },
     stop() {
       clearTimeout(timer);

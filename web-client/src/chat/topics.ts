@@ -6,12 +6,12 @@ import { CommunityEvents, type JoinedCommunity, MoreTopics, MostActiveTopics } f
 import { type TopicPage, visibleTopics } from "./visible-topics";
 
 /** With `isSubscribed`, subscribes to the community's events, which update the cache. */
-export function useTopics({ id, topics: first }: JoinedCommunity, isSubscribed: boolean) {
+export function useTopics({ id, topics: firstTopics }: JoinedCommunity, isSubscribed: boolean) {
   const { cached } = useApi();
   const [pageStarts, setPageStarts] = useState<readonly string[]>([]);
   const [isLoading, setIsLoading] = useState(false);
   const pages = usePages(id, pageStarts);
-  const { topics, more } = visibleTopics(first, pages);
+  const { topics, hasMore } = visibleTopics(firstTopics, pages);
 
   useEffect(() => {
     if (!isSubscribed) return;
@@ -36,15 +36,15 @@ export function useTopics({ id, topics: first }: JoinedCommunity, isSubscribed: 
     // After a reload, the page no longer continues the list.
     else setPageStarts((current) => (current === pageStarts ? [...current, latest] : current));
   }
-  return { topics, more, isLoading, loadMore };
+  return { topics, more: hasMore, isLoading, loadMore };
 }
 
 /** The requested pages, as they are in the cache. */
-function usePages(communityId: string, starts: readonly string[]): TopicPage[] {
+function usePages(communityId: string, pageStarts: readonly string[]): TopicPage[] {
   const { cached } = useApi();
   const [pages, setPages] = useState<Readonly<Record<string, TopicPage>>>({});
   useEffect(() => {
-    const stops = starts.map((latest) => {
+    const stops = pageStarts.map((latest) => {
       const { unsubscribe } = cached.query(MoreTopics, { communityId, latest }).subscribe(({ data }) => {
         if (data) setPages((current) => ({ ...current, [latest]: data.communityTopics }));
       });
@@ -53,6 +53,6 @@ function usePages(communityId: string, starts: readonly string[]): TopicPage[] {
     return () => {
       for (const stop of stops) stop();
     };
-  }, [cached, communityId, starts]);
-  return starts.flatMap((latest) => pages[latest] ?? []);
+  }, [cached, communityId, pageStarts]);
+  return pageStarts.flatMap((latest) => pages[latest] ?? []);
 }

@@ -8,23 +8,23 @@ const topics = (from: number, to: number) => Array.from({ length: from - to + 1 
 
 test("thirty topics are shown, and a thirty-first means that there are more", () => {
   expect(visibleTopics(topics(100, 71), [])).toMatchObject({ more: false });
-  const { topics: shown, more } = visibleTopics(topics(100, 70), []);
-  expect([shown.length, shown.at(-1)?.id, more]).toEqual([30, "t71", true]);
+  const { topics: shown, hasMore } = visibleTopics(topics(100, 70), []);
+  expect([shown.length, shown.at(-1)?.id, hasMore]).toEqual([30, "t71", true]);
 });
 
 test("a page starts with the last topic of the one before, which is shown once", () => {
-  const { topics: shown, more } = visibleTopics(topics(100, 70), [
+  const { topics: shown, hasMore } = visibleTopics(topics(100, 70), [
     { hasOlder: true, items: topics(71, 41) },
     { hasOlder: false, items: topics(41, 30) },
   ]);
   expect(shown.map(({ id }) => id)).toEqual(topics(100, 30).map(({ id }) => id));
-  expect(more).toBe(false);
+  expect(hasMore).toBe(false);
 });
 
 test("a topic of a later page that becomes active moves to the top", () => {
-  const risen = topic(41, 500);
-  const items = topics(71, 41).with(-1, risen);
-  expect(visibleTopics([risen, ...topics(100, 70)], [{ hasOlder: true, items }]).topics[0]?.id).toBe("t41");
+  const nowActive = topic(41, 500);
+  const items = topics(71, 41).with(-1, nowActive);
+  expect(visibleTopics([nowActive, ...topics(100, 70)], [{ hasOlder: true, items }]).topics[0]?.id).toBe("t41");
 });
 
 test("the most recently visible communities are subscribed to, up to the limit", () => {

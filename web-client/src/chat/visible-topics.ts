@@ -2,7 +2,7 @@
 import { compare } from "../timeline/window";
 import type { TopicRow } from "./operations";
 
-const FIRST_TOPICS = 30;
+const FIRST_TOPICS_SHOWN = 30;
 
 /** One further page of topics. */
 export interface TopicPage {
@@ -17,18 +17,18 @@ const SUBSCRIBED_MAX = 40;
 export function withSubscribed(
   subscribed: readonly string[],
   id: string,
-  most = SUBSCRIBED_MAX,
+  maxCount = SUBSCRIBED_MAX,
 ): readonly string[] {
-  return [id, ...subscribed.filter((each) => each !== id)].slice(0, most);
+  return [id, ...subscribed.filter((each) => each !== id)].slice(0, maxCount);
 }
 
 /** Returns the topics to show, the most recently active first and without duplicates, and whether there are more. */
-export function visibleTopics(first: readonly TopicRow[], pages: readonly TopicPage[]) {
+export function visibleTopics(firstTopics: readonly TopicRow[], pages: readonly TopicPage[]) {
   const topicsById = new Map(
-    [...first, ...pages.flatMap(({ items }) => items)].map((topic) => [topic.id, topic]),
+    [...firstTopics, ...pages.flatMap(({ items }) => items)].map((topic) => [topic.id, topic]),
   );
   const topics = [...topicsById.values()].sort((a, b) => compare(b.lastActivity, a.lastActivity));
-  const last = pages.at(-1);
-  if (last) return { topics, more: last.hasOlder };
-  return { topics: topics.slice(0, FIRST_TOPICS), more: topics.length > FIRST_TOPICS };
+  const lastPage = pages.at(-1);
+  if (lastPage) return { topics, hasMore: lastPage.hasOlder };
+  return { topics: topics.slice(0, FIRST_TOPICS_SHOWN), more: topics.length > FIRST_TOPICS_SHOWN };
 }

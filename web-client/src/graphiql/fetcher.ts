@@ -12,7 +12,7 @@ import {
 } from "graphql";
 import { createClient, type Sink } from "graphql-ws";
 
-const PATH = "/graphql";
+const GRAPHQL_PATH = "/graphql";
 
 type RequestHeaders = Record<string, string>;
 
@@ -39,7 +39,7 @@ function chosenOperation({ query, operationName }: FetcherParams): OperationDefi
 
 async function post(request: FetcherParams, headers: RequestHeaders): Promise<ExecutionResult> {
   try {
-    const response = await fetch(PATH, {
+    const response = await fetch(GRAPHQL_PATH, {
       method: "POST",
       headers: {
         "content-type": "application/json",
@@ -67,7 +67,7 @@ async function parseResult(response: Response): Promise<ExecutionResult> {
 function subscribe(request: FetcherParams, headers: RequestHeaders): Observable<ExecutionResult> {
   const authorization = new Headers(headers).get("authorization");
   const client = createClient({
-    url: location.origin.replace(/^http/, "ws") + PATH,
+    url: location.origin.replace(/^http/, "ws") + GRAPHQL_PATH,
     connectionParams: authorization === null ? {} : { authorization },
   });
   return {

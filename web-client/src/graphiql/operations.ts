@@ -10,34 +10,34 @@ import schedulePost from "./operations/schedule-post.graphql?raw";
 import whoAmI from "./operations/who-am-i.graphql?raw";
 import whoReacted from "./operations/who-reacted.graphql?raw";
 
-const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
+const toJson = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
 
 // Numbers that the regulator reserves for fiction.
-const LIST = "phone_number,name\n+447700900001,Ann\n+447700900002,Ben\n+447700900003,Cleo\n";
+const PHONE_NUMBERS_CSV = "phone_number,name\n+447700900001,Ann\n+447700900002,Ben\n+447700900003,Cleo\n";
 
 const fromNow = (ms: number): string => new Date(Date.now() + ms).toISOString();
 const DAY_MS = 86_400_000;
 
 export const OPERATIONS = [
   { query: whoAmI },
-  { query: readTimeline, variables: variables({ topicId: "", limit: 20 }) },
-  { query: pageForward, variables: variables({ topicId: "", oldest: "0.000000", limit: 20 }) },
+  { query: readTimeline, variables: toJson({ topicId: "", limit: 20 }) },
+  { query: pageForward, variables: toJson({ topicId: "", oldest: "0.000000", limit: 20 }) },
   {
     query: postMessage,
-    variables: variables({ topicId: "", text: "Hello from GraphiQL", idempotencyKey: "hello-1" }),
+    variables: toJson({ topicId: "", text: "Hello from GraphiQL", idempotencyKey: "hello-1" }),
   },
-  { query: liveTopic, variables: variables({ topicId: "" }) },
-  { query: react, variables: variables({ messageId: "", emoji: "🔥" }) },
-  { query: whoReacted, variables: variables({ topicId: "", timestamp: "0.000000" }) },
+  { query: liveTopic, variables: toJson({ topicId: "" }) },
+  { query: react, variables: toJson({ messageId: "", emoji: "🔥" }) },
+  { query: whoReacted, variables: toJson({ topicId: "", timestamp: "0.000000" }) },
   {
     query: schedulePost,
-    variables: variables({
+    variables: toJson({
       input: { text: "Published by itself", toHomeFeed: true, dueAt: fromNow(60_000), timeZone: "UTC" },
     }),
   },
   {
     query: addressBook,
-    variables: variables({
+    variables: toJson({
       addresses: ["ann@example.org", "bob@example.org"],
       domain: null,
       from: fromNow(-13 * DAY_MS),
@@ -46,8 +46,8 @@ export const OPERATIONS = [
   },
   {
     query: launchCalls,
-    variables: variables({
-      input: { name: "Try", scenario: "Hello {name}", csv: LIST, maxAttempts: 2, retryDelayS: 60 },
+    variables: toJson({
+      input: { name: "Try", scenario: "Hello {name}", csv: PHONE_NUMBERS_CSV, maxAttempts: 2, retryDelayS: 60 },
     }),
   },
 ];

@@ -17,10 +17,10 @@ interface Props<Item extends Entry> {
   empty: ReactNode;
   children: (item: Item) => ReactElement;
   /** Without page margins, for use beside other content. */
-  narrow?: boolean;
+  isNarrow?: boolean;
 }
 
-export function FeedList<Item extends Entry>({ feed, head, pill, empty, children, narrow }: Props<Item>) {
+export function FeedList<Item extends Entry>({ feed, head, pill, empty, children, isNarrow }: Props<Item>) {
   const { t } = useTranslation();
   const state = useValue(feed.state);
   const scroller = useRef<HTMLDivElement>(null);
@@ -44,7 +44,7 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
         tabIndex={0}
         className="thin-scroll h-full overflow-y-auto"
       >
-        <div className={narrow ? "px-1.5 pb-4" : "mx-auto max-w-2xl px-3 pb-16 sm:px-6"}>
+        <div className={isNarrow ? "px-1.5 pb-4" : "mx-auto max-w-2xl px-3 pb-16 sm:px-6"}>
           <div ref={above}>{head}</div>
           {state.phase === "loading" && <LoadingState />}
           {state.phase === "failed" && <ErrorState error={state.error} retry={() => feed.open(null)} />}

@@ -12,7 +12,7 @@ export function FeedTabs({ title, names }: { title: Name; names: readonly Name[]
     <div className="flex items-center gap-1 py-4">
       <h1 className="sr-only">{t(title)}</h1>
       {names.map((name) => (
-        <Tab key={name} href={hrefOf({ name })} here={place.name === name}>
+        <Tab key={name} href={hrefOf({ name })} isCurrent={place.name === name}>
           {t(name)}
         </Tab>
       ))}

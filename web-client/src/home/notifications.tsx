@@ -26,17 +26,17 @@ export function NotificationsPage() {
     async (latest, inclusive) => (await request(direct, Notifications, { latest, inclusive })).page,
   );
   const newNotification = useValue(newestNotification);
-  const last = useValue(feed.state).window.items.at(-1)?.timestamp;
+  const newestTimestamp = useValue(feed.state).window.items.at(-1)?.timestamp;
   useEffect(() => {
     if (newNotification) feed.put(newNotification);
   }, [newNotification, feed]);
   useEffect(() => {
-    if (!last) return;
-    request(direct, MarkNotificationsRead, { timestamp: last }).then(
-      ({ markNotificationsRead: left }) => unreadCount.set(left),
+    if (!newestTimestamp) return;
+    request(direct, MarkNotificationsRead, { timestamp: newestTimestamp }).then(
+      ({ markNotificationsRead: unreadLeft }) => unreadCount.set(unreadLeft),
       () => {}, // The next request moves the read mark.
     );
-  }, [direct, last]);
+  }, [direct, newestTimestamp]);
   return (
     <FeedList
       feed={feed}
@@ -70,7 +70,7 @@ function notificationPlace({ message, actor, publication }: Notification): Place
   return actor ? { name: "person", id: actor.id } : { name: "home" };
 }
 
-interface RowProps {
+interface LinkRowProps {
   to: Place;
   at: string;
   title: ReactNode;
@@ -78,7 +78,7 @@ interface RowProps {
   children: ReactNode;
 }
 
-function LinkRow({ to, at, title, preview, children }: RowProps) {
+function LinkRow({ to, at, title, preview, children }: LinkRowProps) {
   const { language } = useTranslation();
   return (
     <a href={hrefOf(to)} className="flex gap-3 border-b border-line px-2 py-3 hover:bg-hover">

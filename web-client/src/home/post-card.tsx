@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { useMutation } from "urql";
 import { hrefOf } from "../app/router";
-import { Confirm } from "../chat/confirm";
+import { ConfirmDialog } from "../chat/confirm";
 import { dateAndTime, dateOf, relativeTime } from "../i18n/times";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
@@ -17,12 +17,12 @@ import { DeletePost, type Post } from "./operations";
 export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: string) => void }) {
   const { t, language } = useTranslation();
   const viewer = useViewer();
-  const at = dateOf(post.timestamp);
+  const postedAt = dateOf(post.timestamp);
   const { author } = post;
   const mayDelete = author.id === viewer.id || viewer.roles.includes("ADMIN");
   return (
     <article
-      aria-label={t("post.by", { name: author.name, time: dateAndTime(language, at) })}
+      aria-label={t("post.by", { name: author.name, time: dateAndTime(language, postedAt) })}
       data-post={post.id}
       className="group flex gap-3 border-b border-line py-4"
     >
@@ -37,11 +37,11 @@ export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: stri
           </a>
           <span className="truncate text-sm text-quiet">@{author.handle}</span>
           <time
-            dateTime={at.toISOString()}
-            title={dateAndTime(language, at)}
+            dateTime={postedAt.toISOString()}
+            title={dateAndTime(language, postedAt)}
             className="shrink-0 text-sm text-quiet"
           >
-            {relativeTime(language, at, new Date())}
+            {relativeTime(language, postedAt, new Date())}
           </time>
           <span className="grow" />
           {mayDelete && <DeleteButton id={post.id} onDeleted={onDeleted} />}
@@ -75,11 +75,11 @@ function Media({ urls }: { urls: readonly string[] }) {
 
 function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) => void }) {
   const { t } = useTranslation();
-  const [asking, setAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const [, remove] = useMutation(DeletePost);
-  async function answered(sure: boolean) {
-    setAsking(false);
-    if (!sure) return;
+  async function handleAnswer(isConfirmed: boolean) {
+    setIsConfirming(false);
+    if (!isConfirmed) return;
     const { error } = await remove({ id });
     if (error) notifyFailure(error);
     else onDeleted(id);
@@ -91,10 +91,10 @@ function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) =
         label={t("post.delete")}
         size="size-8"
         className="-my-2 self-center group-focus-within:opacity-100 group-hover:opacity-100 [@media(hover:hover)]:opacity-0"
-        onClick={() => setAsking(true)}
+        onClick={() => setIsConfirming(true)}
       />
-      {asking && (
-        <Confirm title={t("post.delete")} text={t("post.deleteAsk")} action={t("delete")} onDone={answered} />
+      {isConfirming && (
+        <ConfirmDialog title={t("post.delete")} text={t("post.deleteAsk")} action={t("delete")} onDone={handleAnswer} />
       )}
     </>
   );

@@ -11,39 +11,39 @@ import { notify, notifyFailure } from "../ui/toasts";
 import { CreatePost, type Post } from "./operations";
 
 const LENGTH_MAX = 4000;
-const WARN_BELOW = 200;
+const SHOW_REMAINING_BELOW = 200;
 
 export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const viewer = useViewer();
   const [text, setText] = useState("");
-  const [media, setMedia] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false);
+  const [mediaText, setMediaText] = useState<string | null>(null);
+  const [isPosting, setIsPosting] = useState(false);
   // The idempotency key stays until the post is changed or sent, so a retry never posts twice.
-  const [key, setKey] = useState(() => crypto.randomUUID());
-  const mediaUrls = media?.split(/\s+/).filter(Boolean) ?? [];
-  const ready = !busy && (text.trim() !== "" || mediaUrls.length > 0);
+  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
+  const mediaUrls = mediaText?.split(/\s+/).filter(Boolean) ?? [];
+  const canPost = !isPosting && (text.trim() !== "" || mediaUrls.length > 0);
   const remaining = LENGTH_MAX - text.length;
 
-  function write(next: string) {
+  function changeText(next: string) {
     setText(next);
-    setKey(crypto.randomUUID());
+    setIdempotencyKey(crypto.randomUUID());
   }
 
   async function post() {
-    if (!ready) return;
-    setBusy(true);
+    if (!canPost) return;
+    setIsPosting(true);
     try {
-      const input = { text: text.trim(), mediaUrls, idempotencyKey: key };
+      const input = { text: text.trim(), mediaUrls, idempotencyKey: idempotencyKey };
       onPosted((await request(direct, CreatePost, { input })).createPost);
-      write("");
-      setMedia(null);
+      changeText("");
+      setMediaText(null);
     } catch (error) {
       notifyFailure(error);
       if (isRetryable(error)) notify(t("post.kept"));
     }
-    setBusy(false);
+    setIsPosting(false);
   }
 
   return (
@@ -62,20 +62,20 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
           aria-label={t("post.label")}
           placeholder={t("post.label")}
           value={text}
-          onText={write}
+          onText={changeText}
           maxLength={LENGTH_MAX}
           onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && void post()}
         />
-        {media !== null && (
+        {mediaText !== null && (
           <textarea
             className="field text-sm"
             aria-label={t("post.media")}
             placeholder={t("post.media")}
             rows={2}
-            value={media}
+            value={mediaText}
             onChange={(event) => {
-              setMedia(event.target.value);
-              setKey(crypto.randomUUID());
+              setMediaText(event.target.value);
+              setIdempotencyKey(crypto.randomUUID());
             }}
           />
         )}
@@ -83,13 +83,13 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
           <IconButton
             icon="image"
             label={t("post.media")}
-            aria-pressed={media !== null}
-            onClick={() => setMedia(media === null ? "" : null)}
+            aria-pressed={mediaText !== null}
+            onClick={() => setMediaText(mediaText === null ? "" : null)}
           />
           <span className="grow text-right text-sm text-quiet tabular-nums">
-            {remaining < WARN_BELOW && remaining}
+            {remaining < SHOW_REMAINING_BELOW && remaining}
           </span>
-          <Button type="submit" kind="main" disabled={!ready}>
+          <Button type="submit" kind="main" disabled={!canPost}>
             {t("post.send")}
           </Button>
         </div>

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { request, useApi } from "../api/api";
 import type { ResultOf } from "../api/graphql";
-import { Confirm } from "../chat/confirm";
+import { ConfirmDialog } from "../chat/confirm";
 import { useViewer } from "../session/viewer";
 import { withoutItem } from "../timeline/window";
 import { Avatar } from "../ui/avatar";
@@ -69,12 +69,12 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
           <span>{t("profile.following", { count: user.followingCount })}</span>
         </p>
       </div>
-      {user.id !== viewer.id && <Actions user={user} onChanged={onChanged} />}
+      {user.id !== viewer.id && <FollowAndBlock user={user} onChanged={onChanged} />}
     </header>
   );
 }
 
-function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
+function FollowAndBlock({ user, onChanged }: { user: Person; onChanged: () => void }) {
   const { t } = useTranslation();
   const [isConfirming, setIsConfirming] = useState(false);
   const [, follow] = useMutation(Follow);
@@ -82,7 +82,7 @@ function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
   const [, block] = useMutation(Block);
   const [, unblock] = useMutation(Unblock);
   const { id } = user;
-  const done = ({ error }: { error?: unknown }) => (error ? notifyFailure(error) : onChanged());
+  const handleResult = ({ error }: { error?: unknown }) => (error ? notifyFailure(error) : onChanged());
   return (
     <div className="flex gap-2">
       {!user.blocked && (
@@ -98,17 +98,17 @@ function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
           {t(user.following ? "unfollow" : "follow")}
         </Button>
       )}
-      <Button onClick={() => (user.blocked ? unblock({ id }).then(done) : setIsConfirming(true))}>
+      <Button onClick={() => (user.blocked ? unblock({ id }).then(handleResult) : setIsConfirming(true))}>
         {t(user.blocked ? "unblock" : "block")}
       </Button>
       {isConfirming && (
-        <Confirm
+        <ConfirmDialog
           title={t("profile.block", { name: user.name })}
           text={t("profile.blockAsk")}
           action={t("block")}
-          onDone={(sure) => {
+          onDone={(isConfirmed) => {
             setIsConfirming(false);
-            if (sure) block({ id }).then(done);
+            if (isConfirmed) block({ id }).then(handleResult);
           }}
         />
       )}

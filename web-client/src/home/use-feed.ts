@@ -6,17 +6,17 @@ import type { Entry } from "../timeline/window";
 type LoadPage<Item extends Entry> = (latest: string, inclusive: boolean) => Promise<Page<Item>>;
 
 /** `loadPage` must not change while the component is mounted. Mount it again with another key instead. */
-export function useFeed<Item extends Entry>(loadPage: LoadPage<Item>, begin = true): Feed<Item> {
+export function useFeed<Item extends Entry>(loadPage: LoadPage<Item>, opensAtOnce = true): Feed<Item> {
   const [feed] = useState(() => {
-    const unused = () => Promise.reject(new Error("A feed loads only older items."));
+    const unsupported = () => Promise.reject(new Error("A feed loads only older items."));
     const newest = () => loadPage("now", true);
     return createFeed<Item>(
-      { newest, older: (than) => loadPage(than, false), newer: unused, around: unused },
+      { newest, older: (timestamp) => loadPage(timestamp, false), newer: unsupported, around: unsupported },
       5_000,
     );
   });
   useEffect(() => {
-    if (begin) void feed.open(null);
-  }, [feed, begin]);
+    if (opensAtOnce) void feed.open(null);
+  }, [feed, opensAtOnce]);
   return feed;
 }

@@ -13,11 +13,11 @@ import { AddressRow } from "./address-row";
 import { addressesIn, LOOKUP_MAX } from "./addresses";
 import { AddressBook, type AddressStanding } from "./operations";
 
-export function Addresses() {
+export function AddressLookup() {
   const { t } = useTranslation();
   const { direct } = useApi();
   const [text, setText] = useState("");
-  const [busy, setBusy] = useState(false);
+  const [isLoading, setIsLoading] = useState(false);
   const [rejection, setRejection] = useState<string | null>(null);
   const [standings, setStandings] = useState<readonly AddressStanding[] | null>(null);
   const addresses = addressesIn(text);
@@ -25,19 +25,19 @@ export function Addresses() {
   async function lookUp(event: FormEvent) {
     event.preventDefault();
     if (addresses.length === 0 || addresses.length > LOOKUP_MAX) return;
-    setBusy(true);
+    setIsLoading(true);
     try {
       setStandings((await request(direct, AddressBook, { addresses })).addressBook);
       setRejection(null);
     } catch (error) {
       setRejection(rejectionText(error) ?? t(failureTextKey(error)));
     }
-    setBusy(false);
+    setIsLoading(false);
   }
 
   function replace(updated: readonly AddressStanding[]) {
-    const by = new Map(updated.map((one) => [one.address, one]));
-    setStandings((current) => current?.map((one) => by.get(one.address) ?? one) ?? null);
+    const updatedByAddress = new Map(updated.map((standing) => [standing.address, standing]));
+    setStandings((current) => current?.map((standing) => updatedByAddress.get(standing.address) ?? standing) ?? null);
   }
 
   return (
@@ -67,7 +67,7 @@ export function Addresses() {
           <Button
             type="submit"
             kind="main"
-            disabled={busy || addresses.length === 0 || addresses.length > LOOKUP_MAX}
+            disabled={isLoading || addresses.length === 0 || addresses.length > LOOKUP_MAX}
           >
             <Icon name="search" className="size-4" />
             {t("mail.look")}
@@ -90,27 +90,27 @@ export function Addresses() {
 
 const FILTERS: {
   name: "all" | "blocked" | "sendable";
-  word: TextKey;
-  shows: (one: AddressStanding) => boolean;
+  textKey: TextKey;
+  includes: (standing: AddressStanding) => boolean;
 }[] = [
-  { name: "all", word: "mail.all", shows: () => true },
-  { name: "blocked", word: "mail.blocked", shows: ({ blocked }) => blocked },
-  { name: "sendable", word: "mail.sendable", shows: ({ blocked }) => !blocked },
+  { name: "all", textKey: "mail.all", includes: () => true },
+  { name: "blocked", textKey: "mail.blocked", includes: ({ blocked }) => blocked },
+  { name: "sendable", textKey: "mail.sendable", includes: ({ blocked }) => !blocked },
 ];
 
 interface StandingsProps {
   standings: readonly AddressStanding[];
-  replace: (fresh: readonly AddressStanding[]) => void;
+  replace: (updated: readonly AddressStanding[]) => void;
 }
 
 function Standings({ standings, replace }: StandingsProps) {
   const { t, language } = useTranslation();
   const [filter, setFilter] = useState(FILTERS[0]?.name);
-  const shows = FILTERS.find(({ name }) => name === filter)?.shows ?? (() => true);
+  const isShown = FILTERS.find(({ name }) => name === filter)?.includes ?? (() => true);
   const sendable = standings.filter(({ blocked }) => !blocked);
 
-  const inDomain = (domain: string) =>
-    standings.filter((one) => one.domain?.domain === domain).map(({ address }) => address);
+  const addressesOfDomain = (domain: string) =>
+    standings.filter((standing) => standing.domain?.domain === domain).map(({ address }) => address);
 
   function copy() {
     const text = sendable.map(({ normalized, address }) => normalized ?? address).join("\n");
@@ -123,7 +123,7 @@ function Standings({ standings, replace }: StandingsProps) {
   return (
     <section aria-label={t("mail.result")} className="mt-8" data-testid="standings">
       <div className="flex flex-wrap items-center gap-1.5 border-b border-line pb-3">
-        {FILTERS.map(({ name, word, shows }) => (
+        {FILTERS.map(({ name, textKey, includes }) => (
           <button
             key={name}
             type="button"
@@ -131,9 +131,9 @@ function Standings({ standings, replace }: StandingsProps) {
             onClick={() => setFilter(name)}
             className="inline-flex min-h-9 items-center gap-2 rounded-full border border-line px-3 text-sm hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow"
           >
-            {t(word)}
+            {t(textKey)}
             <span className="font-semibold tabular-nums">
-              {standings.filter(shows).length.toLocaleString(language)}
+              {standings.filter(includes).length.toLocaleString(language)}
             </span>
           </button>
         ))}
@@ -144,8 +144,8 @@ function Standings({ standings, replace }: StandingsProps) {
         </Button>
       </div>
       <ul>
-        {standings.filter(shows).map((standing) => (
-          <AddressRow key={standing.address} standing={standing} replace={replace} inDomain={inDomain} />
+        {standings.filter(isShown).map((standing) => (
+          <AddressRow key={standing.address} standing={standing} replace={replace} addressesOfDomain={addressesOfDomain} />
         ))}
       </ul>
     </section>

@@ -17,11 +17,11 @@ interface Props {
   /** Replaces the results of these addresses. */
   replace: (updated: readonly AddressStanding[]) => void;
   /** The looked-up addresses of a domain. */
-  inDomain: (domain: string) => string[];
+  addressesOfDomain: (domain: string) => string[];
 }
 
-const LOOKUP_TRIES = 8;
-const LOOKUP_PAUSE_MS = 1_000;
+const LOOKUPS_MAX = 8;
+const LOOKUP_INTERVAL_MS = 1_000;
 const DOMAIN_RULES: readonly Rule[] = ["DOMAIN_DEAD", "BY_HAND"];
 
 export function AddressRow(props: Props) {
@@ -40,12 +40,12 @@ export function AddressRow(props: Props) {
         <VerdictBadge blocked={blocked} verdict={verdict} />
       </div>
       <div className="max-sm:order-last sm:row-span-2 sm:self-center sm:justify-self-end">
-        {mayUnblock && blocked && standing.normalized !== null && <Unblock {...props} />}
+        {mayUnblock && blocked && standing.normalized !== null && <UnblockButton {...props} />}
       </div>
       <VerdictDetail
         verdict={verdict}
-        clean="mail.noProblems"
-        bounces={standing.softBounce + standing.hardBounce}
+        cleanTextKey="mail.noProblems"
+        bounceCount={standing.softBounce + standing.hardBounce}
       />
       {standing.normalized !== null && (
         <div className="flex flex-wrap items-center gap-x-4 text-sm text-quiet sm:col-span-2">
@@ -60,27 +60,27 @@ export function AddressRow(props: Props) {
 }
 
 /** Unblocks the domain if the domain causes the block, otherwise the address. */
-function Unblock({ standing, replace, inDomain }: Props) {
+function UnblockButton({ standing, replace, addressesOfDomain }: Props) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const [isConfirming, setIsConfirming] = useState(false);
   const { address, verdict, domain } = standing;
-  const byDomain = DOMAIN_RULES.includes(verdict.rule) && domain?.blocked ? domain.domain : null;
-  const words = byDomain
+  const blockingDomain = DOMAIN_RULES.includes(verdict.rule) && domain?.blocked ? domain.domain : null;
+  const textKeys = blockingDomain
     ? ({ title: "mail.allowDomain", text: "mail.allowDomainAsk" } as const)
     : ({ title: "mail.unblock", text: "mail.unblockAsk" } as const);
 
-  async function done(reason: string | null) {
+  async function handleReason(reason: string | null) {
     setIsConfirming(false);
     if (reason === null) return;
     try {
-      if (byDomain) await allowDomain(byDomain, reason);
+      if (blockingDomain) await allowDomain(blockingDomain, reason);
       else {
         const updated = (await request(direct, UnblockAddress, { address, reason })).unblockAddress;
         replace([{ ...updated, address }]);
         if (updated.blocked) return notify(t("mail.domainBlocks", { name: updated.domain?.domain ?? "" }));
       }
-      notify(t("mail.unblocked", { name: byDomain ?? address }));
+      notify(t("mail.unblocked", { name: blockingDomain ?? address }));
     } catch (error) {
       const rejection = rejectionText(error);
       if (rejection) notify(rejection);
@@ -91,25 +91,25 @@ function Unblock({ standing, replace, inDomain }: Props) {
   async function allowDomain(domain: string, reason: string) {
     await request(direct, SetDomainBlocked, { domain, blocked: false, reason });
     // Lookups may return data of a domain that is up to five seconds old.
-    for (let tries_left = LOOKUP_TRIES; tries_left > 0; tries_left--) {
-      const standings = (await request(direct, AddressBook, { addresses: inDomain(domain) })).addressBook;
+    for (let lookupsLeft = LOOKUPS_MAX; lookupsLeft > 0; lookupsLeft--) {
+      const standings = (await request(direct, AddressBook, { addresses: addressesOfDomain(domain) })).addressBook;
       replace(standings);
-      if (standings.every((one) => !one.domain?.blocked)) return;
-      await new Promise((resolve) => setTimeout(resolve, LOOKUP_PAUSE_MS));
+      if (standings.every((standing) => !standing.domain?.blocked)) return;
+      await new Promise((resolve) => setTimeout(resolve, LOOKUP_INTERVAL_MS));
     }
   }
 
   return (
     <>
-      <Button onClick={() => setIsConfirming(true)} aria-label={`${t(words.title)} ${byDomain ?? address}`}>
-        {t(words.title)}
+      <Button onClick={() => setIsConfirming(true)} aria-label={`${t(textKeys.title)} ${blockingDomain ?? address}`}>
+        {t(textKeys.title)}
       </Button>
       {isConfirming && (
         <ReasonDialog
-          title={t(words.title)}
-          text={t(words.text, { name: byDomain ?? address })}
-          action={t(words.title)}
-          onDone={done}
+          title={t(textKeys.title)}
+          text={t(textKeys.text, { name: blockingDomain ?? address })}
+          action={t(textKeys.title)}
+          onDone={handleReason}
         />
       )}
     </>

@@ -13,15 +13,15 @@ import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
 import { domainsIn, LOOKUP_MAX } from "./addresses";
 import { type DomainStanding, DomainStandings, SetDomainBlocked } from "./operations";
-import { chosenDomain } from "./rates";
+import { selectedDomain } from "./rates";
 import { ReasonDialog } from "./reason-dialog";
 import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
-export function Domains() {
+export function DomainLookup() {
   const { t } = useTranslation();
   const { direct } = useApi();
   const [text, setText] = useState("");
-  const [busy, setBusy] = useState(false);
+  const [isLoading, setIsLoading] = useState(false);
   const [rejection, setRejection] = useState<string | null>(null);
   const [standings, setStandings] = useState<readonly DomainStanding[] | null>(null);
   const domains = domainsIn(text).slice(0, LOOKUP_MAX);
@@ -29,14 +29,14 @@ export function Domains() {
   async function lookUp(event: FormEvent) {
     event.preventDefault();
     if (domains.length === 0) return;
-    setBusy(true);
+    setIsLoading(true);
     try {
       setStandings((await request(direct, DomainStandings, { domains })).domainStandings);
       setRejection(null);
     } catch (error) {
       setRejection(rejectionText(error) ?? t(failureTextKey(error)));
     }
-    setBusy(false);
+    setIsLoading(false);
   }
 
   return (
@@ -55,7 +55,7 @@ export function Domains() {
             />
           )}
         </LabelledField>
-        <Button type="submit" kind="main" disabled={busy || domains.length === 0}>
+        <Button type="submit" kind="main" disabled={isLoading || domains.length === 0}>
           <Icon name="search" className="size-4" />
           {t("mail.look")}
         </Button>
@@ -69,11 +69,11 @@ export function Domains() {
         <EmptyState icon="mail" title={t("mail.domainsNone")} hint={t("mail.domainsNoneHint")} />
       ) : (
         <ul className="mt-6">
-          {standings.map((standing, place) => (
+          {standings.map((standing, index) => (
             <DomainRow
               key={standing.id}
               standing={standing}
-              put={(now) => setStandings(standings.with(place, now))}
+              put={(updated) => setStandings(standings.with(index, updated))}
             />
           ))}
         </ul>
@@ -97,19 +97,19 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
         <VerdictBadge {...standing} />
       </div>
       <div className="max-sm:order-last sm:row-span-2 sm:self-center">
-        {mayChange && <ManualSetting standing={standing} put={put} />}
+        {mayChange && <ManualSettingButtons standing={standing} put={put} />}
       </div>
       <VerdictDetail
         verdict={verdict}
-        clean="mail.noBounces"
-        bounces={standing.softBounce + standing.hardBounce}
+        cleanTextKey="mail.noBounces"
+        bounceCount={standing.softBounce + standing.hardBounce}
       />
       <div className="flex flex-wrap items-center gap-x-4 text-sm sm:col-span-2">
         <Counters {...standing} />
         {mayChange && (
           <a
             href={hrefOf({ name: "bounceRates" })}
-            onClick={() => chosenDomain.set(domain)}
+            onClick={() => selectedDomain.set(domain)}
             className="text-accent underline"
           >
             {t("mail.rates")}
@@ -121,14 +121,14 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
 }
 
 /** Manual settings: true blocks, false allows, null returns to the automatic rule. */
-function ManualSetting({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
+function ManualSettingButtons({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const [setting, setSetting] = useState<boolean | null | undefined>(undefined);
   const { domain, blocked, verdict } = standing;
-  const word = setting === null ? "mail.byRule" : setting ? "mail.blockDomain" : "mail.allowDomain";
+  const textKey = setting === null ? "mail.byRule" : setting ? "mail.blockDomain" : "mail.allowDomain";
 
-  async function done(reason: string | null) {
+  async function handleReason(reason: string | null) {
     setSetting(undefined);
     if (reason === null || setting === undefined) return;
     try {
@@ -147,11 +147,11 @@ function ManualSetting({ standing, put }: { standing: DomainStanding; put: (now:
       </Button>
       {setting !== undefined && (
         <ReasonDialog
-          title={t(word)}
-          text={t(`${word}Ask`, { name: domain })}
-          action={t(word)}
-          bad={setting === true}
-          onDone={done}
+          title={t(textKey)}
+          text={t(`${textKey}Ask`, { name: domain })}
+          action={t(textKey)}
+          isDestructive={setting === true}
+          onDone={handleReason}
         />
       )}
     </div>

@@ -10,7 +10,7 @@ const HEIGHT_PX = 240;
 const LEFT_PX = 44;
 const BOTTOM_PX = 24;
 const TOP_PX = 14;
-const PX_A_LABEL = 64;
+const DAY_LABEL_WIDTH_PX = 64;
 
 export function RateChart({ days }: { days: readonly DayRate[] }) {
   const { t, language } = useTranslation();
@@ -18,24 +18,24 @@ export function RateChart({ days }: { days: readonly DayRate[] }) {
   const width_px = useWidth(box);
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
   const date = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", timeZone: "UTC" });
-  const most = Math.max(...days.map(({ rate }) => rate));
-  const steps = valueTicks(Math.max(most, ALARM_RATE * 1.5));
-  const top = steps.at(-1) ?? 1;
+  const peak = Math.max(...days.map(({ rate }) => rate));
+  const valueLabels = valueTicks(Math.max(peak, ALARM_RATE * 1.5));
+  const axisMax = valueLabels.at(-1) ?? 1;
   const slot_px = (width_px - LEFT_PX) / days.length;
   const bar_px = Math.max(2, Math.min(28, slot_px * 0.7));
-  const y = (rate: number) => TOP_PX + (1 - rate / top) * (HEIGHT_PX - TOP_PX - BOTTOM_PX);
-  const every = Math.max(1, Math.ceil(PX_A_LABEL / slot_px));
-  const over = days.filter(({ rate, sent }) => sent > 0 && rate >= ALARM_RATE).length;
+  const y = (rate: number) => TOP_PX + (1 - rate / axisMax) * (HEIGHT_PX - TOP_PX - BOTTOM_PX);
+  const daysPerLabel = Math.max(1, Math.ceil(DAY_LABEL_WIDTH_PX / slot_px));
+  const daysAboveAlarm = days.filter(({ rate, sent }) => sent > 0 && rate >= ALARM_RATE).length;
   return (
     <div ref={box} className="min-w-0">
       <svg
         role="img"
-        aria-label={t("mail.chart", { most: percent.format(most), count: over })}
+        aria-label={t("mail.chart", { most: percent.format(peak), count: daysAboveAlarm })}
         width="100%"
         height={HEIGHT_PX}
         className="block text-xs"
       >
-        {steps.map((step) => (
+        {valueLabels.map((step) => (
           <g key={step}>
             <line x1={LEFT_PX} x2={width_px} y1={y(step)} y2={y(step)} className="stroke-line" />
             <text x={LEFT_PX - 8} y={y(step) + 4} textAnchor="end" className="fill-quiet tabular-nums">
@@ -43,8 +43,8 @@ export function RateChart({ days }: { days: readonly DayRate[] }) {
             </text>
           </g>
         ))}
-        {days.map(({ day, rate, sent, bounced }, place) => {
-          const middle = LEFT_PX + slot_px * (place + 0.5);
+        {days.map(({ day, rate, sent, bounced }, index) => {
+          const middle = LEFT_PX + slot_px * (index + 0.5);
           const name = date.format(new Date(day));
           return (
             <g key={day}>
@@ -67,7 +67,7 @@ export function RateChart({ days }: { days: readonly DayRate[] }) {
                   className={rate >= ALARM_RATE ? "fill-bad" : "fill-good"}
                 />
               )}
-              {(days.length - 1 - place) % every === 0 && (
+              {(days.length - 1 - index) % daysPerLabel === 0 && (
                 <text
                   x={Math.min(middle, width_px - 20)}
                   y={HEIGHT_PX - 6}

@@ -11,15 +11,15 @@ import { ALARM_RATE, RateChart } from "./rate-chart";
 
 const DAY_MS = 86_400_000;
 const SPANS_DAYS = [14, 30, 90] as const;
-const PAUSE_MS = 400;
+const TYPING_DELAY_MS = 400;
 
 /** The selected domain; empty for all domains. */
-export const chosenDomain = createValue("");
+export const selectedDomain = createValue("");
 
-export function Rates() {
+export function BounceRateReport() {
   const { t, language } = useTranslation();
-  const domain = useValue(chosenDomain);
-  const [span_days, setSpan] = useState<number>(30);
+  const domain = useValue(selectedDomain);
+  const [span_days, setSpan_days] = useState<number>(30);
   const { days, rejection } = useRates(domain.trim(), span_days);
   const sent = days?.reduce((sum, day) => sum + day.sent, 0) ?? 0;
   const bounced = days?.reduce((sum, day) => sum + day.bounced, 0) ?? 0;
@@ -37,7 +37,7 @@ export function Rates() {
               spellCheck={false}
               placeholder={t("mail.ratesAll")}
               value={domain}
-              onChange={(event) => chosenDomain.set(event.target.value)}
+              onChange={(event) => selectedDomain.set(event.target.value)}
             />
           )}
         </LabelledField>
@@ -47,7 +47,7 @@ export function Rates() {
               key={days}
               type="button"
               aria-pressed={span_days === days}
-              onClick={() => setSpan(days)}
+              onClick={() => setSpan_days(days)}
               className="min-h-9 rounded-full border border-line px-3 text-sm hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow"
             >
               {t("mail.days", { count: days })}
@@ -107,7 +107,7 @@ function useRates(
           (error) => isCurrent && setRejection(rejectionText(error) ?? t(failureTextKey(error))),
         );
       },
-      domain ? PAUSE_MS : 0,
+      domain ? TYPING_DELAY_MS : 0,
     );
     return () => {
       isCurrent = false;

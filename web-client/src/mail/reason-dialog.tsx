@@ -9,12 +9,12 @@ interface Props {
   title: string;
   text: string;
   action: string;
-  bad?: boolean;
+  isDestructive?: boolean;
   /** With the reason, or null when cancelled. */
   onDone: (reason: string | null) => void;
 }
 
-export function ReasonDialog({ title, text, action, bad = false, onDone }: Props) {
+export function ReasonDialog({ title, text, action, isDestructive = false, onDone }: Props) {
   const { t } = useTranslation();
   const [reason, setReason] = useState("");
   function submit(event: FormEvent) {
@@ -38,7 +38,7 @@ export function ReasonDialog({ title, text, action, bad = false, onDone }: Props
         </LabelledField>
         <div className="flex justify-end gap-2">
           <Button onClick={() => onDone(null)}>{t("cancel")}</Button>
-          <Button type="submit" kind={bad ? "bad" : "main"} disabled={!reason.trim()}>
+          <Button type="submit" kind={isDestructive ? "bad" : "main"} disabled={!reason.trim()}>
             {action}
           </Button>
         </div>

@@ -5,12 +5,12 @@ import { useViewer } from "../session/viewer";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { Tab } from "../ui/tabs";
-import { Addresses } from "./address-list";
-import { Domains } from "./domain-list";
-import { Rates } from "./rates";
+import { AddressLookup } from "./address-list";
+import { DomainLookup } from "./domain-list";
+import { BounceRateReport } from "./rates";
 
 const TABS = [
-  { name: "mail", word: "mail.addresses" },
+  { name: "mail", textKey: "mail.addresses" },
   { name: "mailDomains", word: "mail.domains" },
   { name: "bounceRates", word: "mail.rates" },
 ] as const;
@@ -18,13 +18,13 @@ const TABS = [
 export function MailScreen({ place }: { place: MailPlace }) {
   const { t } = useTranslation();
   const { roles } = useViewer();
-  const may = mayReadMail(roles);
+  const mayRead = mayReadMail(roles);
   return (
     <div className="thin-scroll h-full overflow-y-auto">
       <h1 className="sr-only">{t("mail")}</h1>
-      {may ? (
+      {mayRead ? (
         <div className="mx-auto max-w-5xl px-3 pb-16 sm:px-6">
-          <Tabs here={place.name} />
+          <Tabs current={place.name} />
           <Contents name={place.name} />
         </div>
       ) : (
@@ -34,13 +34,13 @@ export function MailScreen({ place }: { place: MailPlace }) {
   );
 }
 
-function Tabs({ here }: { here: MailPlace["name"] }) {
+function Tabs({ current }: { current: MailPlace["name"] }) {
   const { t } = useTranslation();
   return (
     <nav aria-label={t("mail")} className="flex flex-wrap items-center gap-1 py-4">
-      {TABS.map(({ name, word }) => (
-        <Tab key={name} href={hrefOf({ name })} here={here === name}>
-          {t(word)}
+      {TABS.map(({ name, textKey }) => (
+        <Tab key={name} href={hrefOf({ name })} isCurrent={current === name}>
+          {t(textKey)}
         </Tab>
       ))}
     </nav>
@@ -48,6 +48,6 @@ function Tabs({ here }: { here: MailPlace["name"] }) {
 }
 
 function Contents({ name }: { name: MailPlace["name"] }) {
-  if (name === "mailDomains") return <Domains />;
-  return name === "bounceRates" ? <Rates /> : <Addresses />;
+  if (name === "mailDomains") return <DomainLookup />;
+  return name === "bounceRates" ? <BounceRateReport /> : <AddressLookup />;
 }

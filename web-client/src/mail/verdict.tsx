@@ -4,12 +4,12 @@ import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import type { Rule } from "./operations";
 
-interface Judged {
+interface VerdictProps {
   blocked: boolean;
   verdict: { rule: Rule; detail: string };
 }
 
-export function VerdictBadge({ blocked, verdict: { rule } }: Judged) {
+export function VerdictBadge({ blocked, verdict: { rule } }: VerdictProps) {
   const { t } = useTranslation();
   const tone: Tone = blocked ? "bad" : rule === "UNKNOWN_ADDRESS" ? "quiet" : "good";
   return (
@@ -21,10 +21,10 @@ export function VerdictBadge({ blocked, verdict: { rule } }: Judged) {
 }
 
 /** The server's reason, in English; a deliverable address without bounces gets a sentence in the viewer's language. */
-export function VerdictDetail({ verdict, clean, bounces }: VerdictDetailProps) {
+export function VerdictDetail({ verdict, cleanTextKey, bounceCount }: VerdictDetailProps) {
   const { t } = useTranslation();
-  if (verdict.rule === "DELIVERABLE" && bounces === 0)
-    return <p className="text-sm text-quiet">{t(clean)}</p>;
+  if (verdict.rule === "DELIVERABLE" && bounceCount === 0)
+    return <p className="text-sm text-quiet">{t(cleanTextKey)}</p>;
   return (
     <p className="text-sm text-quiet" lang="en">
       {verdict.detail}
@@ -33,19 +33,19 @@ export function VerdictDetail({ verdict, clean, bounces }: VerdictDetailProps) {
 }
 
 interface VerdictDetailProps {
-  verdict: Judged["verdict"];
+  verdict: VerdictProps["verdict"];
   /** Shown when there is no bounce. A domain's record holds no complaints, so they differ. */
-  clean: "mail.noBounces" | "mail.noProblems";
-  bounces: number;
+  cleanTextKey: "mail.noBounces" | "mail.noProblems";
+  bounceCount: number;
 }
 
-interface Counted {
+interface DeliveryCounts {
   success: number;
   softBounce: number;
   hardBounce: number;
 }
 
-export function Counters({ success, softBounce, hardBounce }: Counted) {
+export function Counters({ success, softBounce, hardBounce }: DeliveryCounts) {
   const { t, language } = useTranslation();
   const counts = [
     { word: "mail.success", count: success, colour: "text-good" },

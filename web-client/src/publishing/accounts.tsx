@@ -1,7 +1,7 @@
 /** The organization's connected accounts: list, connect and disconnect. */
 import { type ReactNode, useState } from "react";
 import { useMutation, useQuery } from "urql";
-import { Confirm } from "../chat/confirm";
+import { ConfirmDialog } from "../chat/confirm";
 import { dayLabel } from "../i18n/times";
 import { Button, IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -64,7 +64,7 @@ function AccountRow({ account, reload }: { account: Account; reload: () => void 
         onClick={() => setAsking(true)}
       />
       {asking && (
-        <Confirm
+        <ConfirmDialog
           title={t("publishing.disconnect", { name: account.name })}
           text={t("publishing.disconnectAsk")}
           action={t("publishing.disconnectDo")}

@@ -1,7 +1,7 @@
 /** One scheduled post: content, time, state of each target, and actions. */
 import { useCallback, useState } from "react";
 import { request, useApi } from "../api/api";
-import { Confirm } from "../chat/confirm";
+import { ConfirmDialog } from "../chat/confirm";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -125,11 +125,11 @@ function CancelButton({ post, refresh }: { post: DetailedPost; refresh: () => vo
     <>
       <Button onClick={() => setIsConfirming(true)}>{t("publishing.cancel")}</Button>
       {isConfirming && (
-        <Confirm
+        <ConfirmDialog
           title={t("publishing.cancel")}
           text={t("publishing.cancelAsk")}
           action={t("publishing.cancel")}
-          keep={t("publishing.keep")}
+          keepLabel={t("publishing.keep")}
           onDone={handleAnswer}
         />
       )}

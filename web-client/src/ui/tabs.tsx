@@ -1,11 +1,11 @@
 /** One tab of a group of screens. */
 import type { ReactNode } from "react";
 
-export function Tab({ href, here, children }: { href: string; here: boolean; children: ReactNode }) {
+export function Tab({ href, isCurrent, children }: { href: string; isCurrent: boolean; children: ReactNode }) {
   return (
     <a
       href={href}
-      aria-current={here ? "page" : undefined}
+      aria-current={isCurrent ? "page" : undefined}
       className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
     >
       {children}
