@@ -5,8 +5,8 @@ import { ApiProvider, request, createApi } from "../api/api";
 import { errorCode } from "../api/failure";
 import { createOutbox, OutboxProvider } from "../chat/outbox";
 import { signOut, token } from "../session/session";
-import { SignIn } from "../session/sign-in";
-import { Viewer, ViewerProvider, type ViewerUser } from "../session/viewer";
+import { SignInPage } from "../session/sign-in";
+import { ViewerQuery, ViewerProvider, type ViewerUser } from "../session/viewer";
 import { ErrorState, LoadingState } from "../ui/states";
 import { Toasts } from "../ui/toasts";
 import { useValue } from "../ui/value";
@@ -16,7 +16,7 @@ export function App() {
   const currentToken = useValue(token);
   return (
     <>
-      {currentToken === null ? <SignIn /> : <SignedInApp key={currentToken} token={currentToken} />}
+      {currentToken === null ? <SignInPage /> : <SignedInApp key={currentToken} token={currentToken} />}
       <Toasts />
     </>
   );
@@ -32,7 +32,7 @@ function SignedInApp({ token }: { token: string }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try sends the request again.
   useEffect(() => {
     setError(null);
-    request(api.cached, Viewer, {}).then(
+    request(api.cached, ViewerQuery, {}).then(
       (answer) => (answer.viewer ? setViewer(answer.viewer) : signOut("refused")),
       (failure) => (errorCode(failure) === "UNAUTHENTICATED" ? signOut("refused") : setError(failure)),
     );

@@ -53,7 +53,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   }
 
   return (
-    <Dialog title={t("search")} onClose={onClose} bare>
+    <Dialog title={t("search")} onClose={onClose} isBare>
       <input
         className="w-full rounded-t-card border-b border-line bg-transparent px-5 py-4 text-lg outline-none"
         role="combobox"

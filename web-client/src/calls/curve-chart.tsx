@@ -32,7 +32,7 @@ export function CurveChart({ points, limit, isLive }: Props) {
   const last_ms = points.at(-1)?.at_ms ?? now_ms;
   const until_ms = Math.max(
     isLive ? Math.max(now_ms, last_ms) : last_ms,
-    first_ms + SPAN_MIN_MS[isLive ? "live" : "over"],
+    first_ms + SPAN_MIN_MS[isLive ? "live" : "ended"],
   );
   const peak = peakOf(points);
   const valueLabels = valueTicks(Math.max(peak, limit ?? 0, 1)).filter(Number.isInteger);

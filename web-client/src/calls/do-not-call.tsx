@@ -29,7 +29,7 @@ export function DoNotCallList() {
     try {
       await change?.();
       const { doNotCall } = await request(direct, DoNotCall, { numbers });
-      setCheckedNumbers(numbers.map((number, index) => ({ number, listed: doNotCall[index] ?? false })));
+      setCheckedNumbers(numbers.map((number, index) => ({ number, isListed: doNotCall[index] ?? false })));
       setErrorText(null);
     } catch (error) {
       setErrorText(rejectionText(error) ?? t(failureTextKey(error)));

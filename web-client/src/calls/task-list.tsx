@@ -33,7 +33,7 @@ export function TaskList({ job, part, scroller, clear }: Props) {
   useEffect(() => {
     function loadIfNearEnd() {
       if (scroller && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < LOAD_WITHIN_PX)
-        void feed.newer();
+        void feed.loadNewer();
     }
     loadIfNearEnd();
     scroller?.addEventListener("scroll", loadIfNearEnd);
@@ -72,7 +72,7 @@ export function TaskList({ job, part, scroller, clear }: Props) {
       {state.edge !== null && <p className="py-3 text-center text-sm text-quiet">{t("loading")}</p>}
       {state.edgeError !== null && (
         <p className="py-3 text-center">
-          <Button onClick={() => feed.newer()}>{t("tryAgain")}</Button>
+          <Button onClick={() => feed.loadNewer()}>{t("tryAgain")}</Button>
         </p>
       )}
     </section>

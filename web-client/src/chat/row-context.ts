@@ -1,6 +1,6 @@
 /** Compares a message with the one before: a new day, the first unread message, or a continuation. */
 import { dateOf, isSameDay } from "../i18n/times";
-import { compare } from "../timeline/window";
+import { compareTimestamps } from "../timeline/window";
 import type { Message } from "./operations";
 
 export interface RowContext {
@@ -35,7 +35,7 @@ export function firstUnreadId(
   readUpTo: string | null,
   viewerId: string,
 ): string | null {
-  const firstAfterMark = items.findIndex(({ timestamp }) => readUpTo === null || compare(timestamp, readUpTo) > 0);
+  const firstAfterMark = items.findIndex(({ timestamp }) => readUpTo === null || compareTimestamps(timestamp, readUpTo) > 0);
   if (firstAfterMark < 0 || (firstAfterMark === 0 && hasOlder)) return null;
   const unread = items
     .slice(firstAfterMark)

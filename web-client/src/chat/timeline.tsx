@@ -43,7 +43,7 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
   const { items, hasOlder, hasNewer } = state.window;
   const pending = allPending.filter((entry) => entry.topicId === topicId && !entry.hasArrived);
   const rows: Row[] = hasNewer ? [...items] : [...items, ...pending];
-  const shift = state.shift && renderedWindow.current !== state.window;
+  const shift = state.isShifted && renderedWindow.current !== state.window;
   const unreadFromId = firstUnreadId(items, hasOlder, readUpTo, viewer.id);
   const target = state.at === null ? undefined : items[indexOfTimestamp(items, state.at)];
 
@@ -54,8 +54,8 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
     const below_px = viewport.scrollSize - viewport.scrollOffset - viewport.viewportSize;
     isAtEnd.current = below_px < AT_END_PX && !window.hasNewer;
     setIsAwayFromEnd(below_px > viewport.viewportSize || window.hasNewer);
-    if (viewport.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.older();
-    if (below_px < LOAD_WITHIN_PX) void topicView.feed.newer();
+    if (viewport.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.loadOlder();
+    if (below_px < LOAD_WITHIN_PX) void topicView.feed.loadNewer();
     const lastVisibleIndex = viewport.findItemIndex(viewport.scrollOffset + viewport.viewportSize - AT_END_PX);
     const lastVisible = isAtEnd.current ? window.items.at(-1) : window.items[lastVisibleIndex];
     if (lastVisible && document.visibilityState === "visible") topicView.markRead(lastVisible.timestamp);
@@ -63,15 +63,15 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only after the window was opened.
   useLayoutEffect(() => {
-    if (state.opened === 0) return;
+    if (state.openCount === 0) return;
     if (target) list.current?.scrollToIndex(items.indexOf(target), { align: "center" });
     else list.current?.scrollToIndex(rows.length - 1, { align: "end" });
     isAtEnd.current = !target;
-  }, [state.opened]);
+  }, [state.openCount]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only if the end was visible before.
   useLayoutEffect(() => {
-    if (isAtEnd.current && !shift && state.opened > 0)
+    if (isAtEnd.current && !shift && state.openCount > 0)
       list.current?.scrollToIndex(rows.length - 1, { align: "end" });
     renderedWindow.current = state.window;
   }, [state.window, pending.length]);

@@ -2,7 +2,7 @@
 import type { CombinedError } from "urql";
 import { type Api, request, subscribe } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
-import { compare, withChangedItem } from "../timeline/window";
+import { compareTimestamps, withChangedItem } from "../timeline/window";
 import { notifyFailure } from "../ui/toasts";
 import { createValue, type Value } from "../ui/value";
 import {
@@ -117,14 +117,14 @@ function createReadMark(api: Api, topicId: string) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   function send(): void {
     timer = undefined;
-    if (requestedTimestamp === null || (sentTimestamp !== null && compare(requestedTimestamp, sentTimestamp) <= 0)) return;
+    if (requestedTimestamp === null || (sentTimestamp !== null && compareTimestamps(requestedTimestamp, sentTimestamp) <= 0)) return;
     sentTimestamp = requestedTimestamp;
     // A read mark that is not saved is corrected by the next one.
     request(api.cached, MarkRead, { topicId, timestamp: requestedTimestamp }).catch(() => {});
   }
   return {
     moveTo(timestamp: string) {
-      if (requestedTimestamp === null || compare(timestamp, requestedTimestamp) > 0) requestedTimestamp = timestamp;
+      if (requestedTimestamp === null || compareTimestamps(timestamp, requestedTimestamp) > 0) requestedTimestamp = timestamp;
       timer ??= setTimeout(send, MARK_READ_DELAY_MS);
     },
     stop() {

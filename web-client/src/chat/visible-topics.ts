@@ -1,5 +1,5 @@
 /** Chooses which communities are subscribed to, and which of a community's topics are shown. */
-import { compare } from "../timeline/window";
+import { compareTimestamps } from "../timeline/window";
 import type { TopicRow } from "./operations";
 
 const FIRST_TOPICS_SHOWN = 30;
@@ -27,7 +27,7 @@ export function visibleTopics(firstTopics: readonly TopicRow[], pages: readonly 
   const topicsById = new Map(
     [...firstTopics, ...pages.flatMap(({ items }) => items)].map((topic) => [topic.id, topic]),
   );
-  const topics = [...topicsById.values()].sort((a, b) => compare(b.lastActivity, a.lastActivity));
+  const topics = [...topicsById.values()].sort((a, b) => compareTimestamps(b.lastActivity, a.lastActivity));
   const lastPage = pages.at(-1);
   if (lastPage) return { topics, hasMore: lastPage.hasOlder };
   return { topics: topics.slice(0, FIRST_TOPICS_SHOWN), more: topics.length > FIRST_TOPICS_SHOWN };

@@ -2,7 +2,7 @@
 import { type ReactElement, type ReactNode, useEffect, useRef } from "react";
 import { Virtualizer } from "virtua";
 import type { Feed } from "../timeline/feed";
-import type { Entry } from "../timeline/window";
+import type { TimelineItem } from "../timeline/window";
 import { Button } from "../ui/button";
 import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
@@ -10,7 +10,7 @@ import { useValue } from "../ui/value";
 
 const LOAD_WITHIN_PX = 1200;
 
-interface Props<Item extends Entry> {
+interface Props<Item extends TimelineItem> {
   feed: Feed<Item>;
   head?: ReactNode;
   pill?: ReactNode;
@@ -20,7 +20,7 @@ interface Props<Item extends Entry> {
   isNarrow?: boolean;
 }
 
-export function FeedList<Item extends Entry>({ feed, head, pill, empty, children, isNarrow }: Props<Item>) {
+export function FeedList<Item extends TimelineItem>({ feed, head, pill, empty, children, isNarrow }: Props<Item>) {
   const { t } = useTranslation();
   const state = useValue(feed.state);
   const scroller = useRef<HTMLDivElement>(null);
@@ -29,7 +29,7 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
 
   function loadIfNearEnd() {
     const box = scroller.current;
-    if (box && box.scrollHeight - box.scrollTop - box.clientHeight < LOAD_WITHIN_PX) void feed.older();
+    if (box && box.scrollHeight - box.scrollTop - box.clientHeight < LOAD_WITHIN_PX) void feed.loadOlder();
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: after a short page, the end may still be visible.
   useEffect(loadIfNearEnd, [state]);

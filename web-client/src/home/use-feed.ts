@@ -1,12 +1,12 @@
 /** A window that starts at the newest item and loads older ones: posts, notifications, received reactions. */
 import { useEffect, useState } from "react";
 import { createFeed, type Feed, type Page } from "../timeline/feed";
-import type { Entry } from "../timeline/window";
+import type { TimelineItem } from "../timeline/window";
 
-type LoadPage<Item extends Entry> = (latest: string, inclusive: boolean) => Promise<Page<Item>>;
+type LoadPage<Item extends TimelineItem> = (latest: string, inclusive: boolean) => Promise<Page<Item>>;
 
 /** `loadPage` must not change while the component is mounted. Mount it again with another key instead. */
-export function useFeed<Item extends Entry>(loadPage: LoadPage<Item>, opensAtOnce = true): Feed<Item> {
+export function useFeed<Item extends TimelineItem>(loadPage: LoadPage<Item>, opensAtOnce = true): Feed<Item> {
   const [feed] = useState(() => {
     const unsupported = () => Promise.reject(new Error("A feed loads only older items."));
     const newest = () => loadPage("now", true);

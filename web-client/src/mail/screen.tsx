@@ -11,8 +11,8 @@ import { BounceRateReport } from "./rates";
 
 const TABS = [
   { name: "mail", textKey: "mail.addresses" },
-  { name: "mailDomains", word: "mail.domains" },
-  { name: "bounceRates", word: "mail.rates" },
+  { name: "mailDomains", textKey: "mail.domains" },
+  { name: "bounceRates", textKey: "mail.rates" },
 ] as const;
 
 export function MailScreen({ place }: { place: MailPlace }) {

@@ -12,12 +12,12 @@ import { FormError, useSubmission } from "./form-error";
 import { type Account, Accounts, ConnectAccount, DisconnectAccount, type Network } from "./operations";
 
 const NETWORKS: readonly Network[] = ["SANDBOX", "MASTODON", "BLUESKY", "X", "INSTAGRAM", "WEBHOOK"];
-const MOODS = ["ok", "fail", "lose", "slow"] as const;
+const SANDBOX_BEHAVIOURS = ["ok", "fail", "lose", "slow"] as const;
 
 export function AccountsDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
-  const [{ data, error }, query] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
-  const reload = () => query({ requestPolicy: "network-only" });
+  const [{ data, error }, load] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
+  const reload = () => load({ requestPolicy: "network-only" });
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null);
   return (
     <Dialog title={t("publishing.accounts")} onClose={onClose}>
@@ -31,7 +31,7 @@ export function AccountsDialog({ onClose }: { onClose: () => void }) {
               <AccountRow key={account.id} account={account} reload={reload} />
             ))}
           </ul>
-          <Connect reload={reload} />
+          <ConnectForm reload={reload} />
         </div>
       )}
     </Dialog>
@@ -40,11 +40,11 @@ export function AccountsDialog({ onClose }: { onClose: () => void }) {
 
 function AccountRow({ account, reload }: { account: Account; reload: () => void }) {
   const { t, language } = useTranslation();
-  const [asking, setAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const [, disconnect] = useMutation(DisconnectAccount);
-  async function answered(sure: boolean) {
-    setAsking(false);
-    if (!sure) return;
+  async function handleAnswer(isConfirmed: boolean) {
+    setIsConfirming(false);
+    if (!isConfirmed) return;
     const { error } = await disconnect({ id: account.id });
     if (error) notifyFailure(error);
     reload();
@@ -61,30 +61,30 @@ function AccountRow({ account, reload }: { account: Account; reload: () => void 
       <IconButton
         icon="trash"
         label={t("publishing.disconnect", { name: account.name })}
-        onClick={() => setAsking(true)}
+        onClick={() => setIsConfirming(true)}
       />
-      {asking && (
+      {isConfirming && (
         <ConfirmDialog
           title={t("publishing.disconnect", { name: account.name })}
           text={t("publishing.disconnectAsk")}
           action={t("publishing.disconnectDo")}
-          onDone={answered}
+          onDone={handleAnswer}
         />
       )}
     </li>
   );
 }
 
-function Connect({ reload }: { reload: () => void }) {
+function ConnectForm({ reload }: { reload: () => void }) {
   const { t } = useTranslation();
-  const attempt = useSubmission();
+  const submission = useSubmission();
   const [, connect] = useMutation(ConnectAccount);
   const [network, setNetwork] = useState<Network>("SANDBOX");
   const [name, setName] = useState("");
   const [credentials, setCredentials] = useState<string>("ok");
   const [baseUrl, setBaseUrl] = useState("");
-  const [key, setKey] = useState(() => crypto.randomUUID());
-  const sandbox = network === "SANDBOX";
+  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
+  const isSandbox = network === "SANDBOX";
 
   function choose(next: Network) {
     setNetwork(next);
@@ -96,13 +96,13 @@ function Connect({ reload }: { reload: () => void }) {
       network,
       name: name.trim(),
       credentials,
-      baseUrl: sandbox ? null : baseUrl.trim() || null,
+      baseUrl: isSandbox ? null : baseUrl.trim() || null,
     };
-    const { error } = await connect({ input: { ...input, idempotencyKey: key } });
+    const { error } = await connect({ input: { ...input, idempotencyKey: idempotencyKey } });
     if (error) throw error;
     notify(t("publishing.connected", { name: input.name }));
     setName("");
-    setKey(crypto.randomUUID());
+    setIdempotencyKey(crypto.randomUUID());
     choose("SANDBOX");
     setBaseUrl("");
     reload();
@@ -114,7 +114,7 @@ function Connect({ reload }: { reload: () => void }) {
       className="flex flex-col gap-3 border-t border-line pt-4"
       onSubmit={(event) => {
         event.preventDefault();
-        void attempt.run(send);
+        void submission.run(send);
       }}
     >
       <h3 className="font-semibold">{t("publishing.connect")}</h3>
@@ -127,7 +127,7 @@ function Connect({ reload }: { reload: () => void }) {
           ))}
         </select>
       </FormField>
-      {sandbox && <p className="text-sm text-quiet">{t("publishing.sandboxHint")}</p>}
+      {isSandbox && <p className="text-sm text-quiet">{t("publishing.sandboxHint")}</p>}
       <FormField text={t("publishing.accountName")}>
         <input
           className="field"
@@ -137,16 +137,16 @@ function Connect({ reload }: { reload: () => void }) {
           onChange={(event) => setName(event.target.value)}
         />
       </FormField>
-      {sandbox ? (
+      {isSandbox ? (
         <FormField text={t("publishing.mood")}>
           <select
             className="field"
             value={credentials}
             onChange={(event) => setCredentials(event.target.value)}
           >
-            {MOODS.map((mood) => (
-              <option key={mood} value={mood}>
-                {t(`publishing.mood.${mood}`)}
+            {SANDBOX_BEHAVIOURS.map((behaviour) => (
+              <option key={behaviour} value={behaviour}>
+                {t(`publishing.mood.${behaviour}`)}
               </option>
             ))}
           </select>
@@ -175,21 +175,21 @@ function Connect({ reload }: { reload: () => void }) {
           </FormField>
         </>
       )}
-      <FormError {...attempt} />
-      <Button type="submit" kind="main" disabled={attempt.busy || !name.trim()} className="self-end">
+      <FormError {...submission} />
+      <Button type="submit" kind="main" disabled={submission.busy || !name.trim()} className="self-end">
         {t("publishing.connectDo")}
       </Button>
     </form>
   );
 }
 
-interface LabelledProps {
+interface FormFieldProps {
   text: string;
   hint?: string;
   children: ReactNode;
 }
 
-function FormField({ text, hint, children }: LabelledProps) {
+function FormField({ text, hint, children }: FormFieldProps) {
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the label contains its field.
     <label className="flex flex-col gap-1">

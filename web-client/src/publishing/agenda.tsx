@@ -1,7 +1,7 @@
 /** Posts as a list by day: the default on narrow screens, and the content of a day's dialog. */
 import { useTranslation } from "../ui/preferences";
 import type { ChipActions } from "./chip";
-import { clockIn, dayText } from "./local-times";
+import { timeOfDayText, dayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
 import { StateBadge } from "./state-badge";
 import { targetText } from "./targets";
@@ -37,14 +37,14 @@ export function PostList({ posts, actions }: { posts: readonly ScheduledPost[]; 
     <ul className="flex flex-col gap-2">
       {posts.map((post) => (
         <li key={post.id} className="[contain-intrinsic-size:auto_4.5rem] [content-visibility:auto]">
-          <Row post={post} actions={actions} />
+          <PostRow post={post} actions={actions} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Row({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
+function PostRow({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
   const { t, language } = useTranslation();
   const targets = post.publications.map(({ target }) => targetText(target, t)).join(", ");
   return (
@@ -56,7 +56,7 @@ function Row({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
       className="flex w-full flex-wrap items-start gap-x-3 gap-y-1 rounded-card border border-line bg-raised p-3 text-left hover:bg-hover"
     >
       <span className="grow shrink-0 pt-0.5 sm:w-18 sm:grow-0 text-sm font-semibold tabular-nums">
-        {clockIn(language, actions.zone, new Date(post.dueAt))}
+        {timeOfDayText(language, actions.zone, new Date(post.dueAt))}
       </span>
       <span className="order-last min-w-0 grow basis-full sm:order-none sm:basis-0">
         <span className={`line-clamp-2 ${post.state === "CANCELLED" ? "text-quiet line-through" : ""}`}>

@@ -8,24 +8,24 @@ import { monthText, rangeText } from "./local-times";
 import { chooseZone, useZone, ZoneSelect } from "./zone";
 
 const VIEWS: readonly View[] = ["month", "week", "list"];
-const ROUND = "inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover";
+const ROUND_LINK_CLASS = "inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover";
 
 interface Props {
   view: View;
   day: string;
   days: readonly string[];
-  write: () => void;
+  createPost: () => void;
   /** Opens the accounts dialog; null without permission. */
-  accounts: (() => void) | null;
+  openAccounts: (() => void) | null;
 }
 
-export function CalendarHeader({ view, day, days, write, accounts }: Props) {
+export function CalendarHeader({ view, day, days, createPost, openAccounts }: Props) {
   const { t, language } = useTranslation();
   const zone = useZone();
-  const at = (chosen: string | null, shown: View = view): Place => ({
+  const placeOf = (placeDay: string | null, placeView: View = view): Place => ({
     name: "publishing",
-    view: shown,
-    day: chosen,
+    view: placeView,
+    day: placeDay,
     post: null,
   });
   const title =
@@ -39,17 +39,17 @@ export function CalendarHeader({ view, day, days, write, accounts }: Props) {
       </h1>
       <div className="flex items-center">
         <a
-          href={hrefOf(at(stepView(view, day, -1)))}
+          href={hrefOf(placeOf(stepView(view, day, -1)))}
           aria-label={t("publishing.earlier")}
-          className={ROUND}
+          className={ROUND_LINK_CLASS}
         >
           <Icon name="back" />
         </a>
-        <a href={hrefOf(at(stepView(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND}>
+        <a href={hrefOf(placeOf(stepView(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND_LINK_CLASS}>
           <Icon name="back" className="size-5 rotate-180" />
         </a>
         <a
-          href={hrefOf(at(null))}
+          href={hrefOf(placeOf(null))}
           className="ml-1 inline-flex min-h-9 items-center rounded-full border border-line px-3 text-sm hover:bg-hover"
         >
           {t("publishing.today")}
@@ -62,7 +62,7 @@ export function CalendarHeader({ view, day, days, write, accounts }: Props) {
         {VIEWS.map((each) => (
           <a
             key={each}
-            href={hrefOf(at(day, each))}
+            href={hrefOf(placeOf(day, each))}
             aria-current={each === view ? "page" : undefined}
             className="inline-flex min-h-8 items-center rounded-full px-3 text-sm text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:font-medium aria-[current]:text-accent"
           >
@@ -75,8 +75,8 @@ export function CalendarHeader({ view, day, days, write, accounts }: Props) {
         onChange={chooseZone}
         className="min-w-0 flex-1 basis-24 py-1 text-sm sm:w-auto sm:max-w-44 sm:flex-none"
       />
-      {accounts && <IconButton icon="link" label={t("publishing.accounts")} onClick={accounts} />}
-      <Button kind="main" onClick={write} className="max-sm:grow">
+      {openAccounts && <IconButton icon="link" label={t("publishing.accounts")} onClick={openAccounts} />}
+      <Button kind="main" onClick={createPost} className="max-sm:grow">
         <Icon name="plus" className="size-4" />
         {t("publishing.new")}
       </Button>

@@ -3,7 +3,7 @@ import type { KeyboardEvent } from "react";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import type { Drag } from "./drag";
-import { clockIn } from "./local-times";
+import { timeOfDayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
 import { stateStyle } from "./state-badge";
 
@@ -18,7 +18,7 @@ export interface ChipActions {
 export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
   const { t, language } = useTranslation();
   const { icon, className } = stateStyle(post.state);
-  const time = clockIn(language, actions.zone, new Date(post.dueAt));
+  const time = timeOfDayText(language, actions.zone, new Date(post.dueAt));
   const text = post.text || t("publishing.onlyMedia");
   const isMovable = actions.mayMove(post);
   const isDragged = actions.drag.dragged?.post.id === post.id;
@@ -66,7 +66,7 @@ export function DraggedChip({ drag, zone }: { drag: Drag; zone: string }) {
       style={{ transform: `translate(${x + 8}px, ${y + 8}px) rotate(-2deg)` }}
     >
       <Icon name={icon} className="size-4" />
-      <span className="shrink-0 font-semibold">{clockIn(language, zone, new Date(post.dueAt))}</span>
+      <span className="shrink-0 font-semibold">{timeOfDayText(language, zone, new Date(post.dueAt))}</span>
       <span className="truncate text-ink">{post.text}</span>
     </div>
   );

@@ -8,30 +8,30 @@ import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import { type DueTime, DueTimeFields, dueAtOf, isComplete } from "./due-time-fields";
 import { FormError, useSubmission } from "./form-error";
-import { momentText, roundedDuration } from "./local-times";
+import { instantText, roundedDuration } from "./local-times";
 import { MediaRows, type Medium } from "./media-rows";
 import { type ScheduledPost, SchedulePost, UpdatePost } from "./operations";
 import { TargetBoxes, type TargetIds, targetsOf } from "./targets";
 
 const LENGTH_MAX = 10_000;
-const LATENESSES_S = [60, 900, 3_600, 21_600, 86_400, 604_800] as const;
+const MAX_LATENESS_CHOICES_S = [60, 900, 3_600, 21_600, 86_400, 604_800] as const;
 
 export interface Draft {
   text: string;
   media: readonly Medium[];
   targets: TargetIds;
-  when: DueTime;
+  dueTime: DueTime;
   maxLatenessS: number;
 }
 
 export function emptyDraft(when: DueTime): Draft {
   const targets = { toHomeFeed: true, toTopicIds: [], toAccountIds: [] };
-  return { text: "", media: [], targets, when, maxLatenessS: 3_600 };
+  return { text: "", media: [], targets, dueTime: when, maxLatenessS: 3_600 };
 }
 
 export function draftOf(post: ScheduledPost, when: DueTime): Draft {
   const targets = targetsOf(post.publications.map(({ target }) => target));
-  return { text: post.text, media: post.media, targets, when, maxLatenessS: post.maxLatenessS };
+  return { text: post.text, media: post.media, targets, dueTime: when, maxLatenessS: post.maxLatenessS };
 }
 
 interface Props {
@@ -40,10 +40,10 @@ interface Props {
   post: ScheduledPost | null;
   onDone: (post: ScheduledPost) => void;
   onClose: () => void;
-  connect: () => void;
+  openAccounts: () => void;
 }
 
-export function Composer({ draft: initialDraft, post, onDone, onClose, connect }: Props) {
+export function ScheduledPostComposer({ draft: initialDraft, post, onDone, onClose, openAccounts }: Props) {
   const { t, language } = useTranslation();
   const { direct } = useApi();
   const submission = useSubmission();
@@ -51,36 +51,36 @@ export function Composer({ draft: initialDraft, post, onDone, onClose, connect }
   useEffect(() => field.current?.focus(), []);
   const [draft, setDraft] = useState(initialDraft);
   // The idempotency key stays the same for a draft, so a retry never schedules twice.
-  const [key, setKey] = useState(() => crypto.randomUUID());
+  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
   const { targets } = draft;
   const hasTarget = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
   const hasContent = draft.text.trim() !== "" || draft.media.length > 0;
-  const isAmbiguous = submission.readings !== null && draft.when.reading === null;
-  const isReady = hasContent && hasTarget && isComplete(draft.when) && !isAmbiguous && !submission.busy;
+  const isAmbiguous = submission.readings !== null && draft.dueTime.reading === null;
+  const isReady = hasContent && hasTarget && isComplete(draft.dueTime) && !isAmbiguous && !submission.busy;
 
   function change(part: Partial<Draft>) {
-    setDraft((now) => ({ ...now, ...part }));
-    setKey(crypto.randomUUID());
+    setDraft((current) => ({ ...current, ...part }));
+    setIdempotencyKey(crypto.randomUUID());
   }
 
   async function send() {
-    const { when, text, media, maxLatenessS } = draft;
-    const common = {
+    const { dueTime, text, media, maxLatenessS } = draft;
+    const content = {
       text: text.trim(),
       media: media.map(({ url, altText, kind }) => ({ url, altText, kind })),
     };
     const input = {
-      ...common,
+      ...content,
       ...targetInput(targets),
-      dueAt: dueAtOf(when),
-      timeZone: when.zone,
+      dueAt: dueAtOf(dueTime),
+      timeZone: dueTime.zone,
       maxLatenessS,
     };
     const savedPost = post
       ? (await request(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
           .updateScheduledPost
-      : (await request(direct, SchedulePost, { input: { ...input, idempotencyKey: key } })).schedulePost;
-    notify(t("publishing.scheduled", { time: momentText(language, when.zone, new Date(savedPost.dueAt)) }));
+      : (await request(direct, SchedulePost, { input: { ...input, idempotencyKey: idempotencyKey } })).schedulePost;
+    notify(t("publishing.scheduled", { time: instantText(language, dueTime.zone, new Date(savedPost.dueAt)) }));
     onDone(savedPost);
   }
 
@@ -105,15 +105,15 @@ export function Composer({ draft: initialDraft, post, onDone, onClose, connect }
         />
         <MediaRows value={draft.media} onChange={(media) => change({ media })} />
         <DueTimeFields
-          value={draft.when}
+          value={draft.dueTime}
           onChange={(when) => {
             if (when.reading === null) submission.clearError();
-            change({ when });
+            change({ dueTime: when });
           }}
           readings={submission.readings}
         />
-        <TargetBoxes value={targets} onChange={(targets) => change({ targets })} connect={connect} />
-        <Lateness value={draft.maxLatenessS} onChange={(maxLatenessS) => change({ maxLatenessS })} />
+        <TargetBoxes value={targets} onChange={(targets) => change({ targets })} openAccounts={openAccounts} />
+        <MaxLatenessSelect value={draft.maxLatenessS} onChange={(maxLatenessS) => change({ maxLatenessS })} />
         <FormError {...submission} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>
@@ -130,9 +130,9 @@ function targetInput({ toHomeFeed, toTopicIds, toAccountIds }: TargetIds) {
   return { toHomeFeed, toTopicIds: [...toTopicIds], toAccountIds: [...toAccountIds] };
 }
 
-function Lateness({ value, onChange }: { value: number; onChange: (seconds: number) => void }) {
+function MaxLatenessSelect({ value, onChange }: { value: number; onChange: (seconds: number) => void }) {
   const { t } = useTranslation();
-  const choices = [...new Set([...LATENESSES_S, value])].sort((a, b) => a - b);
+  const choices = [...new Set([...MAX_LATENESS_CHOICES_S, value])].sort((a, b) => a - b);
   return (
     <label className="flex flex-col gap-1">
       <span className="text-sm font-medium">{t("publishing.lateness")}</span>

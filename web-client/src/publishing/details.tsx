@@ -10,7 +10,7 @@ import { RichText } from "../ui/rich-text";
 import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useLiveQuery } from "./live-query";
-import { momentText } from "./local-times";
+import { instantText } from "./local-times";
 import { CancelPost, type DetailedPost, type ScheduledPost, ScheduledPostById } from "./operations";
 import { PublicationRow } from "./publication-row";
 import { StateBadge } from "./state-badge";
@@ -49,18 +49,18 @@ function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
   const viewer = useViewer();
   const isOwn = post.author.id === viewer.id;
   const isScheduled = post.state === "SCHEDULED";
-  const at = new Date(post.dueAt);
+  const dueAt = new Date(post.dueAt);
   return (
     <div className="flex flex-col gap-4" data-post-state={post.state}>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <StateBadge state={post.state} />
         <time dateTime={post.dueAt} className="font-semibold">
-          {momentText(language, zone, at)}
+          {instantText(language, zone, dueAt)}
         </time>
         {post.timeZone !== zone && (
           <span className="text-sm text-quiet">
             {t("publishing.elsewhere", {
-              time: momentText(language, post.timeZone, at),
+              time: instantText(language, post.timeZone, dueAt),
               zone: post.timeZone,
             })}
           </span>
@@ -112,9 +112,9 @@ function CancelButton({ post, refresh }: { post: DetailedPost; refresh: () => vo
   const { t } = useTranslation();
   const { direct } = useApi();
   const [isConfirming, setIsConfirming] = useState(false);
-  async function handleAnswer(sure: boolean) {
+  async function handleAnswer(isConfirmed: boolean) {
     setIsConfirming(false);
-    if (!sure) return;
+    if (!isConfirmed) return;
     await request(direct, CancelPost, { id: post.id }).then(
       () => notify(t("publishing.cancelled")),
       notifyFailure,

@@ -5,7 +5,7 @@ import { Dialog } from "../ui/dialog";
 import { useTranslation } from "../ui/preferences";
 import { PostList } from "./agenda";
 import type { ChipActions } from "./chip";
-import { Composer, type Draft, draftOf, emptyDraft } from "./composer";
+import { ScheduledPostComposer, type Draft, draftOf, emptyDraft } from "./composer";
 import { PostDialog } from "./details";
 import { type DueTime, dueTimeOf } from "./due-time-fields";
 import { dayText } from "./local-times";
@@ -20,7 +20,7 @@ export type OpenDialog =
 
 interface Props {
   place: PublishingPlace;
-  open: OpenDialog | null;
+  openDialog: OpenDialog | null;
   /** Replaces the open dialog; null closes it. */
   showDialog: (next: OpenDialog | null) => void;
   today: string;
@@ -29,34 +29,34 @@ interface Props {
   /** A suitable time for a new post on a day. */
   suggestTime: (day: string) => DueTime;
   move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
-  connect: () => void;
+  openAccounts: () => void;
   /** Called when a post was scheduled or changed. */
   onChanged: () => void;
 }
 
 export function Dialogs(props: Props) {
-  const { place, open, showDialog, today, actions, suggestTime, move, connect, onChanged } = props;
+  const { place, openDialog, showDialog, today, actions, suggestTime, move, openAccounts, onChanged } = props;
   const { zone } = actions;
   const close = () => showDialog(null);
   const write = (draft: Draft, post: ScheduledPost | null) => showDialog({ kind: "write", draft, post });
 
-  if (open?.kind === "day") return <DayDialog day={open.day} write={write} {...props} />;
-  if (open?.kind === "move")
+  if (openDialog?.kind === "day") return <DayDialog day={openDialog.day} write={write} {...props} />;
+  if (openDialog?.kind === "move")
     return (
       <MoveDialog
-        post={open.post}
-        initialTime={open.initialTime}
-        readings={open.readings}
+        post={openDialog.post}
+        initialTime={openDialog.initialTime}
+        readings={openDialog.readings}
         move={move}
         onClose={close}
       />
     );
-  if (open?.kind === "write" || place.post === "new")
+  if (openDialog?.kind === "write" || place.post === "new")
     return (
-      <Composer
-        draft={open?.draft ?? emptyDraft(suggestTime(today))}
-        post={open?.post ?? null}
-        connect={connect}
+      <ScheduledPostComposer
+        draft={openDialog?.draft ?? emptyDraft(suggestTime(today))}
+        post={openDialog?.post ?? null}
+        openAccounts={openAccounts}
         onDone={() => {
           close();
           onChanged();

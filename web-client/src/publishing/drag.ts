@@ -5,10 +5,10 @@
 import { type PointerEvent, useEffect, useRef, useState } from "react";
 import type { ScheduledPost } from "./operations";
 
-const MIN_MOVE_PX = 5;
-const MIN_REST_MS = 350;
-const EDGE_PX = 48;
-const EDGE_STEP_PX = 10;
+const DRAG_DISTANCE_PX = 5;
+const LONG_PRESS_MS = 350;
+const SCROLL_EDGE_PX = 48;
+const SCROLL_STEP_PX = 10;
 
 export interface DraggedPost {
   post: ScheduledPost;
@@ -25,24 +25,24 @@ export interface Drag {
 }
 
 /** `dropped` is called with the slot where the post was dropped. */
-export function useDrag(dropped: (post: ScheduledPost, slot: string) => void): Drag {
+export function useDrag(onDrop: (post: ScheduledPost, slot: string) => void): Drag {
   const [dragged, setDragged] = useState<DraggedPost | null>(null);
-  const stop = useRef<() => void>(() => {});
-  const drop = useRef(dropped);
-  drop.current = dropped;
-  useEffect(() => () => stop.current(), []);
+  const cancelDrag = useRef<() => void>(() => {});
+  const currentOnDrop = useRef(onDrop);
+  currentOnDrop.current = onDrop;
+  useEffect(() => () => cancelDrag.current(), []);
 
   function handleProps(post: ScheduledPost) {
     return {
       onPointerDown(event: PointerEvent) {
         if (event.button !== 0 || !event.isPrimary) return;
-        stop.current();
-        stop.current = trackPointer(event.nativeEvent, {
-          at: (x, y) => setDragged({ post, slot: slotAt(x, y), x, y }),
-          end: (x, y) => {
+        cancelDrag.current();
+        cancelDrag.current = trackPointer(event.nativeEvent, {
+          onMove: (x, y) => setDragged({ post, slot: slotAt(x, y), x, y }),
+          onEnd: (x, y) => {
             setDragged(null);
             const slot = x === null || y === null ? null : slotAt(x, y);
-            if (slot !== null) drop.current(post, slot);
+            if (slot !== null) currentOnDrop.current(post, slot);
           },
         });
       },
@@ -57,47 +57,47 @@ function slotAt(x: number, y: number): string | null {
 }
 
 interface PointerHandlers {
-  at(x: number, y: number): void;
+  onMove(x: number, y: number): void;
   /** The position is null when the drag was cancelled. */
-  end(x: number | null, y: number | null): void;
+  onEnd(x: number | null, y: number | null): void;
 }
 
 /** Tracks one pointer after its press. Returns a function that cancels the drag. */
-function trackPointer(press: globalThis.PointerEvent, { at, end }: PointerHandlers): () => void {
+function trackPointer(press: globalThis.PointerEvent, { onMove, onEnd }: PointerHandlers): () => void {
   const scroller = (press.target as Element).closest<HTMLElement>("[data-scroller]");
-  const finger = press.pointerType === "touch";
+  const isTouch = press.pointerType === "touch";
   let pointer = { x: press.clientX, y: press.clientY };
-  let active = false;
+  let isDragging = false;
   let frame = 0;
-  const rested = finger ? setTimeout(begin, MIN_REST_MS) : undefined;
+  const longPressTimer = isTouch ? setTimeout(begin, LONG_PRESS_MS) : undefined;
   const listeners = new AbortController();
   const options = { signal: listeners.signal };
 
   function begin() {
-    active = true;
-    at(pointer.x, pointer.y);
+    isDragging = true;
+    onMove(pointer.x, pointer.y);
     frame = requestAnimationFrame(scrollAtEdge);
   }
-  function finish(dropped: boolean) {
-    clearTimeout(rested);
+  function finish(isDropped: boolean) {
+    clearTimeout(longPressTimer);
     cancelAnimationFrame(frame);
     listeners.abort();
-    if (active) end(dropped ? pointer.x : null, dropped ? pointer.y : null);
-    if (active && dropped) suppressClick();
-    active = false;
+    if (isDragging) onEnd(isDropped ? pointer.x : null, isDropped ? pointer.y : null);
+    if (isDragging && isDropped) suppressClick();
+    isDragging = false;
   }
   function handleMove(event: globalThis.PointerEvent) {
-    const away = Math.hypot(event.clientX - press.clientX, event.clientY - press.clientY);
+    const distance_px = Math.hypot(event.clientX - press.clientX, event.clientY - press.clientY);
     pointer = { x: event.clientX, y: event.clientY };
-    if (active) at(pointer.x, pointer.y);
-    else if (away > MIN_MOVE_PX) finger ? finish(false) : begin();
+    if (isDragging) onMove(pointer.x, pointer.y);
+    else if (distance_px > DRAG_DISTANCE_PX) isTouch ? finish(false) : begin();
   }
   function scrollAtEdge() {
     const box = scroller?.getBoundingClientRect();
-    const step = box ? Number(pointer.y > box.bottom - EDGE_PX) - Number(pointer.y < box.top + EDGE_PX) : 0;
+    const step = box ? Number(pointer.y > box.bottom - SCROLL_EDGE_PX) - Number(pointer.y < box.top + SCROLL_EDGE_PX) : 0;
     if (scroller && step !== 0) {
-      scroller.scrollTop += step * EDGE_STEP_PX;
-      at(pointer.x, pointer.y);
+      scroller.scrollTop += step * SCROLL_STEP_PX;
+      onMove(pointer.x, pointer.y);
     }
     frame = requestAnimationFrame(scrollAtEdge);
   }
@@ -107,15 +107,15 @@ function trackPointer(press: globalThis.PointerEvent, { at, end }: PointerHandle
   addEventListener("pointercancel", () => finish(false), options);
   addEventListener("keydown", (event) => event.key === "Escape" && finish(false), options);
   // Prevents scrolling and text selection during a drag.
-  addEventListener("touchmove", (event) => active && event.preventDefault(), { ...options, passive: false });
-  addEventListener("contextmenu", (event) => finger && event.preventDefault(), options);
+  addEventListener("touchmove", (event) => isDragging && event.preventDefault(), { ...options, passive: false });
+  addEventListener("contextmenu", (event) => isTouch && event.preventDefault(), options);
   addEventListener("selectstart", (event) => event.preventDefault(), options);
   return () => finish(false);
 }
 
 /** Suppresses the click at the end of a drag. */
 function suppressClick(): void {
-  const swallow = (event: Event) => event.stopPropagation();
-  addEventListener("click", swallow, { capture: true, once: true });
-  setTimeout(() => removeEventListener("click", swallow, { capture: true }), 0);
+  const stopClick = (event: Event) => event.stopPropagation();
+  addEventListener("click", stopClick, { capture: true, once: true });
+  setTimeout(() => removeEventListener("click", stopClick, { capture: true }), 0);
 }

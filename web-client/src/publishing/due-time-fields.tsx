@@ -1,6 +1,6 @@
 /** When a post is due: a local time in a zone, or the chosen reading of an ambiguous time. */
 import { useTranslation } from "../ui/preferences";
-import { momentText } from "./local-times";
+import { instantText } from "./local-times";
 import type { Readings } from "./rejections";
 import { ZoneSelect } from "./zone";
 import { localOf, withOffset } from "./zones";
@@ -27,7 +27,7 @@ export function isComplete({ local }: DueTime): boolean {
 
 interface Props {
   value: DueTime;
-  onChange: (when: DueTime) => void;
+  onChange: (dueTime: DueTime) => void;
   /** Both readings, once the server has asked for a choice. */
   readings: Readings | null;
 }
@@ -89,7 +89,7 @@ function ReadingChoice({ value, onChange, readings }: Props & { readings: Readin
             checked={value.reading === instant}
             onChange={() => onChange({ ...value, reading: instant })}
           />
-          {momentText(language, value.zone, new Date(instant))}
+          {instantText(language, value.zone, new Date(instant))}
         </label>
       ))}
     </div>

@@ -2,20 +2,20 @@ import { expect, test } from "vitest";
 import { coalesceRuns } from "./live-query";
 
 test("a call during a run causes exactly one more run", async () => {
-  let now = 0;
-  const seen: number[] = [];
+  let serverValue = 0;
+  const results: number[] = [];
   const refresh = coalesceRuns(async () => {
-    const read = now;
+    const value = serverValue;
     await Promise.resolve();
-    seen.push(read);
+    results.push(value);
   }, 0);
   refresh();
-  now = 1;
+  serverValue = 1;
   refresh();
-  now = 2;
+  serverValue = 2;
   refresh();
-  await expect.poll(() => seen).toEqual([0, 2]);
-  now = 3;
+  await expect.poll(() => results).toEqual([0, 2]);
+  serverValue = 3;
   refresh();
-  await expect.poll(() => seen).toEqual([0, 2, 3]);
+  await expect.poll(() => results).toEqual([0, 2, 3]);
 });

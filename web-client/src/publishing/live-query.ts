@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { subscribe, useApi } from "../api/api";
 import { PublicationEvents } from "./operations";
 
-const PAUSE_MS = 300;
+const REFRESH_INTERVAL_MIN_MS = 300;
 
 export interface LiveQuery<T> {
   /** Null until the first response. */
@@ -36,9 +36,9 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
         const data = await load();
         if (isCurrent) setState({ data, error: null, load: load });
       } catch (error) {
-        if (isCurrent) setState((now) => ({ ...now, error }));
+        if (isCurrent) setState((current) => ({ ...current, error }));
       }
-    }, PAUSE_MS);
+    }, REFRESH_INTERVAL_MIN_MS);
     setRefreshNow(() => refresh);
     refresh();
     const stop = subscribe(direct, PublicationEvents, { jobId }, ({ jobEvents: event }) => {
@@ -52,26 +52,26 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
   }, [direct, load, jobId]);
 
   const patch = (change: (data: T) => T) =>
-    setState((now) => (now.data === null ? now : { ...now, data: change(now.data) }));
+    setState((current) => (current.data === null ? current : { ...current, data: change(current.data) }));
   const { data, error } = state;
   return { data, error, isCurrent: state.load === load, refresh: refreshNow, patch };
 }
 
 /** Returns a function that starts a run. Calls during a run or the pause after it cause exactly one more run. */
 export function coalesceRuns(run: () => Promise<void>, pause_ms: number): () => void {
-  let busy = false;
-  let requested = false;
+  let isRunning = false;
+  let isRequested = false;
   async function runWhileRequested(): Promise<void> {
-    busy = true;
-    while (requested) {
-      requested = false;
+    isRunning = true;
+    while (isRequested) {
+      isRequested = false;
       await run();
       await new Promise((resolve) => setTimeout(resolve, pause_ms));
     }
-    busy = false;
+    isRunning = false;
   }
   return () => {
-    requested = true;
-    if (!busy) void runWhileRequested();
+    isRequested = true;
+    if (!isRunning) void runWhileRequested();
   };
 }

@@ -3,50 +3,50 @@ import type { Language } from "../i18n/words";
 import type { Translate } from "../ui/preferences";
 import { localOf } from "./zones";
 
-const formats = new Map<string, Intl.DateTimeFormat>();
+const cachedFormats = new Map<string, Intl.DateTimeFormat>();
 
-function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+function formatFor(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = language + JSON.stringify(options);
-  const cached = formats.get(key) ?? new Intl.DateTimeFormat(language, options);
-  formats.set(key, cached);
+  const cached = cachedFormats.get(key) ?? new Intl.DateTimeFormat(language, options);
+  cachedFormats.set(key, cached);
   return cached;
 }
 
-const asUtc = (local: string) => new Date(`${local.length === 10 ? `${local}T00:00` : local}Z`);
+const utcDateOf = (local: string) => new Date(`${local.length === 10 ? `${local}T00:00` : local}Z`);
 
 /** "9 AM". */
 export function hourText(language: Language, hour: number): string {
-  return format(language, { timeZone: "UTC", hour: "numeric" }).format(Date.UTC(2000, 0, 1, hour));
+  return formatFor(language, { timeZone: "UTC", hour: "numeric" }).format(Date.UTC(2000, 0, 1, hour));
 }
 
 /** "9:30 AM". */
-export function clockText(language: Language, local: string): string {
-  return format(language, { timeZone: "UTC", hour: "numeric", minute: "2-digit" }).format(asUtc(local));
+export function localTimeText(language: Language, local: string): string {
+  return formatFor(language, { timeZone: "UTC", hour: "numeric", minute: "2-digit" }).format(utcDateOf(local));
 }
 
 /** "Monday, November 23", with the year when it is another than `today`'s. */
 export function dayText(language: Language, day: string, today: string): string {
   const year = day.slice(0, 4) === today.slice(0, 4) ? undefined : ("numeric" as const);
   const options = { timeZone: "UTC", weekday: "long", month: "long", day: "numeric", year } as const;
-  return format(language, options).format(asUtc(day));
+  return formatFor(language, options).format(utcDateOf(day));
 }
 
 export function monthText(language: Language, day: string): string {
-  return format(language, { timeZone: "UTC", month: "long", year: "numeric" }).format(asUtc(day));
+  return formatFor(language, { timeZone: "UTC", month: "long", year: "numeric" }).format(utcDateOf(day));
 }
 
 /** "Nov 23 – 29, 2026". */
 export function rangeText(language: Language, first: string, last: string): string {
   const options = { timeZone: "UTC", month: "short", day: "numeric", year: "numeric" } as const;
-  return format(language, options).formatRange(asUtc(first), asUtc(last));
+  return formatFor(language, options).formatRange(utcDateOf(first), utcDateOf(last));
 }
 
 export function weekdayText(language: Language, day: string, size: "short" | "long"): string {
-  return format(language, { timeZone: "UTC", weekday: size }).format(asUtc(day));
+  return formatFor(language, { timeZone: "UTC", weekday: size }).format(utcDateOf(day));
 }
 
 /** An instant in a zone, with the zone's name: "November 23, 2026 at 9:30 AM GMT+9". */
-export function momentText(language: Language, zone: string, at: Date): string {
+export function instantText(language: Language, zone: string, at: Date): string {
   const options = {
     timeZone: zone,
     year: "numeric",
@@ -57,12 +57,12 @@ export function momentText(language: Language, zone: string, at: Date): string {
     minute: "2-digit",
     timeZoneName: "short",
   } as const;
-  return format(language, options).format(at);
+  return formatFor(language, options).format(at);
 }
 
 /** "9:30 AM" of an instant in a zone. */
-export function clockIn(language: Language, zone: string, at: Date): string {
-  return clockText(language, localOf(zone, at));
+export function timeOfDayText(language: Language, zone: string, at: Date): string {
+  return localTimeText(language, localOf(zone, at));
 }
 
 const HOUR_S = 3_600;

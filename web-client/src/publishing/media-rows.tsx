@@ -15,27 +15,27 @@ interface Props {
 
 export function MediaRows({ value, onChange }: Props) {
   const { t } = useTranslation();
-  const change = (place: number, part: Partial<Medium>) =>
-    onChange(value.map((medium, each) => (each === place ? { ...medium, ...part } : medium)));
+  const change = (index: number, part: Partial<Medium>) =>
+    onChange(value.map((medium, mediumIndex) => (mediumIndex === index ? { ...medium, ...part } : medium)));
   return (
     <fieldset className="flex flex-col gap-2">
       <legend className="sr-only">{t("publishing.media")}</legend>
-      {value.map((medium, place) => (
+      {value.map((medium, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a row has no identity other than its index.
-        <div key={place} className="flex flex-wrap items-center gap-2 rounded-card border border-line p-2">
+        <div key={index} className="flex flex-wrap items-center gap-2 rounded-card border border-line p-2">
           <input
             type="url"
             className="field min-w-0 flex-1 basis-60 text-sm"
             aria-label={t("publishing.mediaUrl")}
             placeholder="https://…"
             value={medium.url}
-            onChange={(event) => change(place, { url: event.target.value.trim() })}
+            onChange={(event) => change(index, { url: event.target.value.trim() })}
           />
           <select
             className="field w-auto text-sm"
             aria-label={t("publishing.mediaKind")}
             value={medium.kind}
-            onChange={(event) => change(place, { kind: event.target.value as MediaKind })}
+            onChange={(event) => change(index, { kind: event.target.value as MediaKind })}
           >
             {KINDS.map((kind) => (
               <option key={kind} value={kind}>
@@ -47,7 +47,7 @@ export function MediaRows({ value, onChange }: Props) {
             icon="trash"
             size="size-8"
             label={t("publishing.mediaRemove")}
-            onClick={() => onChange(value.filter((_, each) => each !== place))}
+            onClick={() => onChange(value.filter((_, mediumIndex) => mediumIndex !== index))}
           />
           <input
             className="field basis-full text-sm"
@@ -55,7 +55,7 @@ export function MediaRows({ value, onChange }: Props) {
             placeholder={t("publishing.altText")}
             maxLength={1500}
             value={medium.altText}
-            onChange={(event) => change(place, { altText: event.target.value })}
+            onChange={(event) => change(index, { altText: event.target.value })}
           />
         </div>
       ))}

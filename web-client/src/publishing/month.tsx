@@ -7,8 +7,8 @@ import { dayText, monthText, weekdayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
 import { stateStyle, URGENCY } from "./state-badge";
 
-const NAMES_PX = 30;
-const HEAD_PX = 36;
+const WEEKDAY_ROW_PX = 30;
+const CELL_HEADER_PX = 36;
 const CHIP_PX = 28;
 const CHIPS_MIN = 2;
 
@@ -74,7 +74,7 @@ export function Month({ days, day, today, slots, actions, openDay, createPost }:
                     {Number(each.slice(8))}
                   </button>
                   {posts.length > 0 && <ChipSummary posts={posts} onClick={() => openDay(each)} />}
-                  <Chips posts={posts} capacity={capacity} actions={actions} more={() => openDay(each)} />
+                  <Chips posts={posts} capacity={capacity} actions={actions} onMore={() => openDay(each)} />
                 </td>
               );
             })}
@@ -93,7 +93,7 @@ function useChipCapacity(body: { current: HTMLElement | null }, weeks: number): 
     if (!box) return;
     const watcher = new ResizeObserver(() =>
       setCapacity(
-        Math.max(CHIPS_MIN, Math.floor(((box.clientHeight - NAMES_PX) / weeks - HEAD_PX) / CHIP_PX)),
+        Math.max(CHIPS_MIN, Math.floor(((box.clientHeight - WEEKDAY_ROW_PX) / weeks - CELL_HEADER_PX) / CHIP_PX)),
       ),
     );
     watcher.observe(box);
@@ -106,11 +106,11 @@ interface ChipsProps {
   posts: readonly ScheduledPost[];
   capacity: number;
   actions: ChipActions;
-  more: () => void;
+  onMore: () => void;
 }
 
 /** As many chips as fit; the last place links to the others. */
-export function Chips({ posts, capacity, actions, more }: ChipsProps) {
+export function Chips({ posts, capacity, actions, onMore }: ChipsProps) {
   const { t } = useTranslation();
   const visiblePosts = posts.length > capacity ? posts.slice(0, capacity - 1) : posts;
   if (posts.length === 0) return null;
@@ -125,7 +125,7 @@ export function Chips({ posts, capacity, actions, more }: ChipsProps) {
         <li>
           <button
             type="button"
-            onClick={more}
+            onClick={onMore}
             className="h-6.5 w-full rounded-md px-1 text-left text-xs font-medium text-quiet hover:bg-hover"
           >
             {t("publishing.more", { count: posts.length - visiblePosts.length })}

@@ -21,22 +21,22 @@ interface Props {
 export function MoveDialog({ post, initialTime, readings: offeredReadings, move, onClose }: Props) {
   const { t } = useTranslation();
   const submission = useSubmission();
-  const [when, setWhen] = useState(initialTime);
+  const [dueTime, setDueTime] = useState(initialTime);
   const [initialReadings, setInitialReadings] = useState(offeredReadings);
   const readings = submission.readings ?? initialReadings;
-  const isAmbiguous = readings !== null && when.reading === null;
-  const isReady = isComplete(when) && !submission.busy && !isAmbiguous;
+  const isAmbiguous = readings !== null && dueTime.reading === null;
+  const isReady = isComplete(dueTime) && !submission.busy && !isAmbiguous;
 
   function change(next: DueTime) {
     if (next.reading === null) {
       setInitialReadings(null);
       submission.clearError();
     }
-    setWhen(next);
+    setDueTime(next);
   }
 
   async function submit() {
-    if (await submission.run(() => move(post, dueAtOf(when), when.zone))) onClose();
+    if (await submission.run(() => move(post, dueAtOf(dueTime), dueTime.zone))) onClose();
   }
 
   return (
@@ -51,7 +51,7 @@ export function MoveDialog({ post, initialTime, readings: offeredReadings, move,
         <p className="line-clamp-3 border-l-3 border-accent pl-3 text-quiet">
           {post.text || t("publishing.onlyMedia")}
         </p>
-        <DueTimeFields value={when} onChange={change} readings={readings} />
+        <DueTimeFields value={dueTime} onChange={change} readings={readings} />
         <FormError {...submission} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>

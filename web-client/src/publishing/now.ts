@@ -2,16 +2,16 @@
 import { useEffect, useState } from "react";
 import { localOf } from "./zones";
 
-const LOOK_EVERY_MS = 10_000;
+const UPDATE_INTERVAL_MS = 10_000;
 
 /** "2026-11-23T09:30". */
-export function useNow(zone: string): string {
+export function useLocalNow(zone: string): string {
   const localNow = () => localOf(zone, new Date()).slice(0, 16);
   const [now, setNow] = useState(localNow);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the time depends only on the zone.
   useEffect(() => {
     setNow(localNow());
-    const timer = setInterval(() => setNow(localNow()), LOOK_EVERY_MS);
+    const timer = setInterval(() => setNow(localNow()), UPDATE_INTERVAL_MS);
     return () => clearInterval(timer);
   }, [zone]);
   return now;

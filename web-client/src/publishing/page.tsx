@@ -17,82 +17,82 @@ import { useDrag } from "./drag";
 import { type DueTime, dueTimeOf } from "./due-time-fields";
 import type { LiveQuery } from "./live-query";
 import { Month } from "./month";
-import { useNow } from "./now";
+import { useLocalNow } from "./now";
 import type { ScheduledPost } from "./operations";
-import { type Calendar, notifyRejection, useCalendar, useMove, useSlots } from "./posts";
+import { type Calendar, notifyRejection, useCalendar, useMove, usePostsBySlot } from "./posts";
 import { readingsOf, rejectionOf } from "./rejections";
 import { Week } from "./week";
 import { useZone } from "./zone";
 import { localOf, moveToSlot, withOffset } from "./zones";
 
 const HOUR_MS = 3_600_000;
-const LEAD_MS = HOUR_MS / 6;
-const WIDE = "(min-width: 48rem)";
+const LEAD_TIME_MS = HOUR_MS / 6;
+const WIDE_SCREEN = "(min-width: 48rem)";
 
 export function PublishingPage({ place }: { place: PublishingPlace }) {
-  const operator = mayOperate(useViewer().roles);
+  const isOperator = mayOperate(useViewer().roles);
   const zone = useZone();
-  const now = useNow(zone);
+  const now = useLocalNow(zone);
   const today = now.slice(0, 10);
-  const view: View = place.view ?? (matchMedia(WIDE).matches ? "month" : "list");
+  const view: View = place.view ?? (matchMedia(WIDE_SCREEN).matches ? "month" : "list");
   const day = place.day ?? today;
   const days = useMemo(() => daysOf(view, day, firstWeekday()), [view, day]);
   const calendar = useCalendar(days, zone);
   const posts = calendar.data?.posts ?? [];
-  const byDay = useSlots(posts, zone, "day");
-  const byHour = useSlots(posts, zone, "hour");
-  const [connecting, setConnecting] = useState(false);
-  const { open, showDialog, actions, move } = usePostActions(place, view, calendar, now);
+  const postsByDay = usePostsBySlot(posts, zone, "day");
+  const postsByHour = usePostsBySlot(posts, zone, "hour");
+  const [areAccountsOpen, setAreAccountsOpen] = useState(false);
+  const { open: openDialog, showDialog, actions, move } = usePostActions(place, view, calendar, now);
 
   const suggestTime = (slot: string) => suggestedTime(slot, now, zone);
   const createPost = (slot: string) =>
     showDialog({ kind: "write", post: null, draft: emptyDraft(suggestTime(slot < today ? today : slot)) });
-  const openDay = (chosen: string) => showDialog({ kind: "day", day: chosen });
-  const grid = {
+  const openDay = (openedDay: string) => showDialog({ kind: "day", day: openedDay });
+  const gridProps = {
     days,
     day,
     today,
-    slots: view === "week" ? byHour : byDay,
+    slots: view === "week" ? postsByHour : postsByDay,
     actions,
     openDay,
     createPost,
   };
-  const hasNoPosts = calendar.isCurrent && !days.some((each) => byDay.has(each));
+  const hasNoPosts = calendar.isCurrent && !days.some((each) => postsByDay.has(each));
   return (
     <section aria-labelledby="publishing" className="flex h-full min-h-0 flex-col">
       <CalendarHeader
         view={view}
         day={day}
         days={days}
-        write={() => createPost(day)}
-        accounts={operator ? () => setConnecting(true) : null}
+        createPost={() => createPost(day)}
+        openAccounts={isOperator ? () => setAreAccountsOpen(true) : null}
       />
-      <CalendarNotes calendar={calendar} isEmpty={hasNoPosts && view !== "list"} />
+      <CalendarNotices calendar={calendar} isEmpty={hasNoPosts && view !== "list"} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div data-scroller tabIndex={0} className="thin-scroll min-h-0 grow overflow-auto">
         {!calendar.data && calendar.error !== null && (
           <ErrorState error={calendar.error} retry={calendar.refresh} />
         )}
         {!calendar.data && calendar.error === null && <LoadingState />}
-        {calendar.data && view === "month" && <Month {...grid} />}
-        {calendar.data && view === "week" && <Week {...grid} now={now} />}
-        {calendar.data && view === "list" && !hasNoPosts && <Agenda {...grid} />}
+        {calendar.data && view === "month" && <Month {...gridProps} />}
+        {calendar.data && view === "week" && <Week {...gridProps} now={now} />}
+        {calendar.data && view === "list" && !hasNoPosts && <Agenda {...gridProps} />}
         {calendar.data && view === "list" && hasNoPosts && <NoPosts write={() => createPost(day)} />}
       </div>
       <DraggedChip drag={actions.drag} zone={zone} />
       <Dialogs
         place={place}
-        open={open}
+        openDialog={openDialog}
         showDialog={showDialog}
         today={today}
-        slots={byDay}
+        slots={postsByDay}
         actions={actions}
         suggestTime={suggestTime}
         move={move}
-        connect={() => setConnecting(true)}
+        openAccounts={() => setAreAccountsOpen(true)}
         onChanged={calendar.refresh}
       />
-      {connecting && <AccountsDialog onClose={() => setConnecting(false)} />}
+      {areAccountsOpen && <AccountsDialog onClose={() => setAreAccountsOpen(false)} />}
     </section>
   );
 }
@@ -102,32 +102,32 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
   const { t } = useTranslation();
   const viewer = useViewer();
   const zone = useZone();
-  const [open, setOpen] = useState<OpenDialog | null>(null);
+  const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
   const move = useMove(calendar);
-  const drag = useDrag(drop);
+  const drag = useDrag(moveToDropped);
 
-  const show = (post: string | null) => navigate({ name: "publishing", view, day: place.day, post });
+  const navigateToPost = (post: string | null) => navigate({ name: "publishing", view, day: place.day, post });
   function showDialog(next: OpenDialog | null) {
-    setOpen(next);
-    if (place.post !== null) show(null);
+    setOpenDialog(next);
+    if (place.post !== null) navigateToPost(null);
   }
   const actions: ChipActions = {
     zone,
     drag,
     open: ({ id }) => {
-      setOpen(null);
-      show(id);
+      setOpenDialog(null);
+      navigateToPost(id);
     },
     move: (post) =>
       showDialog({ kind: "move", post, initialTime: dueTimeOf(new Date(post.dueAt), zone), readings: null }),
     mayMove: (post) => post.state === "SCHEDULED" && post.author.id === viewer.id,
   };
 
-  async function drop(post: ScheduledPost, slot: string) {
-    const before = localOf(zone, new Date(post.dueAt));
-    const local = moveToSlot(slot, before);
+  async function moveToDropped(post: ScheduledPost, slot: string) {
+    const oldLocal = localOf(zone, new Date(post.dueAt));
+    const local = moveToSlot(slot, oldLocal);
     const initialTime = { local, zone, reading: null };
-    if (local === before.slice(0, 16)) return;
+    if (local === oldLocal.slice(0, 16)) return;
     // A post that is dropped in the past would be published at once, so the user has to confirm the time.
     if (local <= now) return showDialog({ kind: "move", post, initialTime, readings: null });
     try {
@@ -139,17 +139,17 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
       else notifyRejection(error, rejection, t);
     }
   }
-  return { open, showDialog, actions, move };
+  return { open: openDialog, showDialog, actions, move };
 }
 
 /** Returns nine o'clock of a day, or the start of an hour. If that has passed, returns the next full hour. */
 function suggestedTime(slot: string, now: string, zone: string): DueTime {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;
   if (local > now) return { local, zone, reading: null };
-  return dueTimeOf(new Date(Math.ceil((Date.now() + LEAD_MS) / HOUR_MS) * HOUR_MS), zone);
+  return dueTimeOf(new Date(Math.ceil((Date.now() + LEAD_TIME_MS) / HOUR_MS) * HOUR_MS), zone);
 }
 
-function CalendarNotes({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>; isEmpty: boolean }) {
+function CalendarNotices({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>; isEmpty: boolean }) {
   const { t } = useTranslation();
   if (!calendar.data) return null;
   return (
@@ -165,11 +165,11 @@ function CalendarNotes({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>; i
   );
 }
 
-function NoPosts({ write }: { write: () => void }) {
+function NoPosts({ write: createPost }: { write: () => void }) {
   const { t } = useTranslation();
   return (
     <EmptyState icon="calendar" title={t("publishing.none")} hint={t("publishing.noneHint")}>
-      <Button kind="main" onClick={write}>
+      <Button kind="main" onClick={createPost}>
         {t("publishing.new")}
       </Button>
     </EmptyState>

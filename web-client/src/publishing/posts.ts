@@ -1,18 +1,18 @@
 /** The posts of some days, updated by events, and moving them. */
 import { useCallback, useMemo } from "react";
 import { request, useApi } from "../api/api";
-import { compare } from "../timeline/window";
+import { compareTimestamps } from "../timeline/window";
 import { type Translate, useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { plusDays } from "./days";
 import { rejectionMessage } from "./form-error";
 import { type LiveQuery, useLiveQuery } from "./live-query";
-import { momentText } from "./local-times";
+import { instantText } from "./local-times";
 import { type ScheduledPost, ScheduledPosts, UpdatePost } from "./operations";
 import type { Rejection } from "./rejections";
 import { instantOf, localOf } from "./zones";
 
-const LIMIT = 999;
+const POSTS_MAX = 999;
 
 export interface Calendar {
   posts: readonly ScheduledPost[];
@@ -28,9 +28,9 @@ export function useCalendar(days: readonly string[], zone: string): LiveQuery<Ca
   const load = useCallback(async (): Promise<Calendar> => {
     const oldest = timestampOf(instantOf(zone, `${first}T00:00`));
     const latest = timestampOf(new Date(instantOf(zone, `${plusDays(last, 1)}T00:00`).getTime() - 1));
-    const { page } = await request(direct, ScheduledPosts, { oldest, latest, limit: LIMIT });
+    const { page } = await request(direct, ScheduledPosts, { oldest, latest, limit: POSTS_MAX });
     const isTruncated =
-      page.items.length === LIMIT && page.newest !== null && compare(page.newest, latest) < 0;
+      page.items.length === POSTS_MAX && page.newest !== null && compareTimestamps(page.newest, latest) < 0;
     return { posts: page.items, isTruncated };
   }, [direct, first, last, zone]);
   return useLiveQuery(load, null);
@@ -42,7 +42,7 @@ function timestampOf(at: Date): string {
 }
 
 /** Posts by slot: a day, or an hour of a day ("2026-11-23T09"). */
-export function useSlots(posts: readonly ScheduledPost[], zone: string, by: "day" | "hour") {
+export function usePostsBySlot(posts: readonly ScheduledPost[], zone: string, by: "day" | "hour") {
   return useMemo(() => {
     const slots = new Map<string, ScheduledPost[]>();
     for (const post of posts) {
@@ -58,14 +58,14 @@ export function useMove({ patch, refresh }: LiveQuery<Calendar>) {
   const { direct } = useApi();
   const { t, language } = useTranslation();
   return async (post: ScheduledPost, dueAt: string, zone: string): Promise<void> => {
-    patch((now) => replacePost(now, { ...post, dueAt }));
+    patch((current) => replacePost(current, { ...post, dueAt }));
     try {
       const input = { dueAt, timeZone: zone, revision: post.revision };
-      const { updateScheduledPost: moved } = await request(direct, UpdatePost, { id: post.id, input });
-      patch((now) => replacePost(now, moved));
-      notify(t("publishing.moved", { time: momentText(language, zone, new Date(moved.dueAt)) }));
+      const { updateScheduledPost: movedPost } = await request(direct, UpdatePost, { id: post.id, input });
+      patch((current) => replacePost(current, movedPost));
+      notify(t("publishing.moved", { time: instantText(language, zone, new Date(movedPost.dueAt)) }));
     } catch (error) {
-      patch((now) => replacePost(now, post));
+      patch((current) => replacePost(current, post));
       throw error;
     } finally {
       refresh();

@@ -6,7 +6,7 @@ import { Button } from "../ui/button";
 import { Icon, type IconName } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
-import { momentText, roundedDuration } from "./local-times";
+import { instantText, roundedDuration } from "./local-times";
 import { type Publication, ResolvePublication, type Target } from "./operations";
 import { StateBadge } from "./state-badge";
 import { targetText } from "./targets";
@@ -18,7 +18,7 @@ const ICONS: Record<Target["__typename"], IconName> = {
 };
 
 /** Smaller delays are not shown. */
-const LATE_FROM_MS = 60_000;
+const SHOWN_LATENESS_MIN_MS = 60_000;
 
 /** Outcomes of attempts; the server may add more, which are shown by their time and detail alone. */
 const OUTCOMES: Record<string, TextKey> = {
@@ -38,7 +38,7 @@ interface Props {
 export function PublicationRow({ publication, zone, refresh }: Props) {
   const { t, language } = useTranslation();
   const { target, state, error, latenessMs, publishedAt, url, mediaState } = publication;
-  const uploads = mediaState !== "NONE" && state === "SCHEDULED";
+  const showsUpload = mediaState !== "NONE" && state === "SCHEDULED";
   return (
     <li data-publication={state} className="rounded-card border border-line p-3">
       <div className="flex items-center gap-2">
@@ -55,9 +55,9 @@ export function PublicationRow({ publication, zone, refresh }: Props) {
       </div>
       {publishedAt && (
         <p className="mt-1 text-sm text-quiet">
-          {momentText(language, zone, new Date(publishedAt))}
+          {instantText(language, zone, new Date(publishedAt))}
           {latenessMs !== null &&
-            latenessMs >= LATE_FROM_MS &&
+            latenessMs >= SHOWN_LATENESS_MIN_MS &&
             ` · ${t("publishing.late", { duration: roundedDuration(latenessMs / 1000, t) })}`}
         </p>
       )}
@@ -66,7 +66,7 @@ export function PublicationRow({ publication, zone, refresh }: Props) {
           {t("publishing.look")}
         </a>
       )}
-      {uploads && <p className="mt-1 text-sm text-quiet">{t(`publishing.upload.${mediaState}`)}</p>}
+      {showsUpload && <p className="mt-1 text-sm text-quiet">{t(`publishing.upload.${mediaState}`)}</p>}
       {error && (
         <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>{error.message}</p>
       )}
@@ -86,7 +86,7 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "refresh">) {
         {attempts.map(({ at, outcome, detail }) => (
           <li key={`${at} ${outcome}`}>
             {OUTCOMES[outcome] && <span className="font-semibold">{t(OUTCOMES[outcome])} </span>}
-            <span className="text-quiet">{momentText(language, zone, new Date(at))}</span>
+            <span className="text-quiet">{instantText(language, zone, new Date(at))}</span>
             {detail && <span className="block whitespace-pre-wrap text-quiet">{detail}</span>}
           </li>
         ))}
@@ -99,13 +99,13 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "refresh">) {
 function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
   const { t } = useTranslation();
   const { direct } = useApi();
-  const [name, setName] = useState("");
-  const [busy, setBusy] = useState(false);
-  async function settle(published: boolean) {
-    setBusy(true);
-    const externalId = published && name.trim() ? name.trim() : null;
-    await request(direct, ResolvePublication, { id: publication.id, published, externalId }).catch(notifyFailure);
-    setBusy(false);
+  const [postId, setPostId] = useState("");
+  const [isSaving, setIsSaving] = useState(false);
+  async function resolve(isPublished: boolean) {
+    setIsSaving(true);
+    const externalId = isPublished && postId.trim() ? postId.trim() : null;
+    await request(direct, ResolvePublication, { id: publication.id, published: isPublished, externalId }).catch(notifyFailure);
+    setIsSaving(false);
     refresh();
   }
   return (
@@ -116,14 +116,14 @@ function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
         aria-label={t("publishing.externalId")}
         placeholder={t("publishing.externalId")}
         maxLength={500}
-        value={name}
-        onChange={(event) => setName(event.target.value)}
+        value={postId}
+        onChange={(event) => setPostId(event.target.value)}
       />
       <div className="flex flex-wrap gap-2">
-        <Button disabled={busy} onClick={() => settle(true)}>
+        <Button disabled={isSaving} onClick={() => resolve(true)}>
           {t("publishing.isThere")}
         </Button>
-        <Button disabled={busy} onClick={() => settle(false)}>
+        <Button disabled={isSaving} onClick={() => resolve(false)}>
           {t("publishing.isNotThere")}
         </Button>
       </div>

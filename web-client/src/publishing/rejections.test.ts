@@ -1,24 +1,24 @@
 import { expect, test } from "vitest";
 import { readingsOf, rejectionOf } from "./rejections";
 
-const refused = (expected: string) => ({
+const rejectedDueAt = (expected: string) => ({
   graphQLErrors: [{ extensions: { code: "BAD_USER_INPUT", field: "dueAt", expected } }],
 });
 
 test("both readings of an ambiguous local time are parsed from the rejection", () => {
   const text =
     "2026-10-25T00:30:00Z or 2026-10-25T01:30:00Z, because 2026-10-25 02:30:00 occurs twice in Europe/Berlin";
-  expect(readingsOf(rejectionOf(refused(text)))).toEqual({
+  expect(readingsOf(rejectionOf(rejectedDueAt(text)))).toEqual({
     kind: "twice",
     instants: ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"],
   });
-  expect(readingsOf(rejectionOf(refused(text.replace("occurs twice", "does not exist"))))?.kind).toBe(
+  expect(readingsOf(rejectionOf(rejectedDueAt(text.replace("occurs twice", "does not exist"))))?.kind).toBe(
     "never",
   );
 });
 
 test("other rejections have no readings, and other errors are no rejections", () => {
-  expect(readingsOf(rejectionOf(refused("a time before the year 2106")))).toBeNull();
+  expect(readingsOf(rejectionOf(rejectedDueAt("a time before the year 2106")))).toBeNull();
   expect(rejectionOf({ graphQLErrors: [{ extensions: { code: "CONFLICT" } }] })).toBeNull();
   expect(readingsOf(rejectionOf({ networkError: new Error("offline") }))).toBeNull();
 });

@@ -17,7 +17,7 @@ export function rejectionOf(error: unknown): Rejection | null {
   return { field: String(field ?? ""), expected: String(expected ?? "") };
 }
 
-const READINGS = /^(\S+Z) or (\S+Z), because .* (occurs twice|does not exist) in /;
+const READINGS_PATTERN = /^(\S+Z) or (\S+Z), because .* (occurs twice|does not exist) in /;
 
 export interface Readings {
   kind: "twice" | "never";
@@ -27,7 +27,7 @@ export interface Readings {
 
 /** Returns both possible instants when the refusal is about an ambiguous time. */
 export function readingsOf(rejection: Rejection | null): Readings | null {
-  const [, first, second, how] = READINGS.exec(rejection?.expected ?? "") ?? [];
+  const [, first, second, reason] = READINGS_PATTERN.exec(rejection?.expected ?? "") ?? [];
   if (first === undefined || second === undefined) return null;
-  return { kind: how === "occurs twice" ? "twice" : "never", instants: [first, second] };
+  return { kind: reason === "occurs twice" ? "twice" : "never", instants: [first, second] };
 }

@@ -9,7 +9,7 @@ import { Icon } from "../ui/icons";
 import { type Translate, useTranslation } from "../ui/preferences";
 import { Accounts, type Target } from "./operations";
 
-const FILTER_FROM = 8;
+const SEARCHABLE_TOPICS_MIN = 8;
 
 export interface TargetIds {
   toHomeFeed: boolean;
@@ -36,10 +36,10 @@ interface Props {
   value: TargetIds;
   onChange: (targets: TargetIds) => void;
   /** Opens the accounts dialog. */
-  connect: () => void;
+  openAccounts: () => void;
 }
 
-export function TargetBoxes({ value, onChange, connect }: Props) {
+export function TargetBoxes({ value, onChange, openAccounts }: Props) {
   const { t } = useTranslation();
   const [filter, setFilter] = useState("");
   const { communities = [] } = useJoinedCommunities("cache-and-network");
@@ -56,7 +56,7 @@ export function TargetBoxes({ value, onChange, connect }: Props) {
         text={t("publishing.homeFeed")}
         hint={t("publishing.homeFeedHint")}
       />
-      {topics.length >= FILTER_FROM && (
+      {topics.length >= SEARCHABLE_TOPICS_MIN && (
         <input
           type="search"
           className="field mt-1 text-sm"
@@ -71,22 +71,22 @@ export function TargetBoxes({ value, onChange, connect }: Props) {
           <TargetCheckbox
             key={id}
             checked={value.toTopicIds.includes(id)}
-            onChange={(on) => onChange({ ...value, toTopicIds: toggleId(value.toTopicIds, id, on) })}
+            onChange={(on) => onChange({ ...value, toTopicIds: withSelection(value.toTopicIds, id, on) })}
             text={title}
             hint={community}
           />
         ))}
       </div>
-      <AccountBoxes value={value} onChange={onChange} connect={connect} />
+      <AccountBoxes value={value} onChange={onChange} openAccounts={openAccounts} />
     </fieldset>
   );
 }
 
-function AccountBoxes({ value, onChange, connect }: Props) {
+function AccountBoxes({ value, onChange, openAccounts }: Props) {
   const { t } = useTranslation();
-  const operator = mayOperate(useViewer().roles);
-  const [{ data }] = useQuery({ query: Accounts, requestPolicy: "cache-and-network", pause: !operator });
-  if (!operator) return <p className="px-2 text-sm text-quiet">{t("publishing.accountsNeedOperator")}</p>;
+  const isOperator = mayOperate(useViewer().roles);
+  const [{ data }] = useQuery({ query: Accounts, requestPolicy: "cache-and-network", pause: !isOperator });
+  if (!isOperator) return <p className="px-2 text-sm text-quiet">{t("publishing.accountsNeedOperator")}</p>;
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null) ?? [];
   return (
     <>
@@ -94,14 +94,14 @@ function AccountBoxes({ value, onChange, connect }: Props) {
         <TargetCheckbox
           key={id}
           checked={value.toAccountIds.includes(id)}
-          onChange={(on) => onChange({ ...value, toAccountIds: toggleId(value.toAccountIds, id, on) })}
+          onChange={(on) => onChange({ ...value, toAccountIds: withSelection(value.toAccountIds, id, on) })}
           text={name}
           hint={t(`publishing.network.${network}`)}
         />
       ))}
       <button
         type="button"
-        onClick={connect}
+        onClick={openAccounts}
         className="inline-flex min-h-9 items-center gap-2 self-start rounded-lg px-2 text-sm text-accent hover:bg-hover"
       >
         <Icon name="plus" className="size-4" />
@@ -111,19 +111,19 @@ function AccountBoxes({ value, onChange, connect }: Props) {
   );
 }
 
-function toggleId(ids: readonly string[], id: string, on: boolean): string[] {
+function withSelection(ids: readonly string[], id: string, isSelected: boolean): string[] {
   const others = ids.filter((each) => each !== id);
-  return on ? [...others, id] : others;
+  return isSelected ? [...others, id] : others;
 }
 
-interface BoxProps {
+interface TargetCheckboxProps {
   checked: boolean;
-  onChange: (on: boolean) => void;
+  onChange: (isChecked: boolean) => void;
   text: string;
   hint: string;
 }
 
-function TargetCheckbox({ checked, onChange, text, hint }: BoxProps) {
+function TargetCheckbox({ checked, onChange, text, hint }: TargetCheckboxProps) {
   return (
     <label className="flex min-h-9 cursor-pointer items-center gap-3 rounded-lg px-2 hover:bg-hover">
       <input

@@ -5,9 +5,9 @@ import { dayText, hourText, rangeText, weekdayText } from "./local-times";
 import { Chips, type GridProps } from "./month";
 
 const HOURS = Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, "0"));
-const FIRST_SHOWN = "08";
-const ROOM = 4;
-const HEAD_PX = 56;
+const FIRST_VISIBLE_HOUR = "08";
+const CHIPS_PER_CELL = 4;
+const HEADER_PX = 56;
 
 interface Props extends GridProps {
   /** "2026-11-23T14:05", in the calendar's zone. */
@@ -16,13 +16,13 @@ interface Props extends GridProps {
 
 export function Week({ days, today, now, slots, actions, openDay, createPost }: Props) {
   const { t, language } = useTranslation();
-  const morning = useRef<HTMLTableRowElement>(null);
-  const column = useRef<HTMLTableCellElement>(null);
+  const firstVisibleRow = useRef<HTMLTableRowElement>(null);
+  const todayColumn = useRef<HTMLTableCellElement>(null);
   useEffect(() => {
-    const scroller = morning.current?.closest("[data-scroller]");
-    if (!scroller || !morning.current) return;
-    scroller.scrollTop = morning.current.offsetTop - HEAD_PX;
-    scroller.scrollLeft = (column.current?.offsetLeft ?? 0) - HEAD_PX;
+    const scroller = firstVisibleRow.current?.closest("[data-scroller]");
+    if (!scroller || !firstVisibleRow.current) return;
+    scroller.scrollTop = firstVisibleRow.current.offsetTop - HEADER_PX;
+    scroller.scrollLeft = (todayColumn.current?.offsetLeft ?? 0) - HEADER_PX;
   }, []);
   const first = days[0] as string;
   const last = days.at(-1) as string;
@@ -37,7 +37,7 @@ export function Week({ days, today, now, slots, actions, openDay, createPost }: 
             <span className="sr-only">{t("publishing.hour")}</span>
           </th>
           {days.map((day) => (
-            <th key={day} ref={day === today ? column : undefined} scope="col" className="py-1 font-medium">
+            <th key={day} ref={day === today ? todayColumn : undefined} scope="col" className="py-1 font-medium">
               <button
                 type="button"
                 data-day={day}
@@ -56,7 +56,7 @@ export function Week({ days, today, now, slots, actions, openDay, createPost }: 
       </thead>
       <tbody>
         {HOURS.map((hour) => (
-          <tr key={hour} ref={hour === FIRST_SHOWN ? morning : undefined}>
+          <tr key={hour} ref={hour === FIRST_VISIBLE_HOUR ? firstVisibleRow : undefined}>
             <th
               scope="row"
               className="sticky left-0 whitespace-nowrap border-r border-line bg-paper px-1.5 pt-0.5 text-right align-top text-xs font-normal text-quiet tabular-nums"
@@ -65,22 +65,22 @@ export function Week({ days, today, now, slots, actions, openDay, createPost }: 
             </th>
             {days.map((day) => {
               const slot = `${day}T${hour}`;
-              const past = slot < now.slice(0, 13);
-              const over = actions.drag.dragged?.slot === slot;
-              const current = slot === now.slice(0, 13);
+              const isPast = slot < now.slice(0, 13);
+              const isDropTarget = actions.drag.dragged?.slot === slot;
+              const isCurrentHour = slot === now.slice(0, 13);
               return (
                 // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users create posts from the day's list or the header.
                 <td
                   key={day}
-                  data-slot={past ? undefined : slot}
-                  onClick={(event) => event.target === event.currentTarget && !past && createPost(slot)}
-                  className={`h-11 border border-line p-0.5 align-top ${past ? "bg-well" : ""} ${current ? "border-t-2 border-t-accent" : ""} ${over ? "bg-glow outline-2 -outline-offset-2 outline-accent" : ""}`}
+                  data-slot={isPast ? undefined : slot}
+                  onClick={(event) => event.target === event.currentTarget && !isPast && createPost(slot)}
+                  className={`h-11 border border-line p-0.5 align-top ${isPast ? "bg-well" : ""} ${isCurrentHour ? "border-t-2 border-t-accent" : ""} ${isDropTarget ? "bg-glow outline-2 -outline-offset-2 outline-accent" : ""}`}
                 >
                   <Chips
                     posts={slots.get(slot) ?? []}
-                    capacity={ROOM}
+                    capacity={CHIPS_PER_CELL}
                     actions={actions}
-                    more={() => openDay(day)}
+                    onMore={() => openDay(day)}
                   />
                 </td>
               );

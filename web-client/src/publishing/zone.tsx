@@ -4,21 +4,21 @@ import { useTranslation } from "../ui/preferences";
 import { createValue, useValue } from "../ui/value";
 import { allZones, browserZone } from "./zones";
 
-const KEY = "noroshi.timeZone";
-const chosen = createValue<string>(storedZone());
+const STORAGE_KEY = "noroshi.timeZone";
+const chosenZone = createValue<string>(storedZone());
 
 function storedZone(): string {
-  const zone = localStorage.getItem(KEY);
+  const zone = localStorage.getItem(STORAGE_KEY);
   return zone !== null && allZones().includes(zone) ? zone : browserZone();
 }
 
 export function useZone(): string {
-  return useValue(chosen);
+  return useValue(chosenZone);
 }
 
 export function chooseZone(zone: string): void {
-  localStorage.setItem(KEY, zone);
-  chosen.set(zone);
+  localStorage.setItem(STORAGE_KEY, zone);
+  chosenZone.set(zone);
 }
 
 interface Props {

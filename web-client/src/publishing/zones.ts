@@ -1,39 +1,39 @@
 /** Local times in IANA zones. A local time is "2026-11-23T09:30", without an offset. */
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-const formats = new Map<string, Intl.DateTimeFormat>();
+const cachedFormats = new Map<string, Intl.DateTimeFormat>();
 
-function format(zone: string): Intl.DateTimeFormat {
-  const cached = formats.get(zone);
+function formatFor(zone: string): Intl.DateTimeFormat {
+  const cached = cachedFormats.get(zone);
   if (cached) return cached;
-  const two = "2-digit";
+  const twoDigits = "2-digit";
   const created = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
     hourCycle: "h23",
     year: "numeric",
-    month: two,
-    day: two,
-    hour: two,
-    minute: two,
-    second: two,
+    month: twoDigits,
+    day: twoDigits,
+    hour: twoDigits,
+    minute: twoDigits,
+    second: twoDigits,
   });
-  formats.set(zone, created);
+  cachedFormats.set(zone, created);
   return created;
 }
 
 /** Returns the local time, to the second. */
 export function localOf(zone: string, at: Date): string {
-  const part = Object.fromEntries(
-    format(zone)
+  const parts = Object.fromEntries(
+    formatFor(zone)
       .formatToParts(at)
       .map(({ type, value }) => [type, value]),
   );
-  return `${part.year}-${part.month}-${part.day}T${part.hour}:${part.minute}:${part.second}`;
+  return `${parts.year}-${parts.month}-${parts.day}T${parts.hour}:${parts.minute}:${parts.second}`;
 }
 
 export function offset_min(zone: string, at: Date): number {
-  const second = Math.floor(at.getTime() / 1000) * 1000;
-  return (Date.parse(`${localOf(zone, at)}Z`) - second) / MINUTE_MS;
+  const wholeSecond_ms = Math.floor(at.getTime() / 1000) * 1000;
+  return (Date.parse(`${localOf(zone, at)}Z`) - wholeSecond_ms) / MINUTE_MS;
 }
 
 /**
@@ -42,19 +42,19 @@ export function offset_min(zone: string, at: Date): number {
  */
 export function withOffset(zone: string, local: string): string {
   const utc_ms = Date.parse(`${local}Z`);
-  const around = [-DAY_MS, DAY_MS].map((away_ms) => offset_min(zone, new Date(utc_ms + away_ms)));
-  const possible = [...new Set(around)].sort((a, b) => Math.abs(b) - Math.abs(a));
-  const matching = possible.filter(
+  const offsetsAround = [-DAY_MS, DAY_MS].map((difference_ms) => offset_min(zone, new Date(utc_ms + difference_ms)));
+  const possibleOffsets = [...new Set(offsetsAround)].sort((a, b) => Math.abs(b) - Math.abs(a));
+  const matchingOffsets = possibleOffsets.filter(
     (offset) => offset_min(zone, new Date(utc_ms - offset * MINUTE_MS)) === offset,
   );
-  const [offset = 0] = matching.length === 1 ? matching : possible;
+  const [offset = 0] = matchingOffsets.length === 1 ? matchingOffsets : possibleOffsets;
   return `${local}:00${offsetText(offset)}`;
 }
 
-function offsetText(offset: number): string {
-  const size = Math.abs(offset);
-  const two = (value: number) => String(value).padStart(2, "0");
-  return `${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(Math.floor(size % 60))}`;
+function offsetText(offsetMinutes: number): string {
+  const minutes = Math.abs(offsetMinutes);
+  const twoDigits = (value: number) => String(value).padStart(2, "0");
+  return `${offsetMinutes < 0 ? "-" : "+"}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(Math.floor(minutes % 60))}`;
 }
 
 /** Returns the instant of a local time; for an ambiguous one, either of both. */

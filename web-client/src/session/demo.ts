@@ -9,7 +9,7 @@ export interface DemoUser {
 }
 
 /** Returns the demo users; empty without a demo or when the request fails. */
-export async function demoUsers(): Promise<DemoUser[]> {
+export async function fetchDemoUsers(): Promise<DemoUser[]> {
   try {
     const response = await fetch("/demo/users", { cache: "no-store" });
     return response.ok ? (await response.json()).users : [];
@@ -19,11 +19,11 @@ export async function demoUsers(): Promise<DemoUser[]> {
 }
 
 /** Returns a token. Raises: Error when the server refuses. */
-export async function demoToken(user: string): Promise<string> {
+export async function createDemoToken(userId: string): Promise<string> {
   const response = await fetch("/demo/sign-in", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ user }),
+    body: JSON.stringify({ user: userId }),
   });
   if (!response.ok) throw new Error(`Signing in was answered with ${response.status}.`);
   return (await response.json()).token;

@@ -1,8 +1,8 @@
 /** Decorative beacon fires on three hills. */
 
-function Beacon({ at }: { at: string }) {
+function Beacon({ transform }: { transform: string }) {
   return (
-    <g transform={at}>
+    <g transform={transform}>
       <path className="smoke" d="M0-42c-14-16 13-28 0-46s10-28 2-44" />
       <path
         className="fire"
@@ -26,13 +26,13 @@ export function Hills() {
         className="fill-hill-far"
         d="M0 240C140 214 250 232 380 206S540 150 606 150 690 192 750 192 830 118 890 118 1010 190 1200 200V300H0z"
       />
-      <Beacon at="translate(890 120) scale(0.6)" />
-      <Beacon at="translate(606 152) scale(0.7)" />
+      <Beacon transform="translate(890 120) scale(0.6)" />
+      <Beacon transform="translate(606 152) scale(0.7)" />
       <path
         className="fill-hill-near"
         d="M0 270C150 258 240 186 330 186S480 252 640 262 940 250 1200 272V300H0z"
       />
-      <Beacon at="translate(330 188)" />
+      <Beacon transform="translate(330 188)" />
     </svg>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "../ui/preferences";
 import { fetchServerStatus, type ServerStatus, STATUS_TEXTS } from "./server-status";
 
-const ASK_EVERY_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 const COLOURS: Record<ServerStatus, string> = {
   ready: "bg-good",
   late: "bg-wait",
@@ -11,19 +11,19 @@ const COLOURS: Record<ServerStatus, string> = {
   unreachable: "bg-bad",
 };
 
-export function ServerState() {
+export function ServerStatusLine() {
   const { t, language } = useTranslation();
-  const [state, setState] = useState<ServerStatus | null>(null);
+  const [status, setStatus] = useState<ServerStatus | null>(null);
   useEffect(() => {
-    const refresh = () => void (document.hidden || fetchServerStatus().then(setState));
+    const refresh = () => void (document.hidden || fetchServerStatus().then(setStatus));
     refresh();
-    const timer = setInterval(refresh, ASK_EVERY_MS);
+    const timer = setInterval(refresh, POLL_INTERVAL_MS);
     return () => clearInterval(timer);
   }, []);
   return (
     <span className="flex items-center gap-2 text-quiet">
-      <span aria-hidden="true" className={`size-2.5 rounded-full ${state ? COLOURS[state] : "bg-line"}`} />
-      <span role="status">{state ? STATUS_TEXTS[state][language] : t("state.asking")}</span>
+      <span aria-hidden="true" className={`size-2.5 rounded-full ${status ? COLOURS[status] : "bg-line"}`} />
+      <span role="status">{status ? STATUS_TEXTS[status][language] : t("state.asking")}</span>
     </span>
   );
 }

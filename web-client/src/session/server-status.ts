@@ -12,12 +12,12 @@ export const STATUS_TEXTS: Record<ServerStatus, { en: string; ja: string }> = {
   unreachable: { en: "The server is not responding", ja: "サーバーが応答しません" },
 };
 
-const PATIENCE_MS = 4_000;
+const TIMEOUT_MS = 4_000;
 
 /** Sends one request. A status other than 2xx means unready, no response within 4 s means unreachable. Never throws. */
 export async function fetchServerStatus(): Promise<ServerStatus> {
   try {
-    const response = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+    const response = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
     if (!response.ok) return "unready";
     const { redis } = await response.json();
     return redis === "ok" ? "ready" : "late";

@@ -5,46 +5,46 @@
 import { takeTokenFromFragment } from "../token";
 import { createValue } from "../ui/value";
 
-const KEY = "noroshi.token";
+const TOKEN_KEY = "noroshi.token";
 /** Carries the token of a user who signed out in another tab. */
-const signedOut = new BroadcastChannel("noroshi.signed-out");
+const signOutChannel = new BroadcastChannel("noroshi.signed-out");
 
 export type SignOutReason = "nobody" | "refused";
 
 export const token = createValue<string | null>(
-  takeTokenFromFragment() ?? sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY),
+  takeTokenFromFragment() ?? sessionStorage.getItem(TOKEN_KEY) ?? localStorage.getItem(TOKEN_KEY),
 );
 export const signOutReason = createValue<SignOutReason>("nobody");
 
 export function signIn(newToken: string): void {
-  sessionStorage.setItem(KEY, newToken);
-  localStorage.setItem(KEY, newToken);
+  sessionStorage.setItem(TOKEN_KEY, newToken);
+  localStorage.setItem(TOKEN_KEY, newToken);
   signOutReason.set("nobody");
   token.set(newToken);
 }
 
 /** Signs the user out in every tab. */
-export function signOut(because: SignOutReason = "nobody"): void {
-  if (token.get() !== null) signedOut.postMessage(token.get());
-  forget(because);
+export function signOut(reason: SignOutReason = "nobody"): void {
+  if (token.get() !== null) signOutChannel.postMessage(token.get());
+  discardToken(reason);
 }
 
-function forget(because: SignOutReason): void {
-  const own = token.get();
-  sessionStorage.removeItem(KEY);
-  if (localStorage.getItem(KEY) === own) localStorage.removeItem(KEY);
-  signOutReason.set(because);
+function discardToken(reason: SignOutReason): void {
+  const ownToken = token.get();
+  sessionStorage.removeItem(TOKEN_KEY);
+  if (localStorage.getItem(TOKEN_KEY) === ownToken) localStorage.removeItem(TOKEN_KEY);
+  signOutReason.set(reason);
   token.set(null);
 }
 
-const initial = token.get();
-if (initial !== null) signIn(initial);
+const initialToken = token.get();
+if (initialToken !== null) signIn(initialToken);
 
-signedOut.onmessage = ({ data }) => {
-  if (data === token.get()) forget("nobody");
+signOutChannel.onmessage = ({ data }) => {
+  if (data === token.get()) discardToken("nobody");
 };
 
 addEventListener("hashchange", () => {
-  const fresh = takeTokenFromFragment();
-  if (fresh !== null) signIn(fresh);
+  const linkToken = takeTokenFromFragment();
+  if (linkToken !== null) signIn(linkToken);
 });

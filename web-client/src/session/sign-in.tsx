@@ -5,14 +5,14 @@ import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { chooseLanguage, type Translate, useTranslation } from "../ui/preferences";
 import { useValue } from "../ui/value";
-import { type DemoUser, demoToken, demoUsers } from "./demo";
+import { type DemoUser, createDemoToken, fetchDemoUsers } from "./demo";
 import { Hills } from "./hills";
-import { ServerState } from "./server-status-line";
+import { ServerStatusLine } from "./server-status-line";
 import { signIn, signOutReason } from "./session";
 
-export function SignIn() {
+export function SignInPage() {
   const { t } = useTranslation();
-  const because = useValue(signOutReason);
+  const reason = useValue(signOutReason);
   return (
     <div className="min-h-full">
       <header className="overflow-clip bg-linear-to-b from-sky-top to-sky-low">
@@ -32,7 +32,7 @@ export function SignIn() {
           <h1 className="text-display font-semibold tracking-tight">{t("welcome.title")}</h1>
           <p className="mt-3 max-w-xl text-lg text-quiet">{t("welcome.lead")}</p>
         </div>
-        {because === "refused" && (
+        {reason === "refused" && (
           <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
             {t("signIn.refused")}
           </p>
@@ -40,7 +40,7 @@ export function SignIn() {
         <DemoUsers />
         <TokenForm />
         <footer className="flex flex-wrap items-center gap-x-6 gap-y-2 border-t border-line pt-5 text-sm">
-          <ServerState />
+          <ServerStatusLine />
           <a href="/graphiql" className="text-accent underline underline-offset-2">
             GraphiQL
           </a>
@@ -73,17 +73,17 @@ export function LanguageSelect() {
 function DemoUsers() {
   const { t } = useTranslation();
   const [users, setUsers] = useState<DemoUser[]>([]);
-  const [failed, setFailed] = useState(false);
+  const [hasFailed, setHasFailed] = useState(false);
   useEffect(() => {
-    demoUsers().then(setUsers);
+    fetchDemoUsers().then(setUsers);
   }, []);
   if (users.length === 0) return null;
 
-  async function enter(user: DemoUser) {
+  async function signInAs(user: DemoUser) {
     try {
-      signIn(await demoToken(user.id));
+      signIn(await createDemoToken(user.id));
     } catch {
-      setFailed(true);
+      setHasFailed(true);
     }
   }
 
@@ -98,7 +98,7 @@ function DemoUsers() {
           <li key={`${user.organizationId}/${user.id}`}>
             <button
               type="button"
-              onClick={() => enter(user)}
+              onClick={() => signInAs(user)}
               className="flex w-full items-center gap-3 rounded-card border border-line bg-raised p-3 text-left hover:bg-hover"
             >
               <Avatar user={user} />
@@ -113,7 +113,7 @@ function DemoUsers() {
           </li>
         ))}
       </ul>
-      {failed && (
+      {hasFailed && (
         <p role="alert" className="mt-3 text-bad">
           {t("signIn.failed")}
         </p>
@@ -122,7 +122,7 @@ function DemoUsers() {
   );
 }
 
-const ROLES: Record<string, TextKey> = {
+const ROLE_TEXT_KEYS: Record<string, TextKey> = {
   ADMIN: "role.ADMIN",
   MEMBER: "role.MEMBER",
   OPERATOR: "role.OPERATOR",
@@ -130,7 +130,7 @@ const ROLES: Record<string, TextKey> = {
 };
 
 function roleNames(roles: readonly string[], t: Translate): string {
-  return roles.flatMap((role) => (ROLES[role] ? [t(ROLES[role])] : [])).join(", ");
+  return roles.flatMap((role) => (ROLE_TEXT_KEYS[role] ? [t(ROLE_TEXT_KEYS[role])] : [])).join(", ");
 }
 
 function TokenForm() {

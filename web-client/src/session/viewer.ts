@@ -2,13 +2,13 @@
 import { createContext, useContext } from "react";
 import { graphql, type ResultOf } from "../api/graphql";
 
-export const Viewer = graphql(`
+export const ViewerQuery = graphql(`
   query Viewer {
     viewer { id handle name organizationId roles }
   }
 `);
 
-export type ViewerUser = NonNullable<ResultOf<typeof Viewer>["viewer"]>;
+export type ViewerUser = NonNullable<ResultOf<typeof ViewerQuery>["viewer"]>;
 
 const ViewerContext = createContext<ViewerUser | null>(null);
 export const ViewerProvider = ViewerContext.Provider;

@@ -14,13 +14,13 @@ const item = (n: number, text = ""): Item => ({
 });
 
 /** A source whose pages are released by the test. */
-function slowSource() {
-  const waiting: ((page: Page<Item>) => void)[] = [];
-  const later = () => new Promise<Page<Item>>((resolve) => waiting.push(resolve));
+function controlledSource() {
+  const pendingPages: ((page: Page<Item>) => void)[] = [];
+  const loadPage = () => new Promise<Page<Item>>((resolve) => pendingPages.push(resolve));
   return {
-    source: { newest: later, around: later, older: later, newer: later },
+    source: { newest: loadPage, around: loadPage, older: loadPage, newer: loadPage },
     answer: async (page: Page<Item>) => {
-      waiting.shift()?.(page);
+      pendingPages.shift()?.(page);
       await Promise.resolve();
       await new Promise((resolve) => setTimeout(resolve, 0));
     },
@@ -33,7 +33,7 @@ const ids = (feed: ReturnType<typeof createFeed<Item>>) =>
     .join(" ");
 
 test("a message that arrives while the first page loads is in the window", async () => {
-  const { source, answer } = slowSource();
+  const { source, answer } = controlledSource();
   const feed = createFeed(source);
   void feed.open(null);
   feed.put(item(3));
@@ -42,7 +42,7 @@ test("a message that arrives while the first page loads is in the window", async
 });
 
 test("a page that is older than an event does not undo it", async () => {
-  const { source, answer } = slowSource();
+  const { source, answer } = controlledSource();
   const feed = createFeed(source);
   void feed.open(null);
   feed.apply((window) => withChangedItem(window, "m1", () => item(1, "edited")));
@@ -51,11 +51,11 @@ test("a page that is older than an event does not undo it", async () => {
 });
 
 test("a message that arrives while the last page loads is not lost", async () => {
-  const { source, answer } = slowSource();
+  const { source, answer } = controlledSource();
   const feed = createFeed(source);
   void feed.open("1.000001");
   await answer({ items: [item(1)], hasOlder: false, hasNewer: true });
-  void feed.newer();
+  void feed.loadNewer();
   feed.put(item(3));
   expect(ids(feed)).toBe("m1");
   await answer({ items: [item(2)], hasOlder: false, hasNewer: false });
@@ -63,7 +63,7 @@ test("a message that arrives while the last page loads is not lost", async () =>
 });
 
 test("a page of a replaced window is discarded", async () => {
-  const { source, answer } = slowSource();
+  const { source, answer } = controlledSource();
   const feed = createFeed(source);
   void feed.open("1.000001");
   void feed.open(null);
@@ -73,12 +73,12 @@ test("a page of a replaced window is discarded", async () => {
 });
 
 test("one end loads one page at a time, and distant items are dropped", async () => {
-  const { source, answer } = slowSource();
+  const { source, answer } = controlledSource();
   const feed = createFeed(source, 3);
   void feed.open(null);
   await answer({ items: [item(5), item(6)], hasOlder: true, hasNewer: false });
-  void feed.older();
-  void feed.older();
+  void feed.loadOlder();
+  void feed.loadOlder();
   await answer({ items: [item(4), item(3)], hasOlder: true, hasNewer: false });
   await answer({ items: [item(2)], hasOlder: true, hasNewer: false });
   expect(ids(feed)).toBe("m3 m4 m5");
@@ -86,19 +86,19 @@ test("one end loads one page at a time, and distant items are dropped", async ()
 });
 
 test("a window that is about to be replaced is not extended", async () => {
-  const { source, answer } = slowSource();
+  const { source, answer } = controlledSource();
   const feed = createFeed(source);
   void feed.open("1.000005");
   await answer({ items: [item(5)], hasOlder: true, hasNewer: true });
-  void feed.older();
+  void feed.loadOlder();
   void feed.open(null);
   // The list requests older items whenever something changes.
-  void feed.older();
+  void feed.loadOlder();
   feed.put(item(91));
   await answer({ items: [item(4)], hasOlder: true, hasNewer: true });
   await answer({ items: [item(90)], hasOlder: true, hasNewer: false });
   expect(ids(feed)).toBe("m90 m91");
-  void feed.older();
+  void feed.loadOlder();
   await answer({ items: [item(89)], hasOlder: true, hasNewer: false });
   expect(ids(feed)).toBe("m89 m90 m91");
 });

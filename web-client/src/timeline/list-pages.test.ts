@@ -5,20 +5,20 @@ const itemsOf = (...ids: string[]) => ids.map((id) => ({ id }));
 
 /** A watched list whose pages the test emits. `watched` has the callback of each page by the item before the page. */
 function watchedList() {
-  const watched = new Map<string | null, (page: ListPage<{ id: string }>) => void>();
+  const callbacksByAfter = new Map<string | null, (page: ListPage<{ id: string }>) => void>();
   let ids: string[] = [];
   const stop = watchPages<{ id: string }>(
     (after, onPage) => {
-      watched.set(after, onPage);
-      return () => watched.delete(after);
+      callbacksByAfter.set(after, onPage);
+      return () => callbacksByAfter.delete(after);
     },
     (items) => {
       ids = items.map(({ id }) => id);
     },
   );
   const emit = (after: string | null, isFull: boolean, ...ids: string[]) =>
-    watched.get(after)?.({ items: itemsOf(...ids), isFull });
-  return { watched, emit, stop, ids: () => ids };
+    callbacksByAfter.get(after)?.({ items: itemsOf(...ids), isFull });
+  return { watched: callbacksByAfter, emit, stop, ids: () => ids };
 }
 
 test("a full page is followed by the next, up to one that is not full", () => {

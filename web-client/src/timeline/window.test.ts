@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import {
-  compare,
+  compareTimestamps,
   indexOfTimestamp,
-  newestOf,
-  oldestOf,
+  withNewestItems,
+  withOldestItems,
   type Window,
-  windowOf,
+  windowOfPage,
   withItem,
-  withNewer,
-  withOlder,
+  withNewerPage,
+  withOlderPage,
   withoutItem,
 } from "./window";
 
@@ -22,23 +22,23 @@ const ids = (window: Window<ReturnType<typeof item>>) => window.items.map(({ id 
 
 describe("timestamps", () => {
   test("are compared to the microsecond, which floats would lose", () => {
-    expect(compare("1700000000.000001", "1700000000.000002")).toBeLessThan(0);
-    expect(compare("9999999999.000001", "10000000000.000000")).toBeLessThan(0);
-    expect(compare("1.000000", "1.000000")).toBe(0);
+    expect(compareTimestamps("1700000000.000001", "1700000000.000002")).toBeLessThan(0);
+    expect(compareTimestamps("9999999999.000001", "10000000000.000000")).toBeLessThan(0);
+    expect(compareTimestamps("1.000000", "1.000000")).toBe(0);
   });
 });
 
 describe("a window", () => {
   test("is in ascending order whatever the order of its page", () => {
-    expect(ids(windowOf(page([3, 2, 1])))).toBe("m1 m2 m3");
+    expect(ids(windowOfPage(page([3, 2, 1])))).toBe("m1 m2 m3");
   });
 
   test("grows at its ends without duplicates, also when a page comes twice", () => {
-    const older = withOlder(page([5, 6], true), page([4, 3, 5], false));
+    const older = withOlderPage(page([5, 6], true), page([4, 3, 5], false));
     expect(ids(older)).toBe("m3 m4 m5 m6");
     expect(older.hasOlder).toBe(false);
-    expect(ids(withOlder(older, page([4, 3])))).toBe("m3 m4 m5 m6");
-    const newer = withNewer(page([1, 2], false, true), page([2, 3]));
+    expect(ids(withOlderPage(older, page([4, 3])))).toBe("m3 m4 m5 m6");
+    const newer = withNewerPage(page([1, 2], false, true), page([2, 3]));
     expect(ids(newer)).toBe("m1 m2 m3");
     expect(newer.hasNewer).toBe(false);
   });
@@ -66,9 +66,9 @@ describe("a window", () => {
   });
 
   test("has more where it was trimmed", () => {
-    const newest = newestOf(page([1, 2, 3]), 2);
+    const newest = withNewestItems(page([1, 2, 3]), 2);
     expect([ids(newest), newest.hasOlder]).toEqual(["m2 m3", true]);
-    const oldest = oldestOf(page([1, 2, 3]), 2);
+    const oldest = withOldestItems(page([1, 2, 3]), 2);
     expect([ids(oldest), oldest.hasNewer]).toEqual(["m1 m2", true]);
   });
 

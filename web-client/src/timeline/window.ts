@@ -3,46 +3,46 @@
  * items. Every function returns a new window, or the same one when nothing changed, and is idempotent.
  */
 
-export interface Entry {
+export interface TimelineItem {
   id: string;
   timestamp: string;
 }
 
-export interface Window<Item extends Entry> {
+export interface Window<Item extends TimelineItem> {
   items: readonly Item[];
   hasOlder: boolean;
   hasNewer: boolean;
 }
 
 /** Negative when `a` is the earlier timestamp. Compares digits, because floats lose microseconds. */
-export function compare(a: string, b: string): number {
+export function compareTimestamps(a: string, b: string): number {
   if (a === b) return 0;
-  const shorter = a.length - b.length;
-  if (shorter !== 0) return shorter;
+  const lengthDifference = a.length - b.length;
+  if (lengthDifference !== 0) return lengthDifference;
   return a < b ? -1 : 1;
 }
 
-const byTime = (a: Entry, b: Entry) => compare(a.timestamp, b.timestamp);
+const byTime = (a: TimelineItem, b: TimelineItem) => compareTimestamps(a.timestamp, b.timestamp);
 
 /** Returns a window of one page, whose items may be in any order. */
-export function windowOf<Item extends Entry>(page: Window<Item>): Window<Item> {
+export function windowOfPage<Item extends TimelineItem>(page: Window<Item>): Window<Item> {
   return { ...page, items: [...page.items].sort(byTime) };
 }
 
 /** Returns the window extended by the page before its first item. */
-export function withOlder<Item extends Entry>(window: Window<Item>, page: Window<Item>): Window<Item> {
+export function withOlderPage<Item extends TimelineItem>(window: Window<Item>, page: Window<Item>): Window<Item> {
   const first = window.items[0];
   const older = page.items.filter(
-    (item) => first === undefined || compare(item.timestamp, first.timestamp) < 0,
+    (item) => first === undefined || compareTimestamps(item.timestamp, first.timestamp) < 0,
   );
   return { ...window, items: [...older.sort(byTime), ...window.items], hasOlder: page.hasOlder };
 }
 
 /** Returns the window extended by the page after its last item. */
-export function withNewer<Item extends Entry>(window: Window<Item>, page: Window<Item>): Window<Item> {
+export function withNewerPage<Item extends TimelineItem>(window: Window<Item>, page: Window<Item>): Window<Item> {
   const last = window.items.at(-1);
   const newer = page.items.filter(
-    (item) => last === undefined || compare(item.timestamp, last.timestamp) > 0,
+    (item) => last === undefined || compareTimestamps(item.timestamp, last.timestamp) > 0,
   );
   return { ...window, items: [...window.items, ...newer.sort(byTime)], hasNewer: page.hasNewer };
 }
@@ -51,50 +51,50 @@ export function withNewer<Item extends Entry>(window: Window<Item>, page: Window
  * Returns the window with a new or changed item. An item outside the window's range is ignored, except after the last
  * item of a window that reaches the timeline's end.
  */
-export function withItem<Item extends Entry>(window: Window<Item>, item: Item): Window<Item> {
+export function withItem<Item extends TimelineItem>(window: Window<Item>, item: Item): Window<Item> {
   const { items } = window;
-  const place = indexOfTimestamp(items, item.timestamp);
-  if (items[place]?.id === item.id) return { ...window, items: items.with(place, item) };
-  if (place === items.length && window.hasNewer) return window;
-  if (place === 0 && window.hasOlder) return window;
-  return { ...window, items: items.toSpliced(place, 0, item) };
+  const index = indexOfTimestamp(items, item.timestamp);
+  if (items[index]?.id === item.id) return { ...window, items: items.with(index, item) };
+  if (index === items.length && window.hasNewer) return window;
+  if (index === 0 && window.hasOlder) return window;
+  return { ...window, items: items.toSpliced(index, 0, item) };
 }
 
 /** Returns the window with `change` applied to the item of that id, if present. */
-export function withChangedItem<Item extends Entry>(
+export function withChangedItem<Item extends TimelineItem>(
   window: Window<Item>,
   id: string,
   change: (item: Item) => Item,
 ): Window<Item> {
-  const place = window.items.findIndex((item) => item.id === id);
-  const item = window.items[place];
-  return item === undefined ? window : { ...window, items: window.items.with(place, change(item)) };
+  const index = window.items.findIndex((item) => item.id === id);
+  const item = window.items[index];
+  return item === undefined ? window : { ...window, items: window.items.with(index, change(item)) };
 }
 
-export function withoutItem<Item extends Entry>(window: Window<Item>, id: string): Window<Item> {
+export function withoutItem<Item extends TimelineItem>(window: Window<Item>, id: string): Window<Item> {
   const items = window.items.filter((item) => item.id !== id);
   return items.length === window.items.length ? window : { ...window, items };
 }
 
 /** Returns the newest `most` items. */
-export function newestOf<Item extends Entry>(window: Window<Item>, most: number): Window<Item> {
-  if (window.items.length <= most) return window;
-  return { ...window, items: window.items.slice(-most), hasOlder: true };
+export function withNewestItems<Item extends TimelineItem>(window: Window<Item>, maxCount: number): Window<Item> {
+  if (window.items.length <= maxCount) return window;
+  return { ...window, items: window.items.slice(-maxCount), hasOlder: true };
 }
 
 /** Returns the oldest `most` items. */
-export function oldestOf<Item extends Entry>(window: Window<Item>, most: number): Window<Item> {
-  if (window.items.length <= most) return window;
-  return { ...window, items: window.items.slice(0, most), hasNewer: true };
+export function withOldestItems<Item extends TimelineItem>(window: Window<Item>, maxCount: number): Window<Item> {
+  if (window.items.length <= maxCount) return window;
+  return { ...window, items: window.items.slice(0, maxCount), hasNewer: true };
 }
 
 /** Returns the index of the first item at or after a timestamp; the length when all are earlier. */
-export function indexOfTimestamp(items: readonly Entry[], timestamp: string): number {
+export function indexOfTimestamp(items: readonly TimelineItem[], timestamp: string): number {
   let low = 0;
   let high = items.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (compare((items[middle] as Entry).timestamp, timestamp) < 0) low = middle + 1;
+    if (compareTimestamps((items[middle] as TimelineItem).timestamp, timestamp) < 0) low = middle + 1;
     else high = middle;
   }
   return low;

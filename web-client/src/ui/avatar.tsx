@@ -3,13 +3,13 @@
 const SIZES = { small: "size-6 text-xs", middle: "size-9 text-base", large: "size-20 text-2xl" } as const;
 
 /** The golden angle in degrees, by which consecutive hues differ most. */
-const APART = 137.508;
+const GOLDEN_ANGLE_DEGREES = 137.508;
 
 /** Returns 0 to 359, the same for the same text; similar ids get different hues. */
 export function hueOf(text: string): number {
   let hash = 0;
-  for (const letter of text) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) >>> 0;
-  return Math.floor((hash * APART) % 360);
+  for (const character of text) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
+  return Math.floor((hash * GOLDEN_ANGLE_DEGREES) % 360);
 }
 
 export function Avatar({
@@ -19,14 +19,14 @@ export function Avatar({
   user: { id: string; name: string; handle: string };
   size?: keyof typeof SIZES;
 }) {
-  const [letter = "?"] = user.name || user.handle;
+  const [initial = "?"] = user.name || user.handle;
   return (
     <span
       aria-hidden="true"
       className={`inline-flex shrink-0 select-none items-center justify-center rounded-full font-semibold ${SIZES[size]}`}
       style={{ background: `oklch(0.46 0.09 ${hueOf(user.id)})`, color: "#fff" }}
     >
-      {letter.toUpperCase()}
+      {initial.toUpperCase()}
     </span>
   );
 }

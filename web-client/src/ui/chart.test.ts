@@ -9,8 +9,8 @@ test("an axis has round steps that cover the maximum", () => {
 });
 
 test("ticks of a time axis are round, few, and within its ends", () => {
-  const from = Date.UTC(2026, 0, 1, 9, 0, 7);
-  const shown = timeTicks(from, from + 100 * 60_000, 5);
-  expect(shown.length).toBeLessThanOrEqual(5);
-  expect(shown.every((at) => at % (30 * 60_000) === 0 && at > from)).toBe(true);
+  const from_ms = Date.UTC(2026, 0, 1, 9, 0, 7);
+  const ticks = timeTicks(from_ms, from_ms + 100 * 60_000, 5);
+  expect(ticks.length).toBeLessThanOrEqual(5);
+  expect(ticks.every((at_ms) => at_ms % (30 * 60_000) === 0 && at_ms > from_ms)).toBe(true);
 });

@@ -18,22 +18,22 @@ export function useWidth(element: RefObject<HTMLElement | null>): number {
 }
 
 /** Returns round values from 0 to at least `most`, in about `count` steps. */
-export function valueTicks(most: number, count = 4): number[] {
-  const raw = Math.max(most, Number.EPSILON) / count;
-  const magnitude = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 2.5, 5, 10].find((each) => each * magnitude >= raw * 0.999) ?? 10) * magnitude;
-  const steps = Math.max(1, Math.ceil(most / step - 1e-9));
-  return Array.from({ length: steps + 1 }, (_, n) => Number((n * step).toPrecision(6)));
+export function valueTicks(maximum: number, count = 4): number[] {
+  const exactStep = Math.max(maximum, Number.EPSILON) / count;
+  const magnitude = 10 ** Math.floor(Math.log10(exactStep));
+  const step = ([1, 2, 2.5, 5, 10].find((each) => each * magnitude >= exactStep * 0.999) ?? 10) * magnitude;
+  const stepCount = Math.max(1, Math.ceil(maximum / step - 1e-9));
+  return Array.from({ length: stepCount + 1 }, (_, n) => Number((n * step).toPrecision(6)));
 }
 
 const SECOND_MS = 1000;
-const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+const ROUND_STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 /** Returns at most `count` round times within an interval. */
 export function timeTicks(from_ms: number, to_ms: number, count: number): number[] {
-  const least_s = (to_ms - from_ms) / SECOND_MS / count;
-  const step_ms = (STEPS_S.find((step) => step >= least_s) ?? Math.ceil(least_s / 86400) * 86400) * SECOND_MS;
-  const first = Math.ceil(from_ms / step_ms) * step_ms;
-  const last = Math.floor(to_ms / step_ms) * step_ms;
-  return Array.from({ length: Math.max(0, (last - first) / step_ms + 1) }, (_, n) => first + n * step_ms);
+  const minStep_s = (to_ms - from_ms) / SECOND_MS / count;
+  const step_ms = (ROUND_STEPS_S.find((step) => step >= minStep_s) ?? Math.ceil(minStep_s / 86400) * 86400) * SECOND_MS;
+  const first_ms = Math.ceil(from_ms / step_ms) * step_ms;
+  const last_ms = Math.floor(to_ms / step_ms) * step_ms;
+  return Array.from({ length: Math.max(0, (last_ms - first_ms) / step_ms + 1) }, (_, n) => first_ms + n * step_ms);
 }

@@ -7,23 +7,23 @@ export function Dialog({
   title,
   children,
   onClose,
-  bare = false,
+  isBare = false,
 }: {
   title: string;
   children: ReactNode;
   onClose: () => void;
   /** Without the heading and the close button; the content provides them. */
-  bare?: boolean;
+  isBare?: boolean;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const { t } = useTranslation();
   useEffect(() => {
-    const shown = dialog.current;
+    const element = dialog.current;
     const opener = document.activeElement;
-    if (shown && !shown.open) {
-      shown.showModal();
+    if (element && !element.open) {
+      element.showModal();
       // The browser would focus the close button.
-      shown.querySelector<HTMLElement>("input, textarea")?.focus();
+      element.querySelector<HTMLElement>("input, textarea")?.focus();
     }
     // A dialog that is unmounted without being closed would lose the focus.
     return () => {
@@ -37,10 +37,10 @@ export function Dialog({
       aria-label={title}
       onClose={onClose}
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}
-      className={`m-auto w-[min(34rem,calc(100vw-2rem))] rounded-card bg-raised p-0 text-ink shadow-raised ${bare ? "mt-[12vh]" : ""}`}
+      className={`m-auto w-[min(34rem,calc(100vw-2rem))] rounded-card bg-raised p-0 text-ink shadow-raised ${isBare ? "mt-[12vh]" : ""}`}
     >
-      <div className={bare ? "" : "p-5"}>
-        {!bare && (
+      <div className={isBare ? "" : "p-5"}>
+        {!isBare && (
           <div className="mb-4 flex items-center justify-between gap-4">
             <h2 className="text-lg font-semibold">{title}</h2>
             <IconButton icon="close" label={t("close")} onClick={() => dialog.current?.close()} />

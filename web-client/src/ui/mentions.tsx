@@ -22,7 +22,7 @@ const People = graphql(`
 `);
 
 type Person = ResultOf<typeof People>["users"][number];
-const PAUSE_MS = 120;
+const TYPING_DELAY_MS = 120;
 
 interface Props extends Omit<ComponentProps<"textarea">, "value" | "onChange" | "ref"> {
   value: string;
@@ -41,12 +41,12 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
   useImperativeHandle(ref, () => field.current as HTMLTextAreaElement);
   const [caret, setCaret] = useState(0);
   const [people, setPeople] = useState<readonly Person[]>([]);
-  const [chosen, setChosen] = useState(0);
+  const [chosenIndex, setChosenIndex] = useState(0);
   const query = mentionAt(value, caret)?.query ?? null;
 
   useEffect(() => {
     setPeople([]);
-    setChosen(0);
+    setChosenIndex(0);
     if (query === null) return;
     let isCurrent = true;
     const timer = setTimeout(() => {
@@ -54,7 +54,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
         ({ users }) => isCurrent && setPeople(users),
         () => {}, // A failed request only means that there are no suggestions.
       );
-    }, PAUSE_MS);
+    }, TYPING_DELAY_MS);
     return () => {
       isCurrent = false;
       clearTimeout(timer);
@@ -64,24 +64,24 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
   function insertMention(person: Person) {
     const mention = mentionAt(value, caret);
     if (!mention) return;
-    const before = `${value.slice(0, mention.start)}@${person.handle} `;
-    onText(before + value.slice(caret));
-    setCaret(before.length);
+    const textBeforeCaret = `${value.slice(0, mention.start)}@${person.handle} `;
+    onText(textBeforeCaret + value.slice(caret));
+    setCaret(textBeforeCaret.length);
     requestAnimationFrame(() => {
       field.current?.focus();
-      field.current?.setSelectionRange(before.length, before.length);
+      field.current?.setSelectionRange(textBeforeCaret.length, textBeforeCaret.length);
     });
   }
 
   function handleKey(event: KeyboardEvent<HTMLTextAreaElement>) {
     if (event.nativeEvent.isComposing) return;
-    const person = people[chosen];
+    const person = people[chosenIndex];
     // Enter sends the text when the suggested handle is already typed completely.
     const isCompletelyTyped = person !== undefined && person.handle.toLowerCase() === query?.toLowerCase();
     if (onEnter && isCompletelyTyped && event.key === "Enter" && !event.shiftKey) onEnter();
     else if (person && (event.key === "Enter" || event.key === "Tab")) insertMention(person);
-    else if (person && event.key === "ArrowDown") setChosen((chosen + 1) % people.length);
-    else if (person && event.key === "ArrowUp") setChosen((chosen + people.length - 1) % people.length);
+    else if (person && event.key === "ArrowDown") setChosenIndex((chosenIndex + 1) % people.length);
+    else if (person && event.key === "ArrowUp") setChosenIndex((chosenIndex + people.length - 1) % people.length);
     else if (person && event.key === "Escape") setPeople([]);
     else if (onEnter && event.key === "Enter" && !event.shiftKey) onEnter();
     else {
@@ -101,17 +101,17 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
           aria-label={t("mention.people")}
           className="rise absolute bottom-full left-0 z-10 mb-2 w-72 max-w-full rounded-xl border border-line bg-raised p-1 shadow-raised"
         >
-          {people.map((person, place) => (
+          {people.map((person, index) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the text field has the focus and handles the keys.
             <div
               key={person.id}
-              id={`${id}-${place}`}
+              id={`${id}-${index}`}
               role="option"
               tabIndex={-1}
-              aria-selected={place === chosen}
+              aria-selected={index === chosenIndex}
               onMouseDown={(event) => event.preventDefault()}
               onClick={() => insertMention(person)}
-              className={`flex cursor-pointer items-center gap-2 rounded-lg px-2 py-1.5 ${place === chosen ? "bg-hover" : ""}`}
+              className={`flex cursor-pointer items-center gap-2 rounded-lg px-2 py-1.5 ${index === chosenIndex ? "bg-hover" : ""}`}
             >
               <Avatar user={person} size="small" />
               <span className="truncate font-medium">{person.name}</span>
@@ -125,7 +125,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
         value={value}
         aria-autocomplete="list"
         aria-controls={people.length > 0 ? id : undefined}
-        aria-activedescendant={people.length > 0 ? `${id}-${chosen}` : undefined}
+        aria-activedescendant={people.length > 0 ? `${id}-${chosenIndex}` : undefined}
         onChange={(event) => {
           onText(event.target.value);
           setCaret(event.target.selectionStart);

@@ -5,7 +5,7 @@
 import { type ReactElement, type ReactNode, useId, useRef, useState } from "react";
 
 const GAP_PX = 6;
-const EDGE_PX = 8;
+const WINDOW_MARGIN_PX = 8;
 
 interface TriggerProps {
   id: string;
@@ -25,22 +25,22 @@ export function Popover({
 }) {
   const id = useId();
   const panel = useRef<HTMLDivElement>(null);
-  const [open, setOpen] = useState(false);
+  const [isOpen, setIsOpen] = useState(false);
 
-  function place() {
+  function positionPanel() {
     const button = document.getElementById(`${id}-button`)?.getBoundingClientRect();
     const box = panel.current?.getBoundingClientRect();
     if (!button || !box || !panel.current) return;
     const above = button.top - box.height - GAP_PX;
     const top =
-      above > EDGE_PX ? above : Math.min(button.bottom + GAP_PX, innerHeight - box.height - EDGE_PX);
-    const left = Math.min(Math.max(EDGE_PX, button.right - box.width), innerWidth - box.width - EDGE_PX);
-    Object.assign(panel.current.style, { top: `${Math.max(EDGE_PX, top)}px`, left: `${left}px` });
+      above > WINDOW_MARGIN_PX ? above : Math.min(button.bottom + GAP_PX, innerHeight - box.height - WINDOW_MARGIN_PX);
+    const left = Math.min(Math.max(WINDOW_MARGIN_PX, button.right - box.width), innerWidth - box.width - WINDOW_MARGIN_PX);
+    Object.assign(panel.current.style, { top: `${Math.max(WINDOW_MARGIN_PX, top)}px`, left: `${left}px` });
   }
 
   return (
     <>
-      {trigger({ id: `${id}-button`, popoverTarget: id, "aria-expanded": open })}
+      {trigger({ id: `${id}-button`, popoverTarget: id, "aria-expanded": isOpen })}
       <div
         ref={panel}
         id={id}
@@ -48,12 +48,12 @@ export function Popover({
         role="dialog"
         aria-label={label}
         onToggle={(event) => {
-          setOpen(event.newState === "open");
-          if (event.newState === "open") requestAnimationFrame(place);
+          setIsOpen(event.newState === "open");
+          if (event.newState === "open") requestAnimationFrame(positionPanel);
         }}
         className="visible fixed m-0 max-w-[calc(100vw-1rem)] rounded-card border border-line bg-raised p-2 text-ink shadow-raised"
       >
-        {open && children(() => panel.current?.hidePopover())}
+        {isOpen && children(() => panel.current?.hidePopover())}
       </div>
     </>
   );

@@ -47,7 +47,7 @@ export type Translate = (key: TextKey, values?: Record<string, string | number>)
 
 /** Returns the messages in the chosen language. */
 export function useTranslation(): { t: Translate; language: Language } {
-  const chosen = useValue(language);
-  const t = useCallback<Translate>((key, values) => translate(chosen, key, values), [chosen]);
-  return { t, language: chosen };
+  const currentLanguage = useValue(language);
+  const t = useCallback<Translate>((key, values) => translate(currentLanguage, key, values), [currentLanguage]);
+  return { t, language: currentLanguage };
 }

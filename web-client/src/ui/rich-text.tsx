@@ -2,32 +2,32 @@
 import { hrefOf } from "../app/router";
 import { parseText } from "./text";
 
-interface Mentioned {
+interface MentionedUser {
   id: string;
   handle: string;
 }
 
-const LINK = "text-accent underline decoration-1 underline-offset-2 hover:decoration-2";
+const LINK_CLASS = "text-accent underline decoration-1 underline-offset-2 hover:decoration-2";
 
-export function RichText({ text, mentions }: { text: string; mentions: readonly Mentioned[] }) {
-  const people = new Map(mentions.map((user) => [user.handle.toLowerCase(), user]));
+export function RichText({ text, mentions }: { text: string; mentions: readonly MentionedUser[] }) {
+  const usersByHandle = new Map(mentions.map((user) => [user.handle.toLowerCase(), user]));
   return (
     <>
-      {parseText(text).map((part, place) => {
-        const key = `${place}:${part.text}`;
+      {parseText(text).map((part, index) => {
+        const key = `${index}:${part.text}`;
         if (part.kind === "link")
           return (
-            <a key={key} href={part.href} target="_blank" rel="noreferrer noopener" className={LINK}>
+            <a key={key} href={part.href} target="_blank" rel="noreferrer noopener" className={LINK_CLASS}>
               {part.text}
             </a>
           );
         if (part.kind === "tag")
           return (
-            <a key={key} href={hrefOf({ name: "tag", tag: part.tag })} className={LINK}>
+            <a key={key} href={hrefOf({ name: "tag", tag: part.tag })} className={LINK_CLASS}>
               {part.text}
             </a>
           );
-        const user = part.kind === "mention" && people.get(part.handle.toLowerCase());
+        const user = part.kind === "mention" && usersByHandle.get(part.handle.toLowerCase());
         if (!user) return <span key={key}>{part.text}</span>;
         return (
           <a

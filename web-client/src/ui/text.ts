@@ -6,14 +6,14 @@ export type TextPart =
   | { kind: "mention"; text: string; handle: string }
   | { kind: "tag"; text: string; tag: string };
 
-const MARKS =
+const LINKS_MENTIONS_HASHTAGS =
   /(https?:\/\/[^\s<>"「」（）]+)|(?<![\p{L}\p{N}_@])@([A-Za-z0-9_][A-Za-z0-9_.-]*)|(?<![\p{L}\p{N}_&#/])#([\p{L}\p{N}\p{M}_]+)/gu;
-const TRAILING = /[.,;:!?)\]}'、。！？]+$/u;
+const TRAILING_PUNCTUATION = /[.,;:!?)\]}'、。！？]+$/u;
 
 export function parseText(text: string): TextPart[] {
   const parts: TextPart[] = [];
   let end = 0;
-  for (const match of text.matchAll(MARKS)) {
+  for (const match of text.matchAll(LINKS_MENTIONS_HASHTAGS)) {
     const part = partOf(match);
     if (match.index > end) parts.push({ kind: "text", text: text.slice(end, match.index) });
     parts.push(part);
@@ -23,16 +23,16 @@ export function parseText(text: string): TextPart[] {
   return parts;
 }
 
-function partOf([all, link, handle, tag]: RegExpMatchArray): TextPart {
+function partOf([match, link, handle, tag]: RegExpMatchArray): TextPart {
   if (link !== undefined) {
-    const text = link.replace(TRAILING, "");
+    const text = link.replace(TRAILING_PUNCTUATION, "");
     return { kind: "link", text, href: text };
   }
   if (handle !== undefined) {
     const name = handle.replace(/[.-]+$/, "");
     return { kind: "mention", text: `@${name}`, handle: name };
   }
-  return { kind: "tag", text: all, tag: (tag ?? "").toLowerCase() };
+  return { kind: "tag", text: match, tag: (tag ?? "").toLowerCase() };
 }
 
 /** Returns the partial handle before the caret, and the position of its @. */

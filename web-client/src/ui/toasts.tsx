@@ -4,7 +4,7 @@ import { translate } from "../i18n/words";
 import { language } from "./preferences";
 import { createValue, useValue } from "./value";
 
-const SHOWN_MS = 5_000;
+const TOAST_DURATION_MS = 5_000;
 
 interface Toast {
   id: number;
@@ -12,12 +12,12 @@ interface Toast {
 }
 
 const toasts = createValue<readonly Toast[]>([]);
-let last = 0;
+let lastId = 0;
 
 export function notify(text: string): void {
-  const toast = { id: ++last, text };
+  const toast = { id: ++lastId, text };
   toasts.set([...toasts.get(), toast]);
-  setTimeout(() => toasts.set(toasts.get().filter(({ id }) => id !== toast.id)), SHOWN_MS);
+  setTimeout(() => toasts.set(toasts.get().filter(({ id }) => id !== toast.id)), TOAST_DURATION_MS);
 }
 
 /** Shows why the server refused an action. */
