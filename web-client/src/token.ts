@@ -1,11 +1,11 @@
-/** The token in a sign-in link's fragment: `#token=…` is never sent to a server. */
+/** The token in a sign-in link's fragment `#token=…`. A browser never sends the fragment to a server. */
 
 /** Returns the fragment's token, or null. */
 export function tokenInFragment(): string | null {
   return new URLSearchParams(location.hash.slice(1)).get("token");
 }
 
-/** As `tokenInFragment`; removes the token from the address bar and the history. */
+/** Returns the fragment's token, or null, and removes the token from the address bar and the history. */
 export function takeTokenFromFragment(): string | null {
   const token = tokenInFragment();
   if (token !== null) history.replaceState(null, "", location.pathname + location.search);

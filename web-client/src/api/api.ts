@@ -1,6 +1,6 @@
 /**
- * The API clients of one signed-in user: `cached` for people and places, `direct` for timelines, which keep their own
- * items.
+ * The API clients of one signed-in user. `cached` keeps communities, topics and users in a normalised cache. `direct`
+ * caches nothing: it is for timelines, which keep their own items.
  */
 import { createContext, useContext } from "react";
 import {
@@ -21,7 +21,7 @@ export interface Api {
   connection: Connection;
 }
 
-/** Opens the connection; `refused` is called when the server rejects the token. */
+/** Creates the clients and their connection. Calls `onTokenRejected` when the server rejects the token. */
 export function createApi(token: string, onTokenRejected: () => void): Api {
   const connection = connect(token, onTokenRejected);
   const createClient = (exchanges: Exchange[]) =>
@@ -38,7 +38,11 @@ function resumableSubscriptions({ socket }: Connection): Exchange {
   return subscriptionExchange({
     forwardSubscription: ({ query = "", variables }) => ({
       subscribe: (sink) => ({
-        unsubscribe: subscribeWithResume(socket, { query, variables: { ...(variables as object) } }, sink as never),
+        unsubscribe: subscribeWithResume(
+          socket,
+          { query, variables: { ...(variables as object) } },
+          sink as never,
+        ),
       }),
     }),
   });
@@ -53,13 +57,15 @@ export function useApi(): Api {
   return api;
 }
 
-/** Returns the data of a query or mutation. Raises: CombinedError. */
+/** Sends a query or mutation and returns its data. A query bypasses the cache. Throws: CombinedError. */
 export async function request<Data, Variables extends AnyVariables>(
   client: Client,
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
 ): Promise<Data> {
-  const isMutation = document.definitions.some((definition) => "operation" in definition && definition.operation === "mutation");
+  const isMutation = document.definitions.some(
+    (definition) => "operation" in definition && definition.operation === "mutation",
+  );
   const result = isMutation
     ? await client.mutation(document, variables).toPromise()
     : await client.query(document, variables, { requestPolicy: "network-only" }).toPromise();
@@ -67,7 +73,7 @@ export async function request<Data, Variables extends AnyVariables>(
   return result.data as Data;
 }
 
-/** Subscribes until the returned function is called. */
+/** Subscribes, and passes each event's data to `onData`. Returns a function that ends the subscription. */
 export function subscribe<Data, Variables extends AnyVariables>(
   client: Client,
   document: TypedDocumentNode<Data, Variables>,

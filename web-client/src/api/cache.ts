@@ -1,6 +1,7 @@
 /** The normalised cache of communities, topics and people. Timelines are not in it (see timeline/). */
 import { type Cache, cacheExchange } from "@urql/exchange-graphcache";
 
+/** Object types without an `id`. The cache stores them inside the objects that refer to them. */
 const TYPES_WITHOUT_ID = [
   "LinkPreview",
   "Reaction",

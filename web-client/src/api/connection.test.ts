@@ -13,14 +13,18 @@ test("the payload sent again after a disconnect starts after the last event", ()
     },
   } as unknown as Client;
   const received: unknown[] = [];
-  subscribeWithResume(socket, payload, { next: (result) => received.push(result), error: () => {}, complete: () => {} });
+  subscribeWithResume(socket, payload, {
+    next: (result) => received.push(result),
+    error: () => {},
+    complete: () => {},
+  });
   sink?.next({ data: { topicEvents: { cursor: "c1" } } });
   sink?.next({ data: { topicEvents: { cursor: "c2" } } });
   expect(payload.variables.since).toBe("c2");
   expect(received).toHaveLength(2);
 });
 
-test("an answer without an event has no cursor", () => {
+test("a result without an event has no cursor", () => {
   expect(cursorOf(null)).toBeUndefined();
   expect(cursorOf({ topicEvents: null })).toBeUndefined();
 });

@@ -1,7 +1,4 @@
-/**
- * One WebSocket for all subscriptions. Each subscription resumes after its last cursor whenever the socket
- * reconnects.
- */
+/** One WebSocket for all subscriptions. After a reconnect, each subscription resumes after its last event. */
 import { createClient, type ExecutionResult, type Client as Socket } from "graphql-ws";
 import { createValue, type Value } from "../ui/value";
 
@@ -14,9 +11,10 @@ export interface Connection {
 
 const KEEP_ALIVE_MS = 10_000;
 const RETRY_WAIT_MAX_MS = 8_000;
+/** Close codes by which the server rejects a token: 4401 Unauthorized, 4403 Forbidden. */
 const TOKEN_REJECTED_CODES = new Set([4401, 4403]);
 
-/** `refused` is called when the server rejects the token. */
+/** Creates the WebSocket client. Calls `onTokenRejected` when the server rejects the token. */
 export function connect(token: string, onTokenRejected: () => void): Connection {
   const state = createValue<ConnectionState>("connecting");
   let pongTimer: ReturnType<typeof setTimeout> | undefined;
@@ -44,7 +42,7 @@ export function connect(token: string, onTokenRejected: () => void): Connection 
   return { state, socket };
 }
 
-/** Exponential backoff with jitter; ends early when the network is back. */
+/** Waits before a reconnect: exponential backoff with jitter. Ends early when the browser is online again. */
 function retryWait(retries: number): Promise<void> {
   const wait_ms = Math.min(RETRY_WAIT_MAX_MS, 250 * 2 ** retries) * (0.5 + Math.random() / 2);
   return new Promise((resolve) => {
@@ -59,7 +57,8 @@ function retryWait(retries: number): Promise<void> {
 }
 
 /**
- * Runs one subscription. graphql-ws sends this payload again after a reconnect, so its `since` follows the events.
+ * Subscribes, and resumes after the last event. graphql-ws sends the same payload object again after a reconnect, so
+ * each event's cursor is written to its `since` variable. Returns a function that ends the subscription.
  */
 export function subscribeWithResume(
   socket: Socket,
@@ -77,7 +76,7 @@ export function subscribeWithResume(
   });
 }
 
-/** Returns the cursor of the event in an answer, if it has one. */
+/** Returns the cursor of the event in a subscription's result, if the event has one. */
 export function cursorOf(data: unknown): string | undefined {
   const [event] = Object.values((data ?? {}) as Record<string, { cursor?: unknown } | null>);
   return typeof event?.cursor === "string" ? event.cursor : undefined;

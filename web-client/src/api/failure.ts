@@ -1,12 +1,12 @@
-/** Maps a failed request to a message for the user, and says whether a retry may help. */
-import type { TextKey } from "../i18n/words";
+/** Maps a failed request to a text for the user, and tells whether a retry may help. */
+import type { TextKey } from "../i18n/texts";
 
 interface FailedRequest {
   networkError?: unknown;
   graphQLErrors?: readonly { message?: string; extensions?: Record<string, unknown> }[];
 }
 
-/** The `extensions.code` of the first error; OFFLINE when the server was not reached. */
+/** Returns the `extensions.code` of the first error; OFFLINE when the server was not reached. */
 export function errorCode(error: unknown): string {
   const { networkError, graphQLErrors } = error as FailedRequest;
   if (networkError) return "OFFLINE";
@@ -34,7 +34,7 @@ export function isRetryable(error: unknown): boolean {
   return ["OFFLINE", "RATE_LIMITED", "UNAVAILABLE"].includes(errorCode(error));
 }
 
-/** Returns the server's own sentence about rejected input; null for every other failure. */
+/** Returns the server's error message for BAD_USER_INPUT and CONFLICT; null for every other failure. */
 export function rejectionText(error: unknown): string | null {
   const [firstError] = (error as FailedRequest).graphQLErrors ?? [];
   return errorCode(error) === "BAD_USER_INPUT" || errorCode(error) === "CONFLICT"

@@ -58,7 +58,7 @@ export function AccountMenu({ className }: { className: string }) {
   );
 }
 
-/** Links to screens that do not fit into the bar on a narrow screen. */
+/** Links to the operators' screens, which do not fit into the navigation bar on a narrow screen. */
 function OperatorLinks({ close }: { close: () => void }) {
   const { t } = useTranslation();
   const screens = visibleScreens(OPERATOR_SCREENS, useViewer().roles);

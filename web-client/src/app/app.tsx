@@ -1,12 +1,12 @@
 /** Shows the sign-in page or, with a valid token, the frame. */
 import { useEffect, useMemo, useState } from "react";
 import { Provider } from "urql";
-import { ApiProvider, request, createApi } from "../api/api";
+import { ApiProvider, createApi, request } from "../api/api";
 import { errorCode } from "../api/failure";
 import { createOutbox, OutboxProvider } from "../chat/outbox";
 import { signOut, token } from "../session/session";
 import { SignInPage } from "../session/sign-in";
-import { ViewerQuery, ViewerProvider, type ViewerUser } from "../session/viewer";
+import { ViewerProvider, ViewerQuery, type ViewerUser } from "../session/viewer";
 import { ErrorState, LoadingState } from "../ui/states";
 import { Toasts } from "../ui/toasts";
 import { useValue } from "../ui/value";
@@ -29,7 +29,7 @@ function SignedInApp({ token }: { token: string }) {
   const [error, setError] = useState<unknown>(null);
   const [attempt, setAttempt] = useState(0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try sends the request again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt sends the request again.
   useEffect(() => {
     setError(null);
     request(api.cached, ViewerQuery, {}).then(

@@ -17,8 +17,8 @@ import { AccountMenu } from "./account";
 import { lazyScreen } from "./lazy-screen";
 import { Palette } from "./palette";
 import {
-  hrefOf,
   type CallsPlace,
+  hrefOf,
   type MailPlace,
   type Place,
   type PublishingPlace,

@@ -1,6 +1,7 @@
-/** Matches items against a search text. */
-
-/** Returns the items that contain every word, those that begin with the first word before the others. */
+/**
+ * Returns the items whose text contains every word of the query. Items that begin with the query's first word come
+ * first.
+ */
 export function matchingItems<T>(items: readonly T[], query: string, textOf: (item: T) => string): T[] {
   const words = query.toLowerCase().normalize("NFKC").split(/\s+/).filter(Boolean);
   const normalized = (item: T) => textOf(item).toLowerCase().normalize("NFKC");

@@ -1,4 +1,4 @@
-/** The command palette: goes to any topic, person or screen, and runs menu commands, from the keyboard. */
+/** The command palette: opens any topic, person or screen and runs menu commands, by keyboard. */
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useQuery } from "urql";
 import { graphql } from "../api/graphql";
@@ -13,7 +13,7 @@ import { navigate } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
 
 const FindUsers = graphql(
-  `query Found($query: String!) { users(query: $query, limit: 8) { id handle name } }`,
+  `query FindUsers($query: String!) { users(query: $query, limit: 8) { id handle name } }`,
 );
 
 interface Command {
@@ -159,7 +159,13 @@ function generalCommands(t: Translate): Command[] {
       icon: "plus",
       run: () => navigate({ name: "publishing", view: null, day: null, post: "new" }),
     },
-    { id: "browse", text: t("browse"), hint: screen, icon: "search", run: () => navigate({ name: "browse" }) },
+    {
+      id: "browse",
+      text: t("browse"),
+      hint: screen,
+      icon: "search",
+      run: () => navigate({ name: "browse" }),
+    },
     { id: "light", text: t("theme.light"), hint: setting, icon: "more", run: () => chooseTheme("light") },
     { id: "dark", text: t("theme.dark"), hint: setting, icon: "more", run: () => chooseTheme("dark") },
     { id: "en", text: "English", hint: setting, icon: "more", run: () => chooseLanguage("en") },
@@ -168,7 +174,7 @@ function generalCommands(t: Translate): Command[] {
   ];
 }
 
-/** Commands for operators. */
+/** Returns links to the operators' screens that the roles permit, and to the subscreens of these screens. */
 function operatorCommands(t: Translate, roles: readonly string[]): Command[] {
   const hint = t("screens");
   const screens = visibleScreens(OPERATOR_SCREENS, roles).map(({ place, textKey, icon }) => ({

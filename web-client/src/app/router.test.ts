@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { matchingItems } from "./matching-items";
 import { hrefOf, type Place, parsePlace } from "./router";
 
-test("every place is parsed from its own address", () => {
+test("every place is parsed from its own link", () => {
   const places: Place[] = [
     { name: "home" },
     { name: "tag", tag: "山/川" },
@@ -19,7 +19,7 @@ test("every place is parsed from its own address", () => {
   for (const place of places) expect(parsePlace(hrefOf(place))).toEqual(place);
 });
 
-test("an unknown address is home, and an invalid timestamp is dropped", () => {
+test("an unknown fragment is home, and invalid parameters are dropped", () => {
   expect(parsePlace("#/nowhere/%E0%A4%A")).toEqual({ name: "home" });
   expect(parsePlace("#/publishing/year/2026-02-30")).toEqual({
     name: "publishing",
@@ -30,7 +30,7 @@ test("an unknown address is home, and an invalid timestamp is dropped", () => {
   expect(parsePlace("#/topic/t1/now")).toEqual({ name: "topic", id: "t1", at: null });
 });
 
-test("the palette finds every typed word, beginnings first", () => {
+test("items that contain every typed word match, and those that begin with it come first", () => {
   const names = ["Film club", "Releases", "The film"];
   expect(matchingItems(names, "film", (name) => name)).toEqual(["Film club", "The film"]);
   expect(matchingItems(names, "ﾌｨﾙﾑ", () => "フィルム")).toHaveLength(3);

@@ -1,8 +1,14 @@
-/** The current place, kept in the URL's fragment: the server serves one page, and a permalink is an ordinary link. */
+/**
+ * The current place, stored in the URL's fragment. So the server needs to serve only one page, and a permalink is an
+ * ordinary link.
+ */
 import { useSyncExternalStore } from "react";
 import { isDay, type View } from "../publishing/days";
 
-/** `post` is the id of the open post, or "new" while one is being written. Null values are chosen by the screen. */
+/**
+ * `post` is the id of the open post, or "new" while a post is being written; null if neither. Where `view` or `day` is
+ * null, the screen chooses it.
+ */
 export interface PublishingPlace {
   name: "publishing";
   view: View | null;
@@ -48,6 +54,7 @@ const PLACES_WITHOUT_PARAMETERS = [
 
 const TIMESTAMP = /^\d+\.\d{6}$/;
 
+/** Parses a URL fragment. Unknown places become the home screen, invalid parameters null. */
 export function parsePlace(fragment: string): Place {
   const [name, first = "", second = "", third = ""] = fragment
     .replace(/^#?\/?/, "")

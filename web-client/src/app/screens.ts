@@ -1,5 +1,5 @@
 /** The screens in the navigation bar. */
-import type { TextKey } from "../i18n/words";
+import type { TextKey } from "../i18n/texts";
 import { mayOperate, mayReadMail } from "../session/permissions";
 import type { IconName } from "../ui/icons";
 import type { Place } from "./router";
@@ -8,14 +8,19 @@ export interface ScreenLink {
   place: Place;
   textKey: TextKey;
   icon: IconName;
-  /** The places that belong to the screen. */
+  /** The names of all places that belong to the screen. */
   placeNames: Place["name"][];
   /** Returns whether a user with these roles sees the link; by default every user does. */
   isVisibleFor?: (roles: readonly string[]) => boolean;
 }
 
 export const SCREENS: readonly ScreenLink[] = [
-  { place: { name: "home" }, textKey: "home", icon: "home", placeNames: ["home", "everyone", "tag", "person"] },
+  {
+    place: { name: "home" },
+    textKey: "home",
+    icon: "home",
+    placeNames: ["home", "everyone", "tag", "person"],
+  },
   { place: { name: "chat" }, textKey: "chat", icon: "chat", placeNames: ["chat", "topic", "browse"] },
   {
     place: { name: "notifications" },

@@ -1,4 +1,4 @@
-/** The number of calls in progress over time, from the times of calls and from live events. Pure. */
+/** Computes the number of calls in progress over time, from the times of calls and from events. */
 
 export interface CurvePoint {
   at_ms: number;
@@ -12,7 +12,10 @@ export interface CallTimes {
 
 const POINTS_MAX = 2_000;
 
-/** Returns the steps by time. A call without an end is still in progress. Only the last call of each number counts. */
+/**
+ * Returns a point for each change of the number of calls, in order of time. A call without an end is still in progress.
+ * The server returns only the last call of each number, so earlier attempts are missing.
+ */
 export function callCurve(calls: readonly CallTimes[]): CurvePoint[] {
   const steps = new Map<number, number>();
   const addStep = (at: string, difference: number) => {
@@ -34,7 +37,10 @@ export function callCurve(calls: readonly CallTimes[]): CurvePoint[] {
   return thinOut(points);
 }
 
-/** Adds a live point. An event that is older than the last point, or repeated, changes nothing. */
+/**
+ * Returns the points with the point of an event added. An event that is repeated or older than the last point changes
+ * nothing.
+ */
 export function withPoint(points: readonly CurvePoint[], point: CurvePoint): readonly CurvePoint[] {
   const last = points.at(-1);
   if (last && (point.at_ms < last.at_ms || point.active === last.active)) return points;
@@ -42,13 +48,15 @@ export function withPoint(points: readonly CurvePoint[], point: CurvePoint): rea
   return thinOut([...points, point]);
 }
 
-/** Thins out the points: keeps the higher of each pair, so that no peak is lost. */
+/** Halves the points until they are few enough. Keeps the higher point of each pair, so that no peak is lost. */
 function thinOut(points: CurvePoint[]): CurvePoint[] {
   if (points.length <= POINTS_MAX) return points;
   const kept = points.filter((point, index) => {
     const paired = points[index % 2 === 0 ? index + 1 : index - 1];
     return (
-      paired === undefined || point.active > paired.active || (point.active === paired.active && index % 2 === 0)
+      paired === undefined ||
+      point.active > paired.active ||
+      (point.active === paired.active && index % 2 === 0)
     );
   });
   return thinOut(kept);

@@ -1,4 +1,4 @@
-/** The organization's call jobs while the calls screen is open: the job list, the limits, and their events. */
+/** The state of the calls screen while it is open: the job list and the limits, updated by events. */
 import { createContext, useContext } from "react";
 import type { CombinedError } from "urql";
 import { type Api, request, subscribe } from "../api/api";
@@ -14,23 +14,26 @@ import {
 } from "./operations";
 
 export type CallStoreEvent =
-  /** `at` is the server's time of the change. */
-  { job: CallJob; at: string } | { task: CallTask };
+  /** A changed job, with the server's time of the change. */
+  | { job: CallJob; at: string }
+  /** A changed phone number. */
+  | { task: CallTask };
 
 export interface CallStore {
   jobs: Feed<CallJob>;
   limits: Value<CallLimits | null>;
   /**
-   * The number of starts of the stream without a resume. Data that was read before such a start may be out of date.
+   * How many times the event stream started without resuming. Such a start may have missed events, so data that was
+   * read before it must be read again. 0 until the first start.
    */
   streamStarts: Value<number>;
-  /** Why the subscription ended; null while it is running. */
+  /** The error that ended the subscription; null while the subscription is running. */
   subscriptionError: Value<CombinedError | null>;
-  /** Subscribes to jobs and numbers until the returned function is called. */
+  /** Calls the listener for each change of a job or a phone number. Returns a function that removes the listener. */
   onChange(listener: (event: CallStoreEvent) => void): () => void;
-  /** The server's time, estimated from events. */
+  /** Returns the server's time in milliseconds, estimated from the times of events. */
   now_ms(): number;
-  /** Applies a job returned by a mutation. */
+  /** Updates the job list and the listeners with a job that a mutation returned. */
   put(job: CallJob): void;
   stop(): void;
 }
@@ -49,9 +52,10 @@ export function openCallStore({ direct }: Api): CallStore {
     5_000,
   );
   const limits = createValue<CallLimits | null>(null);
-  const ready = createValue(0);
-  const ended = createValue<CombinedError | null>(null);
-  // How far this machine's clock is ahead of the server's. The event with the smallest delay gives the best estimate.
+  const streamStarts = createValue(0);
+  const subscriptionError = createValue<CombinedError | null>(null);
+  // How far this computer's clock is ahead of the server's clock. The event with the least delay gives the best
+  // estimate.
   let clockAhead_ms = Number.POSITIVE_INFINITY;
   const now_ms = () => Date.now() - (Number.isFinite(clockAhead_ms) ? clockAhead_ms : 0);
   const listeners = new Set<(event: CallStoreEvent) => void>();
@@ -67,7 +71,7 @@ export function openCallStore({ direct }: Api): CallStore {
       ({ callLimits }) => limits.set(callLimits),
       () => {}, // The job list shows the failure. The limits are requested again at the stream's next start.
     );
-    ready.set(ready.get() + 1);
+    streamStarts.set(streamStarts.get() + 1);
   }
 
   const stop = subscribe(
@@ -81,14 +85,14 @@ export function openCallStore({ direct }: Api): CallStore {
       else if (event.__typename === "CallTaskChanged") emit({ task: event.task });
       else if (event.__typename === "CallLimitsChanged") limits.set(event.limits);
     },
-    (error) => ended.set(error),
+    (error) => subscriptionError.set(error),
   );
 
   return {
     jobs,
     limits,
-    streamStarts: ready,
-    subscriptionError: ended,
+    streamStarts,
+    subscriptionError,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -30,7 +30,7 @@ test("the preview is the header and the first rows", () => {
   expect(rows).toEqual([{ line: 2, cells: ["+811", "Ann"] }]);
 });
 
-test("a file of a Japanese spreadsheet is read", () => {
+test("a Shift_JIS file is decoded as well as a UTF-8 file", () => {
   const shiftJis = new Uint8Array([0x89, 0xd4]).buffer;
   expect(decodeFile(shiftJis)).toEqual({ text: "花", encoding: "Shift_JIS" });
   expect(decodeFile(new TextEncoder().encode("花").buffer as ArrayBuffer)).toEqual({

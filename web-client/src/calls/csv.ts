@@ -1,15 +1,14 @@
 /**
- * A minimal CSV reader for showing what the server checks: cells by line, and decoding of files. Validation is the
- * server's.
+ * A minimal CSV reader for the preview of a list and for the values beside its errors. The server validates the list.
  */
 
 export interface CsvRow {
-  /** The line on which the row begins; the header's is 1. */
+  /** The number of the line on which the row begins. The header is on line 1. */
   line: number;
   cells: string[];
 }
 
-/** Yields the rows that are not blank. Quotes may hold commas, line breaks and doubled quotes. */
+/** Yields the rows that are not blank. Quoted cells may contain commas, line breaks and doubled quotes. */
 export function* parseRows(text: string): Generator<CsvRow> {
   let line = 1;
   let rowLine = 1;
@@ -54,7 +53,7 @@ export function firstRows(text: string, count: number): { columns: string[]; row
   return { columns: (rows[0]?.cells ?? []).map((name) => name.trim()), rows: rows.slice(1) };
 }
 
-/** Returns a column's values on some lines; the whole row where no column is named. */
+/** Returns the invalid values by line: the cell of the error's column, or the whole row if no column is named. */
 export function valuesByLine(
   text: string,
   rowErrors: readonly { row: number; column: string | null }[],
@@ -73,7 +72,7 @@ export function valuesByLine(
   return values;
 }
 
-/** Decodes UTF-8, or Shift_JIS, which spreadsheets write in Japan. */
+/** Decodes UTF-8. Other files are decoded as Shift_JIS, in which spreadsheet programs in Japan save CSV files. */
 export function decodeFile(bytes: ArrayBuffer): { text: string; encoding: "UTF-8" | "Shift_JIS" } {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), encoding: "UTF-8" };

@@ -1,4 +1,4 @@
-/** A step chart of calls in progress beside the limit; it advances while calls are in progress. */
+/** A step chart of the calls in progress, with a line at the limit. It advances while calls are in progress. */
 import { useEffect, useRef, useState } from "react";
 import { axisTime } from "../i18n/times";
 import { timeTicks, useWidth, valueTicks } from "../ui/chart";
@@ -17,9 +17,9 @@ const TIME_LABEL_WIDTH_PX = 90;
 
 interface Props {
   points: readonly CurvePoint[];
-  /** Concurrent calls; null while the limit is not loaded. */
+  /** The maximum number of concurrent calls; null until it is loaded. */
   limit: number | null;
-  /** Whether the chart advances. */
+  /** Whether the chart advances with the clock. */
   isLive: boolean;
 }
 
@@ -53,17 +53,19 @@ export function CurveChart({ points, limit, isLive }: Props) {
             </text>
           </g>
         ))}
-        {timeTicks(first_ms, until_ms, Math.max(2, Math.floor(width_px / TIME_LABEL_WIDTH_PX))).map((at_ms) => (
-          <text
-            key={at_ms}
-            x={x(at_ms)}
-            y={HEIGHT_PX - 4}
-            textAnchor="middle"
-            className="fill-quiet tabular-nums"
-          >
-            {axisTime(language, new Date(at_ms), until_ms - first_ms)}
-          </text>
-        ))}
+        {timeTicks(first_ms, until_ms, Math.max(2, Math.floor(width_px / TIME_LABEL_WIDTH_PX))).map(
+          (at_ms) => (
+            <text
+              key={at_ms}
+              x={x(at_ms)}
+              y={HEIGHT_PX - 4}
+              textAnchor="middle"
+              className="fill-quiet tabular-nums"
+            >
+              {axisTime(language, new Date(at_ms), until_ms - first_ms)}
+            </text>
+          ),
+        )}
         {path && (
           <>
             <path d={`${path} V${y(0)} H${x(first_ms)} Z`} className="fill-glow" />

@@ -25,6 +25,7 @@ export function DoNotCallList() {
     .map((number) => number.trim())
     .filter(Boolean);
 
+  /** Runs a change, if any, then requests which of the entered numbers are on the list. */
   async function changeAndCheck(change: (() => Promise<void>) | null) {
     try {
       await change?.();

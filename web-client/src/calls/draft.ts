@@ -1,4 +1,4 @@
-/** A call list being drafted, and its API input. Pure; validation is the server's. */
+/** A draft of a call list, and its conversion to the API input. The server validates it. */
 import type { CallJob, LaunchInput } from "./operations";
 
 export type Weekday = NonNullable<CallJob["window"]>["weekdays"][number];
@@ -54,7 +54,7 @@ export function launchInput(draft: Draft): LaunchInput {
   };
 }
 
-/** As `inputOf`, for validation, which does not depend on the name or the scenario. */
+/** Returns the API input for validating a draft. The name and the scenario do not matter for that and may be empty. */
 export function checkInput(draft: Draft): LaunchInput {
   return launchInput({ ...draft, name: "?", scenario: "?" });
 }

@@ -1,4 +1,4 @@
-/** Pausing, resuming and cancelling a job. */
+/** The buttons that pause, resume and cancel a job. */
 import { useState } from "react";
 import { request, useApi } from "../api/api";
 import { ConfirmDialog } from "../chat/confirm";

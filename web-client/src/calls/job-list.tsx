@@ -1,5 +1,5 @@
 /** The organization's call jobs, newest first, each with its current progress. */
-import { hrefOf, type CallsPlace } from "../app/router";
+import { type CallsPlace, hrefOf } from "../app/router";
 import { FeedList } from "../home/feed-list";
 import { dateOf, relativeTime } from "../i18n/times";
 import { Badge } from "../ui/badge";
@@ -11,18 +11,18 @@ import type { CallJob } from "./operations";
 import { ProgressBar } from "./progress-bar";
 import { finishedCount, JOB_TONES } from "./state-styles";
 
-export function JobList({ shown: shown }: { shown: CallsPlace }) {
+export function JobList({ place }: { place: CallsPlace }) {
   const { t } = useTranslation();
   const { jobs } = useCallStore();
-  const openJobId = shown.name === "callJob" ? shown.id : null;
-  const Heading = shown.name === "calls" ? "h1" : "h2";
+  const openJobId = place.name === "callJob" ? place.id : null;
+  const Heading = place.name === "calls" ? "h1" : "h2";
   return (
     <nav aria-label={t("calls")} className="flex h-full flex-col">
       <div className="flex min-h-14 items-center justify-between border-b border-line px-4">
         <Heading className="text-lg font-semibold">{t("calls")}</Heading>
         <div className="flex">
-          <HeaderLink to={{ name: "callRules" }} icon="sliders" label={t("calls.rules")} shown={shown} />
-          <HeaderLink to={{ name: "newCallJob" }} icon="plus" label={t("calls.new")} shown={shown} />
+          <HeaderLink to={{ name: "callRules" }} icon="sliders" label={t("calls.rules")} place={place} />
+          <HeaderLink to={{ name: "newCallJob" }} icon="plus" label={t("calls.new")} place={place} />
         </div>
       </div>
       <div className="min-h-0 grow">
@@ -48,16 +48,16 @@ interface HeaderLinkProps {
   to: CallsPlace;
   icon: IconName;
   label: string;
-  shown: CallsPlace;
+  place: CallsPlace;
 }
 
-function HeaderLink({ to, icon, label, shown }: HeaderLinkProps) {
+function HeaderLink({ to, icon, label, place }: HeaderLinkProps) {
   return (
     <a
       href={hrefOf(to)}
       aria-label={label}
       title={label}
-      aria-current={to.name === shown.name ? "page" : undefined}
+      aria-current={to.name === place.name ? "page" : undefined}
       className="inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
     >
       <Icon name={icon} />

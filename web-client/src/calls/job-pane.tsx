@@ -98,7 +98,7 @@ interface JobResultsProps {
   scroller: HTMLElement | null;
 }
 
-function JobResults({ view: jobView, job, scroller }: JobResultsProps) {
+function JobResults({ view, job, scroller }: JobResultsProps) {
   const { t } = useTranslation();
   const limits = useValue(useCallStore().limits);
   const [part, setPart] = useState<ProgressPart | null>(null);
@@ -110,9 +110,9 @@ function JobResults({ view: jobView, job, scroller }: JobResultsProps) {
           <h2 id="curve" className="mb-2 font-semibold">
             {t("callJob.curve")}
           </h2>
-          {jobView.points.length > 0 ? (
+          {view.points.length > 0 ? (
             <CurveChart
-              points={jobView.points}
+              points={view.points}
               limit={limits?.concurrentCalls ?? null}
               isLive={job.progress.active > 0}
             />

@@ -25,15 +25,15 @@ export interface JobView {
 export function useJob(id: string): JobView {
   const api = useApi();
   const store = useCallStore();
-  const ready = useValue(store.streamStarts);
+  const streamStarts = useValue(store.streamStarts);
   const [job, setJob] = useState<CallJob | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [points, setPoints] = useState<readonly CurvePoint[]>([]);
   const [attempt, setAttempt] = useState(0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try and each new stream loads the job again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt and each stream start loads the job again.
   useEffect(() => {
-    if (ready === 0) return;
+    if (streamStarts === 0) return;
     let isCurrent = true;
     let hasNewerEvent = false;
     const livePoints: CurvePoint[] = [];
@@ -52,21 +52,22 @@ export function useJob(id: string): JobView {
       (failure) => isCurrent && setError(failure),
     );
     loadCallTimes(api, id).then(
-      (times) => isCurrent && setPoints(livePoints.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
+      (times) =>
+        isCurrent && setPoints(livePoints.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
       () => {}, // Without the past calls, the chart starts at the current time.
     );
     return () => {
       isCurrent = false;
       stop();
     };
-  }, [api, store, id, ready, attempt]);
+  }, [api, store, id, streamStarts, attempt]);
 
   const retry = useCallback(() => setAttempt((current) => current + 1), []);
-  return { job, error, points, retry: retry };
+  return { job, error, points, retry };
 }
 
 const TIMES_PAGE_SIZE = 999;
-/** For longer lists the chart starts when the job is opened. */
+/** For lists with more numbers than these pages hold, the chart starts when the job is opened. */
 const TIMES_PAGES_MAX = 5;
 
 async function loadCallTimes({ direct }: Api, id: string): Promise<CallTimes[]> {
@@ -83,30 +84,36 @@ async function loadCallTimes({ direct }: Api, id: string): Promise<CallTimes[]> 
 
 const TASKS_PAGE_SIZE = 100;
 
-/** A number in a window, ordered by its row instead of a timestamp. */
+/** A phone number as a timeline item. Its row serves as its timestamp, because the list is ordered by rows. */
 export type TaskEntry = CallTask & { timestamp: string };
 const toTaskEntry = (task: CallTask): TaskEntry => ({ ...task, timestamp: String(task.row) });
 
-/** The job's numbers in list order, all or in some states, loaded while scrolling. */
+/** Returns the job's phone numbers in list order, optionally only those in some states. Pages load while scrolling. */
 export function useTasks(id: string, states: readonly CallTaskState[] | null): Feed<TaskEntry> {
   const { direct } = useApi();
   const store = useCallStore();
-  const ready = useValue(store.streamStarts);
+  const streamStarts = useValue(store.streamStarts);
   const [feed] = useState(() => {
-    const unsupported = () => Promise.reject(new Error("Numbers are loaded only downwards, from the first row."));
+    const unsupported = () =>
+      Promise.reject(new Error("Numbers are loaded only downwards, from the first row."));
     const loadAfter = async (afterRow: number) => {
       const variables = { id, afterRow, limit: TASKS_PAGE_SIZE, states: states && [...states] };
       const tasks = (await request(direct, CallTasks, variables)).callJob?.tasks ?? [];
       return { items: tasks.map(toTaskEntry), hasOlder: false, hasNewer: tasks.length === TASKS_PAGE_SIZE };
     };
     return createFeed<TaskEntry>(
-      { newest: () => loadAfter(0), newer: (row) => loadAfter(Number(row)), older: unsupported, around: unsupported },
+      {
+        newest: () => loadAfter(0),
+        newer: (row) => loadAfter(Number(row)),
+        older: unsupported,
+        around: unsupported,
+      },
       Number.POSITIVE_INFINITY,
     );
   });
   useEffect(() => {
-    if (ready > 0) void feed.open(null);
-  }, [feed, ready]);
+    if (streamStarts > 0) void feed.open(null);
+  }, [feed, streamStarts]);
   useEffect(() => applyTaskEvents(store, feed, id, states), [store, feed, id, states]);
   return feed;
 }
@@ -120,7 +127,7 @@ function applyTaskEvents(
   return store.onChange((event) => {
     if (!("task" in event) || event.task.jobId !== id) return;
     const { task } = event;
-    // A number that leaves the filtered state stays in place and shows its new state.
+    // A number that changes to a state outside the filter stays in the list and shows its new state.
     if (states === null || states.includes(task.state)) feed.put(toTaskEntry(task));
     else feed.apply((window) => withChangedItem(window, task.id, () => toTaskEntry(task)));
   });

@@ -1,4 +1,4 @@
-/** The server's validation of a list while it is drafted; nothing is stored. */
+/** Shows the server's validation of a draft while the user edits it. The server stores nothing. */
 import { useEffect, useMemo, useState } from "react";
 import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
@@ -21,13 +21,23 @@ export interface CheckState {
 
 const NOT_CHECKED: CheckState = { isChecking: false, result: null, error: null };
 
-/** Validates shortly after each change; only the newest answer counts. */
+/** Has the server validate the draft 300 ms after its last change. Answers about earlier versions are ignored. */
 export function useListCheck(draft: Draft): CheckState {
   const { direct } = useApi();
   const [check, setCheck] = useState(NOT_CHECKED);
-  // A list may be large: it is sent again only when something that affects validation changes.
-  const { csv, startAt, hasWindow, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
-    draft;
+  // A list may be large, so it is sent again only when a field changes that affects validation.
+  const {
+    csv,
+    startAt,
+    hasWindow,
+    start,
+    end,
+    timeZone,
+    weekdays,
+    expectedCallS,
+    maxAttempts,
+    retryMinutes,
+  } = draft;
   // biome-ignore lint/correctness/useExhaustiveDependencies: all fields of the draft except its name and scenario.
   useEffect(() => {
     if (csv.trim() === "") return setCheck(NOT_CHECKED);

@@ -1,4 +1,4 @@
-/** Input for a list: drag and drop, file picker, or pasted text. */
+/** The input for a list of phone numbers: drag and drop, a file picker, or pasted text. */
 import { type DragEvent, useId, useRef, useState } from "react";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";

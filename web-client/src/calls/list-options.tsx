@@ -1,4 +1,4 @@
-/** When a list is called, and how often each number is tried. */
+/** The fields for the start time, the calling hours and the retries of a list. */
 import { LabelledField } from "../ui/labelled-field";
 import { useTranslation } from "../ui/preferences";
 import { type Draft, WEEK } from "./draft";

@@ -1,4 +1,4 @@
-/** A new call list: errors are shown while it is drafted; launching starts the calls. */
+/** The form for a new call list. It shows errors while the user edits; launching starts the calls. */
 import { type FormEvent, useState } from "react";
 import { request, useApi } from "../api/api";
 import { rejectionText } from "../api/failure";

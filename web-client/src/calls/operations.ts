@@ -60,10 +60,10 @@ export const CallJobs = graphql(
   }`,
   [JobParts],
 );
-export const CallJobById = graphql(`query OneCallJob($id: ID!) { callJob(id: $id) { ...JobParts } }`, [
+export const CallJobById = graphql(`query CallJobById($id: ID!) { callJob(id: $id) { ...JobParts } }`, [
   JobParts,
 ]);
-export const CurrentCallLimits = graphql(`query CallLimitsNow { callLimits { ...LimitParts } }`, [
+export const CurrentCallLimits = graphql(`query CurrentCallLimits { callLimits { ...LimitParts } }`, [
   LimitParts,
 ]);
 

@@ -1,4 +1,4 @@
-/** The invalid rows of a rejected list, a page at a time. */
+/** The invalid rows of a rejected list, loaded page by page. */
 import { useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
 import { Button } from "../ui/button";
@@ -18,7 +18,10 @@ export function RejectedRows({ job }: { job: CallJob }) {
     request(direct, RowErrorsQuery, { id: job.id, afterRow: afterRow }).then(
       ({ callJob }) =>
         isCurrent &&
-        setErrors((current) => [...current.filter(({ row }) => row <= afterRow), ...(callJob?.rowErrors ?? [])]),
+        setErrors((current) => [
+          ...current.filter(({ row }) => row <= afterRow),
+          ...(callJob?.rowErrors ?? []),
+        ]),
       (error) => isCurrent && setFailure(error),
     );
     return () => {

@@ -4,7 +4,7 @@ import type { RowError } from "./operations";
 
 interface Props {
   errors: readonly RowError[];
-  /** Values by line; omitted when the list is not available. */
+  /** The invalid values by line; omitted where the list itself is not available. */
   values?: ReadonlyMap<number, string>;
 }
 

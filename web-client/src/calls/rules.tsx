@@ -1,4 +1,4 @@
-/** Settings for all jobs: the organization's limits and the do-not-call list. */
+/** The settings that apply to all jobs: the organization's call limits and the do-not-call list. */
 import { type FormEvent, useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
@@ -53,7 +53,7 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
   const [concurrent, setConcurrent] = useState(String(limits.concurrentCalls));
   const [perSecond, setPerSecond] = useState(String(limits.callsPerSecond));
   const [errorText, setErrorText] = useState<string | null>(null);
-  // Another administrator may have changed them.
+  // Shows limits that another administrator has changed.
   useEffect(() => {
     setConcurrent(String(limits.concurrentCalls));
     setPerSecond(String(limits.callsPerSecond));

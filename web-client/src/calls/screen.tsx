@@ -51,7 +51,7 @@ function Panes({ store, place }: { store: CallStore; place: CallsPlace }) {
       <div
         className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${isListOnly ? "" : "max-md:hidden"}`}
       >
-        <JobList shown={place} />
+        <JobList place={place} />
       </div>
       <div className={`min-w-0 grow ${isListOnly ? "max-md:hidden" : ""}`}>
         <Contents place={place} />

@@ -1,5 +1,5 @@
 /** Colours of the states of jobs and numbers, and the parts of the progress bar. */
-import type { Language } from "../i18n/words";
+import type { Language } from "../i18n/texts";
 import type { Tone } from "../ui/badge";
 import type { Translate } from "../ui/preferences";
 import type { CallJob, CallJobState, CallTaskState, Progress } from "./operations";
@@ -45,7 +45,7 @@ export function finishedCount({ total, queued, active }: Progress): number {
 const UNFINISHED: readonly CallJobState[] = ["SCHEDULED", "RUNNING", "WAITING_FOR_WINDOW", "PAUSED"];
 export const isUnfinished = ({ state }: CallJob) => UNFINISHED.includes(state);
 
-/** Returns a calling window as text. */
+/** Returns the text of a job's calling window: its hours, time zone and days. */
 export function windowText(t: Translate, language: Language, window: NonNullable<CallJob["window"]>): string {
   const { start, end, timeZone: zone, weekdays } = window;
   const separator = language === "ja" ? "・" : ", ";

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 import { Virtualizer } from "virtua";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
-import { useTranslation } from "../ui/preferences";
+import { type Translate, useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { useTasks } from "./job";
@@ -107,13 +107,12 @@ function TaskRow({ task }: { task: CallTask }) {
   );
 }
 
-type Translate = ReturnType<typeof useTranslation>["t"];
-
 /** Returns the last call's result, its duration, and the number of attempts when there were several. */
 function detailOf({ attempts, startedAt, endedAt }: CallTask, result: string | null, t: Translate): string {
   const duration_s =
     startedAt && endedAt ? Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000) : null;
-  const duration = duration_s === null ? null : `${Math.floor(duration_s / 60)}:${String(duration_s % 60).padStart(2, "0")}`;
+  const duration =
+    duration_s === null ? null : `${Math.floor(duration_s / 60)}:${String(duration_s % 60).padStart(2, "0")}`;
   const attemptCount = attempts > 1 ? t("callJob.attempts", { count: attempts }) : null;
   return [result, duration, attemptCount].filter(Boolean).join(" · ");
 }

@@ -1,4 +1,4 @@
-/** Communities that the viewer can join, a page at a time. */
+/** The communities that the viewer has not joined, loaded page by page. */
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
 import type { ResultOf } from "../api/graphql";
@@ -14,7 +14,7 @@ type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 
 export function Browse() {
   const { t } = useTranslation();
-  // The cursor of each page is the last id of the page before.
+  // The cursor of a page is the last id of the previous page; null for the first page.
   const [pageCursors, setPageCursors] = useState<readonly (string | null)[]>([null]);
   return (
     <section aria-labelledby="browse" className="thin-scroll h-full overflow-y-auto">
@@ -35,7 +35,9 @@ export function Browse() {
           <CommunityPage
             key={after}
             after={after}
-            loadMore={index === pageCursors.length - 1 ? (last) => setPageCursors([...pageCursors, last]) : undefined}
+            loadMore={
+              index === pageCursors.length - 1 ? (last) => setPageCursors([...pageCursors, last]) : undefined
+            }
           />
         ))}
       </div>
@@ -43,8 +45,14 @@ export function Browse() {
   );
 }
 
-/** One page; the last page has the button for the next. */
-function CommunityPage({ after, loadMore }: { after: string | null; loadMore: ((last: string) => void) | undefined }) {
+/** One page of communities. Only the last page gets `loadMore`, and shows the button for the next page. */
+function CommunityPage({
+  after,
+  loadMore,
+}: {
+  after: string | null;
+  loadMore: ((last: string) => void) | undefined;
+}) {
   const { t } = useTranslation();
   const [{ data, error }, reload] = useQuery({
     query: OtherCommunities,

@@ -18,7 +18,7 @@ interface Props {
   communityId: string;
   field: Ref<HTMLTextAreaElement>;
   onSent: () => void;
-  /** ArrowUp in an empty field. */
+  /** Called for ArrowUp in an empty field. */
   onEditLast: () => void;
 }
 

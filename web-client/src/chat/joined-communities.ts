@@ -17,7 +17,7 @@ export function useJoinedCommunities(requestPolicy: RequestPolicy): JoinedCommun
   const [attempt, setAttempt] = useState(0);
   const [communities, setCommunities] = useState<readonly JoinedCommunity[]>();
   const [error, setError] = useState<CombinedError>();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try loads the list again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt loads the list again.
   useEffect(() => {
     setError(undefined);
     return watchPages<JoinedCommunity>((after, onPage) => {

@@ -71,10 +71,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
         <div className="min-w-0 max-w-3xl grow">
           {!isContinuation && (
             <p className="flex flex-wrap items-baseline gap-x-2">
-              <a
-                href={hrefOf({ name: "person", id: author.id })}
-                className="font-semibold hover:underline"
-              >
+              <a href={hrefOf({ name: "person", id: author.id })} className="font-semibold hover:underline">
                 {author.name}
               </a>
               <a

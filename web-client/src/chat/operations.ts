@@ -31,7 +31,7 @@ const TopicParts = graphql(`
 export type TopicRow = ResultOf<typeof TopicParts>;
 
 export const JOINED_PAGE_SIZE = 50;
-/** Requests one topic more than is shown, to know whether there are more. */
+/** Requests 31 topics per community, one more than is shown: a 31st topic means that there are more. */
 export const Communities = graphql(
   `query Communities($after: ID, $limit: Int!) {
     communities(joined: true, after: $after, limit: $limit) { id name description topics(limit: 31) { ...TopicParts } }
@@ -41,10 +41,13 @@ export const Communities = graphql(
 export type JoinedCommunity = ResultOf<typeof Communities>["communities"][number];
 
 export const MostActiveTopics = graphql(
-  `query LiveliestTopics($id: ID!) { community(id: $id) { id topics(limit: 31) { ...TopicParts } } }`,
+  `query MostActiveTopics($id: ID!) { community(id: $id) { id topics(limit: 31) { ...TopicParts } } }`,
   [TopicParts],
 );
-/** Topics from a last activity downwards, inclusive: two topics may have been active in the same microsecond. */
+/**
+ * Topics whose last activity is not after `latest`. The bound is inclusive, because two topics may have been active in
+ * the same microsecond.
+ */
 export const MoreTopics = graphql(
   `query MoreTopics($communityId: ID!, $latest: Timestamp!) {
     communityTopics(communityId: $communityId, latest: $latest, limit: 31) { hasOlder items { ...TopicParts } }
@@ -79,25 +82,25 @@ export const CommunityEvents = graphql(
 );
 
 export const TopicHeader = graphql(`
-  query TopicHead($id: ID!) {
+  query TopicHeader($id: ID!) {
     topic(id: $id) { id title readUpTo unreadCount community { id name joined memberCount description } }
   }
 `);
 
 export const MessagesBefore = graphql(
-  `query Newest($topicId: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
+  `query MessagesBefore($topicId: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
     messages(topicId: $topicId, latest: $latest, inclusive: $inclusive, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
   }`,
   [MessageParts],
 );
 export const MessagesAfter = graphql(
-  `query Newer($topicId: ID!, $oldest: Timestamp!) {
+  `query MessagesAfter($topicId: ID!, $oldest: Timestamp!) {
     messages(topicId: $topicId, oldest: $oldest, inclusive: false, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
   }`,
   [MessageParts],
 );
 export const MessagesAround = graphql(
-  `query Around($topicId: ID!, $timestamp: Timestamp!) {
+  `query MessagesAround($topicId: ID!, $timestamp: Timestamp!) {
     messagesAround(topicId: $topicId, timestamp: $timestamp, limit: 60) { hasOlder hasNewer items { ...MessageParts } }
   }`,
   [MessageParts],

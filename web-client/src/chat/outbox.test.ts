@@ -35,11 +35,12 @@ test("an undelivered message is sent again with the same key, in order", async (
   expect(outbox.pending.get()).toEqual([]);
 });
 
-test("a refused message stays, does not block the next, and can be retried", async () => {
+test("a rejected message stays, does not block the next, and can be retried", async () => {
   let isForbidden = true;
   const outbox = createOutboxWith({
     post: async (entry) => {
-      if (isForbidden && entry.text === "bad") throw { graphQLErrors: [{ extensions: { code: "FORBIDDEN" } }] };
+      if (isForbidden && entry.text === "bad")
+        throw { graphQLErrors: [{ extensions: { code: "FORBIDDEN" } }] };
       return messageOf(entry);
     },
     waitForRetry: async () => {},
@@ -69,5 +70,5 @@ test("an event before the answer hides the pending message until the answer or a
   expect(outbox.pending.get()[0]?.hasArrived).toBe(true);
   failPost({ networkError: new Error("cut") });
   await runPendingTasks();
-  expect(outbox.pending.get()[0]).toMatchObject({ arrived: false, state: "waiting" });
+  expect(outbox.pending.get()[0]).toMatchObject({ hasArrived: false, state: "waiting" });
 });

@@ -1,6 +1,6 @@
 /**
- * Outgoing messages, in order per topic. A message that does not reach the server is sent again, with the same
- * idempotency key, when the connection is back. So it is posted only once.
+ * Sends the viewer's messages, in order per topic. A message that does not reach the server is sent again when the
+ * connection is back, with the same idempotency key, so that it is posted only once.
  */
 import { createContext, useContext } from "react";
 import { type Api, request } from "../api/api";
@@ -25,7 +25,7 @@ export interface Outbox {
   retry(key: string): void;
   discard(key: string): void;
   /**
-   * Hides the pending message that matches an event with the viewer's own message. Sending continues until the server
+   * Hides the pending message that has the same content as the message of an event. Sending continues until the server
    * responds.
    */
   markArrived(message: Message): void;
@@ -37,7 +37,7 @@ const RETRY_WAIT_MAX_MS = 2_000;
 
 interface Transport {
   post(entry: PendingMessage): Promise<Message>;
-  /** Settles when a retry may succeed. */
+  /** Resolves when a retry may succeed. */
   waitForRetry(): Promise<void>;
 }
 

@@ -24,7 +24,11 @@ export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: V
           <span className={`flex items-center gap-1 text-xs ${hasFailed ? "text-bad" : "text-quiet"}`}>
             {entry.state === "waiting" && <Icon name="clock" className="size-3.5" />}
             {t(
-              entry.state === "sending" ? "message.sending" : hasFailed ? "message.notSent" : "message.waiting",
+              entry.state === "sending"
+                ? "message.sending"
+                : hasFailed
+                  ? "message.notSent"
+                  : "message.waiting",
             )}
           </span>
         </p>

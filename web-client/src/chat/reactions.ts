@@ -1,7 +1,7 @@
 /** Optimistic updates of reactions. */
 import type { Message, Reaction } from "./operations";
 
-/** Returns the message with the viewer's reaction added, or removed if present. */
+/** Returns the message with the viewer's reaction added, or removed if the message already has it. */
 export function toggleReaction(message: Message, emoji: string): Message {
   const old = message.reactions.find((reaction) => reaction.emoji === emoji);
   if (old === undefined)

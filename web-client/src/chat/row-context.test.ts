@@ -12,7 +12,7 @@ const message = (id: string, author: string, seconds: number) =>
     reactions: [],
   }) as unknown as Message;
 
-test("messages of one author within minutes belong together", () => {
+test("a message within five minutes of the author's previous message is a continuation", () => {
   const first = message("a", "ann", 0);
   expect(rowContext(message("b", "ann", 60), first, null).isContinuation).toBe(true);
   expect(rowContext(message("b", "ben", 60), first, null).isContinuation).toBe(false);

@@ -1,4 +1,4 @@
-/** Compares a message with the one before: a new day, the first unread message, or a continuation. */
+/** Decides how a message is shown after the previous message: new day, first unread message, or continuation. */
 import { dateOf, isSameDay } from "../i18n/times";
 import { compareTimestamps } from "../timeline/window";
 import type { Message } from "./operations";
@@ -7,6 +7,7 @@ export interface RowContext {
   isNewDay: boolean;
   /** The first message by another author after the read mark. */
   isFirstUnread: boolean;
+  /** Whether the message continues the same author's previous message, and is shown without name and picture. */
   isContinuation: boolean;
 }
 
@@ -17,7 +18,8 @@ export function rowContext(
   previous: Message | undefined,
   firstUnreadId: string | null,
 ): RowContext {
-  const isNewDay = previous === undefined || !isSameDay(dateOf(previous.timestamp), dateOf(message.timestamp));
+  const isNewDay =
+    previous === undefined || !isSameDay(dateOf(previous.timestamp), dateOf(message.timestamp));
   const isFirstUnread = message.id === firstUnreadId;
   const isContinuation =
     !isNewDay &&
@@ -28,14 +30,16 @@ export function rowContext(
   return { isNewDay, isFirstUnread, isContinuation };
 }
 
-/** Returns the id of the first unread message; null when nothing is unread or the message is not in the window. */
+/** Returns the id of the first unread message; null if there is none or it is before the loaded items. */
 export function firstUnreadId(
   items: readonly Message[],
   hasOlder: boolean,
   readUpTo: string | null,
   viewerId: string,
 ): string | null {
-  const firstAfterMark = items.findIndex(({ timestamp }) => readUpTo === null || compareTimestamps(timestamp, readUpTo) > 0);
+  const firstAfterMark = items.findIndex(
+    ({ timestamp }) => readUpTo === null || compareTimestamps(timestamp, readUpTo) > 0,
+  );
   if (firstAfterMark < 0 || (firstAfterMark === 0 && hasOlder)) return null;
   const unread = items
     .slice(firstAfterMark)

@@ -1,6 +1,6 @@
 /**
- * The joined communities with their topics, most recently active first, and trending topics. Visible communities are
- * live.
+ * The joined communities with their topics, most recently active first, and trending topics. Events update the
+ * communities that are in view.
  */
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
@@ -21,7 +21,10 @@ export function Sidebar() {
   const { communities, error, retry } = useJoinedCommunities("cache-and-network");
   const [isCreating, setIsCreating] = useState(false);
   const [subscribedIds, setSubscribedIds] = useState<readonly string[]>([]);
-  const subscribeToCommunity = useCallback((id: string) => setSubscribedIds((current) => withSubscribed(current, id)), []);
+  const subscribeToCommunity = useCallback(
+    (id: string) => setSubscribedIds((current) => withSubscribed(current, id)),
+    [],
+  );
   return (
     <nav aria-label={t("chat")} className="flex h-full flex-col">
       {place.name === "chat" && <h1 className="sr-only">Noroshi</h1>}
@@ -74,7 +77,7 @@ interface CommunityTopicsProps {
 function CommunityTopics({ community, isSubscribed, onVisible }: CommunityTopicsProps) {
   const { t } = useTranslation();
   const [isCreating, setIsCreating] = useState(false);
-  const { topics, more, isLoading, loadMore } = useTopics(community, isSubscribed);
+  const { topics, hasMore, isLoading, loadMore } = useTopics(community, isSubscribed);
   const section = useRef<HTMLElement>(null);
   useOnVisible(section, community.id, onVisible);
   return (
@@ -95,7 +98,7 @@ function CommunityTopics({ community, isSubscribed, onVisible }: CommunityTopics
           <TopicLink key={topic.id} topic={topic} />
         ))}
       </ul>
-      {more && (
+      {hasMore && (
         <Button
           kind="quiet"
           className="w-full"

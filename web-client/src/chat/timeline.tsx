@@ -1,4 +1,4 @@
-/** A topic's messages: scrolls endlessly both ways and keeps its position when items are added at either end. */
+/** A topic's messages. Loads pages while scrolling in both directions, and keeps its position when items are added. */
 import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { useViewer } from "../session/viewer";
@@ -56,7 +56,9 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
     setIsAwayFromEnd(below_px > viewport.viewportSize || window.hasNewer);
     if (viewport.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.loadOlder();
     if (below_px < LOAD_WITHIN_PX) void topicView.feed.loadNewer();
-    const lastVisibleIndex = viewport.findItemIndex(viewport.scrollOffset + viewport.viewportSize - AT_END_PX);
+    const lastVisibleIndex = viewport.findItemIndex(
+      viewport.scrollOffset + viewport.viewportSize - AT_END_PX,
+    );
     const lastVisible = isAtEnd.current ? window.items.at(-1) : window.items[lastVisibleIndex];
     if (lastVisible && document.visibilityState === "visible") topicView.markRead(lastVisible.timestamp);
   }, [topicView]);
@@ -110,7 +112,11 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
     <div className="relative flex min-h-0 grow flex-col">
       {state.edge === "older" && <LoadingNote text={t("loading")} />}
       {state.edgeError !== null && (
-        <button type="button" className="bg-bad-ground px-4 py-2 text-sm text-bad" onClick={handleViewportChange}>
+        <button
+          type="button"
+          className="bg-bad-ground px-4 py-2 text-sm text-bad"
+          onClick={handleViewportChange}
+        >
           {t("timeline.edgeFailed")}
         </button>
       )}

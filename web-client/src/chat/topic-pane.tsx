@@ -15,7 +15,7 @@ import { useOutbox } from "./outbox";
 import { Timeline } from "./timeline";
 import { openTopicView, type TopicView } from "./topic-view";
 
-/** With more unread messages than a page shows, opens at the read mark. */
+/** A topic with more unread messages than this opens at the read mark instead of its end. */
 const UNREAD_AT_END_MAX = 40;
 
 export function TopicPane({ id, at }: { id: string; at: string | null }) {
@@ -87,7 +87,8 @@ function JoinedTopic({ topic, at }: { topic: TopicSummary; at: string | null }) 
   const requestedAt = useRef(at);
 
   useEffect(() => {
-    const startAt = requestedAt.current ?? (initialReadState.unread > UNREAD_AT_END_MAX ? initialReadState.readUpTo : null);
+    const startAt =
+      requestedAt.current ?? (initialReadState.unread > UNREAD_AT_END_MAX ? initialReadState.readUpTo : null);
     const view = openTopicView(api, outbox, topic.id, viewer.id, startAt);
     setTopicView(view);
     return view.stop;

@@ -8,9 +8,9 @@ vi.mock("../ui/toasts", () => ({ notifyFailure: () => {} }));
 
 const message = (text: string) =>
   ({ id: "m1", timestamp: "1700000000.000000", topicId: "t", author: { id: "ben" }, text }) as Message;
-const outbox = { onSent: () => () => {}, arrived: () => {} } as unknown as Outbox;
+const outbox = { onSent: () => () => {}, markArrived: () => {} } as unknown as Outbox;
 
-/** An API that serves one message, and a function that emits topic events. */
+/** Returns an API that serves one message, and a function that emits topic events. */
 function fakeApi() {
   let emit = (_: object) => {};
   const direct = {

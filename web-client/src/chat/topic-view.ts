@@ -11,8 +11,8 @@ import {
   EditMessage,
   MarkRead,
   type Message,
-  MessagesAround,
   MessagesAfter,
+  MessagesAround,
   MessagesBefore,
   RemoveReaction,
   TopicEvents,
@@ -22,7 +22,7 @@ import { toggleReaction } from "./reactions";
 
 export interface TopicView {
   feed: Feed<Message>;
-  /** Why the subscription ended; null while it is running. */
+  /** The error that ended the subscription; null while the subscription is running. */
   subscriptionError: Value<CombinedError | null>;
   react(message: Message, emoji: string): void;
   edit(id: string, text: string): Promise<void>;
@@ -41,10 +41,10 @@ export function openTopicView(
   at: string | null,
 ): TopicView {
   const feed = createFeed<Message>(timelineSource(api, topicId));
-  const ended = createValue<CombinedError | null>(null);
+  const subscriptionError = createValue<CombinedError | null>(null);
   let startAt = at;
 
-  // The page is read after StreamReady, so no message is missed in between.
+  // The first page is read after StreamReady, so no message is missed between the page and the events.
   const stop = subscribe(
     api.direct,
     TopicEvents,
@@ -58,7 +58,7 @@ export function openTopicView(
         feed.put(event.message);
       } else if ("message" in event) replace(event.message);
     },
-    (error) => ended.set(error),
+    (error) => subscriptionError.set(error),
   );
   const stopSent = outbox.onSent((message) => message.topicId === topicId && feed.put(message));
 
@@ -84,12 +84,15 @@ export function openTopicView(
   const readMark = createReadMark(api, topicId);
   return {
     feed,
-    subscriptionError: ended,
+    subscriptionError,
     react,
     markRead: readMark.moveTo,
     edit: async (id, text) => replace((await request(api.direct, EditMessage, { id, text })).editMessage),
     remove: (id) =>
-      void request(api.direct, DeleteMessage, { id }).then((data) => replace(data.deleteMessage), notifyFailure),
+      void request(api.direct, DeleteMessage, { id }).then(
+        (data) => replace(data.deleteMessage),
+        notifyFailure,
+      ),
     stop() {
       stop();
       stopSent();
@@ -104,27 +107,33 @@ function timelineSource(api: Api, topicId: string) {
   return {
     newest: () => loadBefore("now", true),
     older: (timestamp: string) => loadBefore(timestamp, false),
-    newer: async (timestamp: string) => (await request(api.direct, MessagesAfter, { topicId, oldest: timestamp })).messages,
+    newer: async (timestamp: string) =>
+      (await request(api.direct, MessagesAfter, { topicId, oldest: timestamp })).messages,
     around: async (timestamp: string) =>
       (await request(api.direct, MessagesAround, { topicId, timestamp })).messagesAround,
   };
 }
 
-/** Moves the read mark forward, throttled. */
+/** Returns functions that move the topic's read mark forward. At most one request is sent every 400 ms. */
 function createReadMark(api: Api, topicId: string) {
   let sentTimestamp: string | null = null;
   let requestedTimestamp: string | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   function send(): void {
     timer = undefined;
-    if (requestedTimestamp === null || (sentTimestamp !== null && compareTimestamps(requestedTimestamp, sentTimestamp) <= 0)) return;
+    if (
+      requestedTimestamp === null ||
+      (sentTimestamp !== null && compareTimestamps(requestedTimestamp, sentTimestamp) <= 0)
+    )
+      return;
     sentTimestamp = requestedTimestamp;
-    // A read mark that is not saved is corrected by the next one.
+    // After a failed request, the next request moves the read mark.
     request(api.cached, MarkRead, { topicId, timestamp: requestedTimestamp }).catch(() => {});
   }
   return {
     moveTo(timestamp: string) {
-      if (requestedTimestamp === null || compareTimestamps(timestamp, requestedTimestamp) > 0) requestedTimestamp = timestamp;
+      if (requestedTimestamp === null || compareTimestamps(timestamp, requestedTimestamp) > 0)
+        requestedTimestamp = timestamp;
       timer ??= setTimeout(send, MARK_READ_DELAY_MS);
     },
     stop() {

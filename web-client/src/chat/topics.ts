@@ -1,11 +1,13 @@
-/** A community's topics: the most recently active first, further pages on request, all updated live. */
+/** A community's topics, most recently active first. Further pages load on request; events update all pages. */
 import { useEffect, useState } from "react";
 import { subscribe, useApi } from "../api/api";
 import { notifyFailure } from "../ui/toasts";
 import { CommunityEvents, type JoinedCommunity, MoreTopics, MostActiveTopics } from "./operations";
 import { type TopicPage, visibleTopics } from "./visible-topics";
 
-/** With `isSubscribed`, subscribes to the community's events, which update the cache. */
+/**
+ * Returns the loaded topics. With `isSubscribed`, also subscribes to the community's events, which update the cache.
+ */
 export function useTopics({ id, topics: firstTopics }: JoinedCommunity, isSubscribed: boolean) {
   const { cached } = useApi();
   const [pageStarts, setPageStarts] = useState<readonly string[]>([]);
@@ -17,7 +19,7 @@ export function useTopics({ id, topics: firstTopics }: JoinedCommunity, isSubscr
     if (!isSubscribed) return;
     return subscribe(cached, CommunityEvents, { communityId: id }, ({ communityEvents: event }) => {
       if (event.__typename !== "StreamReady" || event.resumed) return;
-      // Events before the subscription are missed, so the list is reloaded.
+      // Events from before the subscription are missing, so the list is loaded again.
       setPageStarts([]);
       cached.query(MostActiveTopics, { id }, { requestPolicy: "network-only" }).toPromise();
     });
@@ -36,10 +38,10 @@ export function useTopics({ id, topics: firstTopics }: JoinedCommunity, isSubscr
     // After a reload, the page no longer continues the list.
     else setPageStarts((current) => (current === pageStarts ? [...current, latest] : current));
   }
-  return { topics, more: hasMore, isLoading, loadMore };
+  return { topics, hasMore, isLoading, loadMore };
 }
 
-/** The requested pages, as they are in the cache. */
+/** Returns the requested pages from the cache, and follows their changes. */
 function usePages(communityId: string, pageStarts: readonly string[]): TopicPage[] {
   const { cached } = useApi();
   const [pages, setPages] = useState<Readonly<Record<string, TopicPage>>>({});

@@ -7,9 +7,9 @@ const topic = (number: number, at = number): TopicRow =>
 const topics = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, n) => topic(from - n));
 
 test("thirty topics are shown, and a thirty-first means that there are more", () => {
-  expect(visibleTopics(topics(100, 71), [])).toMatchObject({ more: false });
-  const { topics: shown, hasMore } = visibleTopics(topics(100, 70), []);
-  expect([shown.length, shown.at(-1)?.id, hasMore]).toEqual([30, "t71", true]);
+  expect(visibleTopics(topics(100, 71), [])).toMatchObject({ hasMore: false });
+  const { topics: shownTopics, hasMore } = visibleTopics(topics(100, 70), []);
+  expect([shownTopics.length, shownTopics.at(-1)?.id, hasMore]).toEqual([30, "t71", true]);
 });
 
 test("a page starts with the last topic of the one before, which is shown once", () => {
@@ -24,7 +24,9 @@ test("a page starts with the last topic of the one before, which is shown once",
 test("a topic of a later page that becomes active moves to the top", () => {
   const nowActive = topic(41, 500);
   const items = topics(71, 41).with(-1, nowActive);
-  expect(visibleTopics([nowActive, ...topics(100, 70)], [{ hasOlder: true, items }]).topics[0]?.id).toBe("t41");
+  expect(visibleTopics([nowActive, ...topics(100, 70)], [{ hasOlder: true, items }]).topics[0]?.id).toBe(
+    "t41",
+  );
 });
 
 test("the most recently visible communities are subscribed to, up to the limit", () => {

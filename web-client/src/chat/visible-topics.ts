@@ -10,10 +10,10 @@ export interface TopicPage {
   items: readonly TopicRow[];
 }
 
-/** A socket allows 50 subscriptions; the rest is for the topic, the feed, notifications and jobs. */
+/** A socket allows 50 subscriptions. Ten are left for the topic, the feed, notifications and jobs. */
 const SUBSCRIBED_MAX = 40;
 
-/** Adds a community that became visible to the subscribed ones, and drops the oldest. */
+/** Adds a community that became visible to the subscribed communities, and drops those visible longest ago. */
 export function withSubscribed(
   subscribed: readonly string[],
   id: string,
@@ -30,5 +30,5 @@ export function visibleTopics(firstTopics: readonly TopicRow[], pages: readonly 
   const topics = [...topicsById.values()].sort((a, b) => compareTimestamps(b.lastActivity, a.lastActivity));
   const lastPage = pages.at(-1);
   if (lastPage) return { topics, hasMore: lastPage.hasOlder };
-  return { topics: topics.slice(0, FIRST_TOPICS_SHOWN), more: topics.length > FIRST_TOPICS_SHOWN };
+  return { topics: topics.slice(0, FIRST_TOPICS_SHOWN), hasMore: topics.length > FIRST_TOPICS_SHOWN };
 }

@@ -1,4 +1,4 @@
-/** Who reacted to a message, by emoji. */
+/** The users who reacted to a message, grouped by emoji. */
 import { useQuery } from "urql";
 import { hrefOf } from "../app/router";
 import { Avatar } from "../ui/avatar";

@@ -1,6 +1,6 @@
 /**
- * Sends GraphiQL's operations to /graphql of this origin: subscriptions over graphql-transport-ws, anything else by
- * POST. Both send the current content of the header editor; nothing is kept between two operations.
+ * Sends GraphiQL's operations to /graphql of this origin: subscriptions over graphql-transport-ws, queries and
+ * mutations by POST. Each operation sends the current content of the header editor.
  */
 import type { Fetcher, FetcherParams, Observable } from "@graphiql/toolkit";
 import {
@@ -16,7 +16,7 @@ const GRAPHQL_PATH = "/graphql";
 
 type RequestHeaders = Record<string, string>;
 
-/** GraphiQL calls it for every operation and for introspection. */
+/** Executes an operation. GraphiQL calls this function for every operation and for introspection. */
 export const fetcher: Fetcher = (params, options) => {
   const operation = chosenOperation(params);
   const request = { ...params, operationName: operation?.name?.value };
@@ -25,8 +25,8 @@ export const fetcher: Fetcher = (params, options) => {
 };
 
 /**
- * Returns the chosen operation. For 100 ms after a change of the document, GraphiQL may name an operation of
- * the old one. Returns undefined for a document with a syntax error, which the server reports.
+ * Returns the chosen operation; undefined for a document with a syntax error, which the server reports. For 100 ms
+ * after a change of the document, GraphiQL may still name an operation of the old document.
  */
 function chosenOperation({ query, operationName }: FetcherParams): OperationDefinitionNode | undefined {
   try {
@@ -50,7 +50,7 @@ async function post(request: FetcherParams, headers: RequestHeaders): Promise<Ex
     });
     return await parseResult(response);
   } catch (error) {
-    return failedResult(`Not reached: ${error instanceof Error ? error.message : error}`);
+    return failedResult(`Could not reach the server: ${error instanceof Error ? error.message : error}`);
   }
 }
 

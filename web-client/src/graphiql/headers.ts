@@ -1,6 +1,6 @@
 /**
  * The header editor's content when the page opens. The token of a sign-in link is kept while the browser's tab is open,
- * so a reload stays signed in. GraphiQL keeps headers longer only if the user chose that in its settings.
+ * so a reload stays signed in. GraphiQL stores headers longer only if the user chose that in its settings.
  */
 import { takeTokenFromFragment } from "../token";
 
@@ -9,10 +9,10 @@ const HEADERS_KEY = "graphiql:headers";
 const TABS_KEY = "graphiql:tabState";
 const KEEP_HEADERS_KEY = "graphiql:shouldPersistHeaders";
 
-/** Whether the user chose to keep headers in this browser. GraphiQL's own default would be to keep them. */
+/** Returns whether the user chose to keep headers in this browser. Without this, GraphiQL keeps them by default. */
 export const headersAreKept = (): boolean => localStorage.getItem(KEEP_HEADERS_KEY) === "true";
 
-/** The headers of the sign-in link as JSON, or undefined without one. */
+/** Returns the headers with the sign-in link's token as JSON; undefined if no link was opened in this tab. */
 export function headersFromLink(): string | undefined {
   const linkToken = takeTokenFromFragment();
   if (linkToken !== null) {
@@ -23,7 +23,7 @@ export function headersFromLink(): string | undefined {
   return token === null ? undefined : JSON.stringify({ Authorization: `Bearer ${token}` }, null, 2);
 }
 
-/** Headers kept by an earlier visit would override the link. */
+/** Removes headers that GraphiQL kept from an earlier visit, because they would override those of the link. */
 function forgetKeptHeaders(): void {
   localStorage.removeItem(HEADERS_KEY);
   const tabs = localStorage.getItem(TABS_KEY);

@@ -11,10 +11,10 @@ import { fetcher } from "./fetcher";
 import { headersAreKept, headersFromLink } from "./headers";
 import { OPERATIONS } from "./operations";
 
-// Without GraphiQL's history, which writes the headers of every run to local storage.
+// GraphiQL's history plugin is left out, because it writes the headers of every run to local storage.
 const plugins = [explorerPlugin({ showAttribution: false })];
 
-// A sign-in link opened in the same tab changes only the fragment.
+// A sign-in link that is opened in the same tab changes only the fragment, which does not reload the page.
 addEventListener("hashchange", () => {
   if (tokenInFragment() !== null) location.reload();
 });

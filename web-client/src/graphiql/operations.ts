@@ -1,4 +1,4 @@
-/** The prepared tabs, in order. tests/e2e/test_graphiql.py runs each against the schema. */
+/** The operations of GraphiQL's prepared tabs, in order. tests/e2e/test_graphiql.py runs each against the schema. */
 import addressBook from "./operations/address-book.graphql?raw";
 import launchCalls from "./operations/launch-calls.graphql?raw";
 import liveTopic from "./operations/live-topic.graphql?raw";
@@ -12,7 +12,7 @@ import whoReacted from "./operations/who-reacted.graphql?raw";
 
 const toJson = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
 
-// Numbers that the regulator reserves for fiction.
+// Phone numbers that the British regulator Ofcom reserves for fiction.
 const PHONE_NUMBERS_CSV = "phone_number,name\n+447700900001,Ann\n+447700900002,Ben\n+447700900003,Cleo\n";
 
 const fromNow = (ms: number): string => new Date(Date.now() + ms).toISOString();
@@ -47,7 +47,13 @@ export const OPERATIONS = [
   {
     query: launchCalls,
     variables: toJson({
-      input: { name: "Try", scenario: "Hello {name}", csv: PHONE_NUMBERS_CSV, maxAttempts: 2, retryDelayS: 60 },
+      input: {
+        name: "Try",
+        scenario: "Hello {name}",
+        csv: PHONE_NUMBERS_CSV,
+        maxAttempts: 2,
+        retryDelayS: 60,
+      },
     }),
   },
 ];

@@ -1,5 +1,5 @@
 /**
- * Monaco's workers, as files of this build. GraphiQL's own `setup-workers/vite` does the same, but breaks the
+ * Monaco's web workers, as files of this build. GraphiQL's own `setup-workers/vite` does the same, but breaks the
  * development server (graphiql#4038).
  */
 import EditorWorker from "monaco-editor/esm/vs/editor/editor.worker.js?worker";

@@ -1,4 +1,4 @@
-/** A list with its newest item on top that loads more while scrolling. */
+/** A list, newest item first, that loads older items while the user scrolls. */
 import { type ReactElement, type ReactNode, useEffect, useRef } from "react";
 import { Virtualizer } from "virtua";
 import type { Feed } from "../timeline/feed";
@@ -20,7 +20,14 @@ interface Props<Item extends TimelineItem> {
   isNarrow?: boolean;
 }
 
-export function FeedList<Item extends TimelineItem>({ feed, head, pill, empty, children, isNarrow }: Props<Item>) {
+export function FeedList<Item extends TimelineItem>({
+  feed,
+  head,
+  pill,
+  empty,
+  children,
+  isNarrow,
+}: Props<Item>) {
   const { t } = useTranslation();
   const state = useValue(feed.state);
   const scroller = useRef<HTMLDivElement>(null);

@@ -1,4 +1,4 @@
-/** Notifications, and reactions to the viewer's messages; both link to the message. */
+/** The pages with the viewer's notifications and with reactions to the viewer's messages. */
 import type { ReactNode } from "react";
 import { useEffect } from "react";
 import { request, useApi } from "../api/api";

@@ -1,4 +1,4 @@
-/** Feeds of posts: followed people, everyone, and a hashtag. */
+/** The pages with feeds of posts: the home feed, everyone's posts, and the posts with a hashtag. */
 import { useEffect, useRef, useState } from "react";
 import { request, subscribe, useApi } from "../api/api";
 import { hrefOf, usePlace } from "../app/router";

@@ -94,7 +94,12 @@ function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) =
         onClick={() => setIsConfirming(true)}
       />
       {isConfirming && (
-        <ConfirmDialog title={t("post.delete")} text={t("post.deleteAsk")} action={t("delete")} onDone={handleAnswer} />
+        <ConfirmDialog
+          title={t("post.delete")}
+          text={t("post.deleteAsk")}
+          action={t("delete")}
+          onDone={handleAnswer}
+        />
       )}
     </>
   );

@@ -1,4 +1,4 @@
-/** A profile: name, follow and block, and posts. */
+/** The profile of a user: the name, the buttons to follow and block, and the posts. */
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { request, useApi } from "../api/api";

@@ -7,7 +7,7 @@ import { type Notification, NotificationEvents, UnreadNotifications } from "./op
 
 /** The newest notification that arrived as an event. */
 export const newestNotification = createValue<Notification | null>(null);
-/** The count that the server returned when the read mark was moved. Null means that the query's count applies. */
+/** The unread count that the server returned when the read mark was moved; null if the query's count is newer. */
 export const unreadCount = createValue<number | null>(null);
 
 export function useUnreadNotifications(): number {

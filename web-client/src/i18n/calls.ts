@@ -1,5 +1,5 @@
-/** Messages of the calls screens. */
-import type { Text } from "./words";
+/** Texts of the calls screens. */
+import type { Text } from "./texts";
 
 export const en = {
   calls: "Calls",

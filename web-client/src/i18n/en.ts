@@ -1,4 +1,4 @@
-/** English. */
+/** The English texts. */
 import { en as calls } from "./calls";
 import { en as mail } from "./mail";
 import { en as publishing } from "./publishing";

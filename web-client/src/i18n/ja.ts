@@ -1,9 +1,9 @@
-/** 日本語. */
+/** The Japanese texts. */
 import { ja as calls } from "./calls";
 import type { en } from "./en";
 import { ja as mail } from "./mail";
 import { ja as publishing } from "./publishing";
-import type { Text } from "./words";
+import type { Text } from "./texts";
 
 export const ja: Record<keyof typeof en, Text> = {
   ...calls,

@@ -1,5 +1,5 @@
-/** Messages of the mail screens. */
-import type { Text } from "./words";
+/** Texts of the mail screens. */
+import type { Text } from "./texts";
 
 export const en = {
   mail: "Mail",

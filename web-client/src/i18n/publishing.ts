@@ -1,4 +1,4 @@
-/** Messages of the publishing screen. */
+/** Texts of the publishing screen. */
 export const en = {
   publishing: "Schedule",
   "publishing.accountName": "Display name",

@@ -1,5 +1,5 @@
-/** Formats instants: timestamps of timelines ("seconds.micros") and RFC 3339. */
-import type { Language } from "./words";
+/** Formats dates and times for the viewer. */
+import type { Language } from "./texts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -13,7 +13,9 @@ function formatFor(language: Language, options: Intl.DateTimeFormatOptions): Int
   return cached;
 }
 
-/** Converts a timestamp, to the millisecond; for display only, never for comparison. */
+/**
+ * Converts a timeline's timestamp ("seconds.micros"). Precise to the millisecond: for display, never for comparison.
+ */
 export function dateOf(timestamp: string): Date {
   return new Date(Number(timestamp) * 1000);
 }
@@ -35,7 +37,7 @@ export function isSameDay(a: Date, b: Date): boolean {
   return a.toDateString() === b.toDateString();
 }
 
-/** A label of a time axis of that length: to the second, to the minute, or with the day. */
+/** Returns a label for a time axis: to the second below 5 minutes of axis length, with the day above 24 hours. */
 export function axisTime(language: Language, date: Date, span_ms: number): string {
   if (span_ms > DAY_MS)
     return formatFor(language, { month: "short", day: "numeric", hour: "numeric" }).format(date);
@@ -43,13 +45,13 @@ export function axisTime(language: Language, date: Date, span_ms: number): strin
   return formatFor(language, { hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" }).format(date);
 }
 
-/** The time for an instant of today, with the date for other days. */
+/** Returns the time of day if the date is today; otherwise date and time. */
 export function timeOrDate(language: Language, date: Date, now: Date): string {
   if (isSameDay(date, now)) return timeOfDay(language, date);
   return formatFor(language, { dateStyle: "medium", timeStyle: "short" }).format(date);
 }
 
-/** "5 min. ago" within a day, else the date. */
+/** Returns an age such as "5 min. ago" if it is less than a day; otherwise the date. */
 export function relativeTime(language: Language, date: Date, now: Date): string {
   const age_ms = now.getTime() - date.getTime();
   const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });

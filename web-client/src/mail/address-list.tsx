@@ -1,8 +1,8 @@
-/** Looks up to 1,000 addresses: whether each can get mail, and why. Sendable addresses can be copied. */
+/** Looks up 1,000 addresses or fewer: whether mail may be sent to each, and why. Sendable addresses can be copied. */
 import { type FormEvent, useState } from "react";
 import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
-import type { TextKey } from "../i18n/words";
+import type { TextKey } from "../i18n/texts";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { LabelledField } from "../ui/labelled-field";
@@ -37,7 +37,9 @@ export function AddressLookup() {
 
   function replace(updated: readonly AddressStanding[]) {
     const updatedByAddress = new Map(updated.map((standing) => [standing.address, standing]));
-    setStandings((current) => current?.map((standing) => updatedByAddress.get(standing.address) ?? standing) ?? null);
+    setStandings(
+      (current) => current?.map((standing) => updatedByAddress.get(standing.address) ?? standing) ?? null,
+    );
   }
 
   return (
@@ -145,7 +147,12 @@ function Standings({ standings, replace }: StandingsProps) {
       </div>
       <ul>
         {standings.filter(isShown).map((standing) => (
-          <AddressRow key={standing.address} standing={standing} replace={replace} addressesOfDomain={addressesOfDomain} />
+          <AddressRow
+            key={standing.address}
+            standing={standing}
+            replace={replace}
+            addressesOfDomain={addressesOfDomain}
+          />
         ))}
       </ul>
     </section>

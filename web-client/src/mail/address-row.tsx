@@ -16,7 +16,7 @@ interface Props {
   standing: AddressStanding;
   /** Replaces the results of these addresses. */
   replace: (updated: readonly AddressStanding[]) => void;
-  /** The looked-up addresses of a domain. */
+  /** Returns the addresses of a domain among the results. */
   addressesOfDomain: (domain: string) => string[];
 }
 
@@ -90,9 +90,10 @@ function UnblockButton({ standing, replace, addressesOfDomain }: Props) {
 
   async function allowDomain(domain: string, reason: string) {
     await request(direct, SetDomainBlocked, { domain, blocked: false, reason });
-    // Lookups may return data of a domain that is up to five seconds old.
+    // Servers cache a domain for up to five seconds, so the lookup is repeated until the change is visible.
     for (let lookupsLeft = LOOKUPS_MAX; lookupsLeft > 0; lookupsLeft--) {
-      const standings = (await request(direct, AddressBook, { addresses: addressesOfDomain(domain) })).addressBook;
+      const standings = (await request(direct, AddressBook, { addresses: addressesOfDomain(domain) }))
+        .addressBook;
       replace(standings);
       if (standings.every((standing) => !standing.domain?.blocked)) return;
       await new Promise((resolve) => setTimeout(resolve, LOOKUP_INTERVAL_MS));
@@ -101,7 +102,10 @@ function UnblockButton({ standing, replace, addressesOfDomain }: Props) {
 
   return (
     <>
-      <Button onClick={() => setIsConfirming(true)} aria-label={`${t(textKeys.title)} ${blockingDomain ?? address}`}>
+      <Button
+        onClick={() => setIsConfirming(true)}
+        aria-label={`${t(textKeys.title)} ${blockingDomain ?? address}`}
+      >
         {t(textKeys.title)}
       </Button>
       {isConfirming && (

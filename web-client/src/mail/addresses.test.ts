@@ -12,10 +12,10 @@ test("addresses are found in a column, in a header and among names, each once", 
   ]);
 });
 
-test("an invalid address stays, for the server to report", () => {
+test("an invalid address is kept, so that the server can report it", () => {
   expect(addressesIn("nobody,@x")).toEqual(["nobody", "@x"]);
 });
 
-test("an address stands for its domain", () => {
+test("an address counts as its domain", () => {
   expect(domainsIn("Example.org ann@example.com\nexample.com")).toEqual(["example.org", "example.com"]);
 });

@@ -1,10 +1,10 @@
-/** Parses pasted lists of addresses or domains. Validation is the server's. */
+/** Parses pasted lists of addresses or domains. The server validates them. */
 
 export const LOOKUP_MAX = 1000;
 
 /**
- * Returns the distinct addresses of a text: `Ann <ann@example.org>`, one per line, or separated by commas or
- * semicolons.
+ * Returns the distinct addresses in a text. They may be on separate lines, separated by commas, semicolons or spaces,
+ * and written with names, such as `Ann <ann@example.org>`.
  */
 export function addressesIn(text: string): string[] {
   const entries = text.split(/[\n\r,;]+/).map((part) => /<([^<>\s]+)>/.exec(part)?.[1] ?? part.trim());
@@ -12,7 +12,7 @@ export function addressesIn(text: string): string[] {
   return [...new Set(entries.flatMap((part) => part.split(/\s+/)).filter(Boolean))];
 }
 
-/** Returns the distinct domains of a text; an address counts as its domain. */
+/** Returns the distinct domains in a text. An address counts as its domain. */
 export function domainsIn(text: string): string[] {
   const parts = text.split(/[\s,;]+/).map((part) => part.replace(/^.*@/, "").replace(/[<>]/g, ""));
   return [...new Set(parts.map((part) => part.toLowerCase()).filter(Boolean))];

@@ -1,4 +1,4 @@
-/** Domains: their delivery record, and blocking or allowing them manually. */
+/** Looks up domains: their delivery counts and verdicts, and buttons to block or allow them manually. */
 import { type FormEvent, useState } from "react";
 import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
@@ -120,8 +120,16 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
   );
 }
 
-/** Manual settings: true blocks, false allows, null returns to the automatic rule. */
-function ManualSettingButtons({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
+/**
+ * The buttons for a domain's manual setting. True blocks the domain, false allows it, null restores the automatic rule.
+ */
+function ManualSettingButtons({
+  standing,
+  put,
+}: {
+  standing: DomainStanding;
+  put: (now: DomainStanding) => void;
+}) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const [setting, setSetting] = useState<boolean | null | undefined>(undefined);

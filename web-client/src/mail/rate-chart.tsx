@@ -1,4 +1,4 @@
-/** A bar per day: its bounce rate, and the line above which a sender's reputation suffers. */
+/** A bar chart of the bounce rate by day, with a line at the rate above which a sender's reputation suffers. */
 import { useRef } from "react";
 import { useWidth, valueTicks } from "../ui/chart";
 import { useTranslation } from "../ui/preferences";
@@ -49,7 +49,7 @@ export function RateChart({ days }: { days: readonly DayRate[] }) {
           return (
             <g key={day}>
               <title>{t("mail.chartDay", { day: name, rate: percent.format(rate), bounced, sent })}</title>
-              {/* The tooltip appears over the whole slot, also above a low bar. */}
+              {/* This transparent area makes the tooltip appear over the whole slot, even above a low bar. */}
               <rect
                 x={middle - slot_px / 2}
                 y={TOP_PX}

@@ -1,4 +1,4 @@
-/** Bounce rates by day, of all domains or of one, with the recommended maximum. */
+/** The bounce rates by day of one domain or of all domains, with the recommended maximum. */
 import { useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";

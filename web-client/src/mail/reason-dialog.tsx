@@ -1,4 +1,4 @@
-/** Asks for the reason of a manual change, which is stored with it. */
+/** Asks for the reason of a manual change. The server stores the reason with the change. */
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -10,7 +10,7 @@ interface Props {
   text: string;
   action: string;
   isDestructive?: boolean;
-  /** With the reason, or null when cancelled. */
+  /** Called with the reason, or with null when the dialog is cancelled. */
   onDone: (reason: string | null) => void;
 }
 

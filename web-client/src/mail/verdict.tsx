@@ -20,7 +20,10 @@ export function VerdictBadge({ blocked, verdict: { rule } }: VerdictProps) {
   );
 }
 
-/** The server's reason, in English; a deliverable address without bounces gets a sentence in the viewer's language. */
+/**
+ * The reason of a verdict: the server's text, in English. For a deliverable address without bounces, a text in the
+ * viewer's language.
+ */
 export function VerdictDetail({ verdict, cleanTextKey, bounceCount }: VerdictDetailProps) {
   const { t } = useTranslation();
   if (verdict.rule === "DELIVERABLE" && bounceCount === 0)
@@ -34,7 +37,10 @@ export function VerdictDetail({ verdict, cleanTextKey, bounceCount }: VerdictDet
 
 interface VerdictDetailProps {
   verdict: VerdictProps["verdict"];
-  /** Shown when there is no bounce. A domain's record holds no complaints, so they differ. */
+  /**
+   * The text when there is no bounce. The text for a domain does not mention complaints, which are not counted by
+   * domain.
+   */
   cleanTextKey: "mail.noBounces" | "mail.noProblems";
   bounceCount: number;
 }

@@ -1,7 +1,7 @@
-/** Posts as a list by day: the default on narrow screens, and the content of a day's dialog. */
+/** The list view: posts by day. It is the default on narrow screens. A day's dialog shows the same list of posts. */
 import { useTranslation } from "../ui/preferences";
 import type { ChipActions } from "./chip";
-import { timeOfDayText, dayText } from "./local-times";
+import { dayText, timeOfDayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
 import { StateBadge } from "./state-badge";
 import { targetText } from "./targets";
@@ -13,7 +13,7 @@ interface Props {
   actions: ChipActions;
 }
 
-/** Days without posts are left out. */
+/** Lists the posts of each day. Days without posts are left out. */
 export function Agenda({ days, today, slots, actions }: Props) {
   const { language } = useTranslation();
   return (

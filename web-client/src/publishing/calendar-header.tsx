@@ -1,4 +1,4 @@
-/** The calendar's header: navigation, view, time zone, and the button for a new post. */
+/** The calendar's header: links to earlier and later days, the view, the time zone, and the button for a new post. */
 import { hrefOf, type Place } from "../app/router";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
@@ -8,14 +8,15 @@ import { monthText, rangeText } from "./local-times";
 import { chooseZone, useZone, ZoneSelect } from "./zone";
 
 const VIEWS: readonly View[] = ["month", "week", "list"];
-const ROUND_LINK_CLASS = "inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover";
+const ROUND_LINK_CLASS =
+  "inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover";
 
 interface Props {
   view: View;
   day: string;
   days: readonly string[];
   createPost: () => void;
-  /** Opens the accounts dialog; null without permission. */
+  /** Opens the accounts dialog; null if the viewer lacks the permission. */
   openAccounts: (() => void) | null;
 }
 
@@ -45,7 +46,11 @@ export function CalendarHeader({ view, day, days, createPost, openAccounts }: Pr
         >
           <Icon name="back" />
         </a>
-        <a href={hrefOf(placeOf(stepView(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND_LINK_CLASS}>
+        <a
+          href={hrefOf(placeOf(stepView(view, day, 1)))}
+          aria-label={t("publishing.later")}
+          className={ROUND_LINK_CLASS}
+        >
           <Icon name="back" className="size-5 rotate-180" />
         </a>
         <a

@@ -1,4 +1,4 @@
-/** A post on the calendar: state, time and beginning of its text. */
+/** A chip: a post on the calendar with its state, its time and the beginning of its text. */
 import type { KeyboardEvent } from "react";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
@@ -53,7 +53,7 @@ export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActi
   );
 }
 
-/** The dragged post at the pointer. */
+/** The chip that follows the pointer during a drag. */
 export function DraggedChip({ drag, zone }: { drag: Drag; zone: string }) {
   const { language } = useTranslation();
   if (!drag.dragged) return null;

@@ -24,14 +24,14 @@ export interface Draft {
   maxLatenessS: number;
 }
 
-export function emptyDraft(when: DueTime): Draft {
+export function emptyDraft(dueTime: DueTime): Draft {
   const targets = { toHomeFeed: true, toTopicIds: [], toAccountIds: [] };
-  return { text: "", media: [], targets, dueTime: when, maxLatenessS: 3_600 };
+  return { text: "", media: [], targets, dueTime, maxLatenessS: 3_600 };
 }
 
-export function draftOf(post: ScheduledPost, when: DueTime): Draft {
+export function draftOf(post: ScheduledPost, dueTime: DueTime): Draft {
   const targets = targetsOf(post.publications.map(({ target }) => target));
-  return { text: post.text, media: post.media, targets, dueTime: when, maxLatenessS: post.maxLatenessS };
+  return { text: post.text, media: post.media, targets, dueTime, maxLatenessS: post.maxLatenessS };
 }
 
 interface Props {
@@ -79,8 +79,11 @@ export function ScheduledPostComposer({ draft: initialDraft, post, onDone, onClo
     const savedPost = post
       ? (await request(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
           .updateScheduledPost
-      : (await request(direct, SchedulePost, { input: { ...input, idempotencyKey: idempotencyKey } })).schedulePost;
-    notify(t("publishing.scheduled", { time: instantText(language, dueTime.zone, new Date(savedPost.dueAt)) }));
+      : (await request(direct, SchedulePost, { input: { ...input, idempotencyKey: idempotencyKey } }))
+          .schedulePost;
+    notify(
+      t("publishing.scheduled", { time: instantText(language, dueTime.zone, new Date(savedPost.dueAt)) }),
+    );
     onDone(savedPost);
   }
 
@@ -106,13 +109,17 @@ export function ScheduledPostComposer({ draft: initialDraft, post, onDone, onClo
         <MediaRows value={draft.media} onChange={(media) => change({ media })} />
         <DueTimeFields
           value={draft.dueTime}
-          onChange={(when) => {
-            if (when.reading === null) submission.clearError();
-            change({ dueTime: when });
+          onChange={(dueTime) => {
+            if (dueTime.reading === null) submission.clearError();
+            change({ dueTime });
           }}
           readings={submission.readings}
         />
-        <TargetBoxes value={targets} onChange={(targets) => change({ targets })} openAccounts={openAccounts} />
+        <TargetBoxes
+          value={targets}
+          onChange={(targets) => change({ targets })}
+          openAccounts={openAccounts}
+        />
         <MaxLatenessSelect value={draft.maxLatenessS} onChange={(maxLatenessS) => change({ maxLatenessS })} />
         <FormError {...submission} />
         <div className="flex justify-end gap-2">

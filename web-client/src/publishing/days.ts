@@ -1,4 +1,6 @@
-/** Days as "2026-11-23", and which of them a view shows. They have no time zone: a day is a cell of the calendar. */
+/**
+ * Calculates with calendar days such as "2026-11-23", which have no time zone, and lists the days that a view shows.
+ */
 export type View = "month" | "week" | "list";
 
 const DAY_MS = 86_400_000;
@@ -11,7 +13,7 @@ export function plusDays(day: string, count: number): string {
   return dayOf(new Date(utcMidnight(day).getTime() + count * DAY_MS));
 }
 
-/** The same day of another month, or that month's last day. */
+/** Returns the same day of another month, or that month's last day if it is shorter. */
 export function plusMonths(day: string, count: number): string {
   const first = utcMidnight(`${day.slice(0, 7)}-01`);
   first.setUTCMonth(first.getUTCMonth() + count);
@@ -25,12 +27,12 @@ export function isDay(value: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(time_ms) && dayOf(new Date(time_ms)) === value;
 }
 
-/** 0 for a Sunday. */
+/** Returns the weekday as a number from 0 for Sunday to 6 for Saturday. */
 export function weekday(day: string): number {
   return utcMidnight(day).getUTCDay();
 }
 
-/** The days of a view around a day: the month's weeks, the day's week, or the days from it on. */
+/** Returns the days of a view: all weeks of the day's month, the day's week, or 31 days that start at the day. */
 export function daysOf(view: View, day: string, firstWeekday: number): string[] {
   if (view === "list") return consecutiveDays(day, LISTED_DAYS);
   const start = view === "week" ? day : `${day.slice(0, 7)}-01`;
@@ -45,13 +47,13 @@ function consecutiveDays(first: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => plusDays(first, index));
 }
 
-/** One step of a view, back (-1) or forward (1). */
+/** Returns the day to show after one step back (-1) or forward (1) in a view. */
 export function stepView(view: View, day: string, direction: -1 | 1): string {
   if (view === "month") return plusMonths(day, direction);
   return plusDays(day, direction * (view === "week" ? 7 : LISTED_DAYS));
 }
 
-/** The first day of the week in the browser's locale; Monday if unknown. */
+/** Returns the first day of the week in the browser's locale, where 0 is Sunday; Monday if unknown. */
 export function firstWeekday(): number {
   const locale = new Intl.Locale(navigator.language) as { getWeekInfo?: () => { firstDay: number } };
   return (locale.getWeekInfo?.().firstDay ?? 1) % 7;

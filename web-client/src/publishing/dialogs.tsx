@@ -5,7 +5,7 @@ import { Dialog } from "../ui/dialog";
 import { useTranslation } from "../ui/preferences";
 import { PostList } from "./agenda";
 import type { ChipActions } from "./chip";
-import { ScheduledPostComposer, type Draft, draftOf, emptyDraft } from "./composer";
+import { type Draft, draftOf, emptyDraft, ScheduledPostComposer } from "./composer";
 import { PostDialog } from "./details";
 import { type DueTime, dueTimeOf } from "./due-time-fields";
 import { dayText } from "./local-times";
@@ -26,7 +26,7 @@ interface Props {
   today: string;
   slots: ReadonlyMap<string, readonly ScheduledPost[]>;
   actions: ChipActions;
-  /** A suitable time for a new post on a day. */
+  /** Returns a suitable time for a new post on a day. */
   suggestTime: (day: string) => DueTime;
   move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   openAccounts: () => void;

@@ -1,6 +1,6 @@
 /**
- * Drags a post onto a slot, an element with `data-slot`, by mouse, pen or touch. A drag begins after the mouse has moved
- * 5 pixels or the finger has rested for 350 ms, so that clicks and scrolling still work. Escape cancels.
+ * Drags a post onto a slot, an element with `data-slot`, by mouse, pen or touch. A drag begins after the mouse has
+ * moved 5 pixels or the finger has rested for 350 ms, so that clicks and scrolling still work. Escape cancels.
  */
 import { type PointerEvent, useEffect, useRef, useState } from "react";
 import type { ScheduledPost } from "./operations";
@@ -24,7 +24,7 @@ export interface Drag {
   handleProps(post: ScheduledPost): { onPointerDown: (event: PointerEvent) => void };
 }
 
-/** `dropped` is called with the slot where the post was dropped. */
+/** Returns the state of the drag. Calls `onDrop` with the slot on which the post was dropped. */
 export function useDrag(onDrop: (post: ScheduledPost, slot: string) => void): Drag {
   const [dragged, setDragged] = useState<DraggedPost | null>(null);
   const cancelDrag = useRef<() => void>(() => {});
@@ -48,7 +48,7 @@ export function useDrag(onDrop: (post: ScheduledPost, slot: string) => void): Dr
       },
     };
   }
-  return { dragged, handleProps: handleProps };
+  return { dragged, handleProps };
 }
 
 function slotAt(x: number, y: number): string | null {
@@ -62,7 +62,7 @@ interface PointerHandlers {
   onEnd(x: number | null, y: number | null): void;
 }
 
-/** Tracks one pointer after its press. Returns a function that cancels the drag. */
+/** Tracks one pointer from its press until its release. Returns a function that cancels the drag. */
 function trackPointer(press: globalThis.PointerEvent, { onMove, onEnd }: PointerHandlers): () => void {
   const scroller = (press.target as Element).closest<HTMLElement>("[data-scroller]");
   const isTouch = press.pointerType === "touch";
@@ -94,7 +94,9 @@ function trackPointer(press: globalThis.PointerEvent, { onMove, onEnd }: Pointer
   }
   function scrollAtEdge() {
     const box = scroller?.getBoundingClientRect();
-    const step = box ? Number(pointer.y > box.bottom - SCROLL_EDGE_PX) - Number(pointer.y < box.top + SCROLL_EDGE_PX) : 0;
+    const step = box
+      ? Number(pointer.y > box.bottom - SCROLL_EDGE_PX) - Number(pointer.y < box.top + SCROLL_EDGE_PX)
+      : 0;
     if (scroller && step !== 0) {
       scroller.scrollTop += step * SCROLL_STEP_PX;
       onMove(pointer.x, pointer.y);
@@ -107,13 +109,16 @@ function trackPointer(press: globalThis.PointerEvent, { onMove, onEnd }: Pointer
   addEventListener("pointercancel", () => finish(false), options);
   addEventListener("keydown", (event) => event.key === "Escape" && finish(false), options);
   // Prevents scrolling and text selection during a drag.
-  addEventListener("touchmove", (event) => isDragging && event.preventDefault(), { ...options, passive: false });
+  addEventListener("touchmove", (event) => isDragging && event.preventDefault(), {
+    ...options,
+    passive: false,
+  });
   addEventListener("contextmenu", (event) => isTouch && event.preventDefault(), options);
   addEventListener("selectstart", (event) => event.preventDefault(), options);
   return () => finish(false);
 }
 
-/** Suppresses the click at the end of a drag. */
+/** Suppresses the click event that the browser emits at the end of a drag. */
 function suppressClick(): void {
   const stopClick = (event: Event) => event.stopPropagation();
   addEventListener("click", stopClick, { capture: true, once: true });

@@ -1,4 +1,7 @@
-/** When a post is due: a local time in a zone, or the chosen reading of an ambiguous time. */
+/**
+ * The fields for the time at which a post is due: a local time in a zone. A local time that clocks skip or repeat is
+ * ambiguous: it has two readings, and the user chooses one of these instants.
+ */
 import { useTranslation } from "../ui/preferences";
 import { instantText } from "./local-times";
 import type { Readings } from "./rejections";
@@ -9,7 +12,7 @@ export interface DueTime {
   /** "2026-11-23T09:30". */
   local: string;
   zone: string;
-  /** The chosen reading, an instant. */
+  /** The chosen instant (RFC 3339) of an ambiguous local time; null if none is chosen. */
   reading: string | null;
 }
 
@@ -28,7 +31,7 @@ export function isComplete({ local }: DueTime): boolean {
 interface Props {
   value: DueTime;
   onChange: (dueTime: DueTime) => void;
-  /** Both readings, once the server has asked for a choice. */
+  /** Both readings, after the server has rejected the local time as ambiguous; null otherwise. */
   readings: Readings | null;
 }
 

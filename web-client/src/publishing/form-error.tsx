@@ -1,7 +1,7 @@
 /** The error of a form, and the state of its submission. */
 import { useState } from "react";
 import { failureTextKey } from "../api/failure";
-import type { TextKey } from "../i18n/words";
+import type { TextKey } from "../i18n/texts";
 import { type Translate, useTranslation } from "../ui/preferences";
 import { type Readings, type Rejection, readingsOf, rejectionOf } from "./rejections";
 
@@ -30,10 +30,10 @@ export function rejectionMessage({ field, expected }: Rejection, t: Translate): 
 export interface Submission {
   busy: boolean;
   error: unknown;
+  /** Both readings, if the last error is about an ambiguous local time. */
   readings: Readings | null;
-  /** Clears the last error. */
   clearError: () => void;
-  /** Runs the action once. Returns whether it succeeded. */
+  /** Runs the action, and returns whether it succeeded. An exception becomes `error`. */
   run(action: () => Promise<void>): Promise<boolean>;
 }
 
@@ -57,7 +57,7 @@ export function useSubmission(): Submission {
   return { busy, error, readings, run, clearError: () => setError(null) };
 }
 
-/** Renders nothing for an ambiguous time, for which the form offers a choice. */
+/** Shows the last error. Shows nothing for an ambiguous time, for which the form offers a choice. */
 export function FormError({ error, readings }: Submission) {
   const { t } = useTranslation();
   if (error === null || readings) return null;

@@ -1,4 +1,4 @@
-/** A query that is repeated when an event reports changed publications. */
+/** A query that is repeated when an event reports a changed publication. */
 import { useEffect, useState } from "react";
 import { subscribe, useApi } from "../api/api";
 import { PublicationEvents } from "./operations";
@@ -23,7 +23,7 @@ interface State<T> {
   load: unknown;
 }
 
-/** Calls `load` at once, and after each event. With `jobId`, only events of that post count. */
+/** Calls `load` at once and after each event. With `jobId`, only after events of that scheduled post. */
 export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): LiveQuery<T> {
   const { direct } = useApi();
   const [state, setState] = useState<State<T>>({ data: null, error: null, load: null });
@@ -34,7 +34,7 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
     const refresh = coalesceRuns(async () => {
       try {
         const data = await load();
-        if (isCurrent) setState({ data, error: null, load: load });
+        if (isCurrent) setState({ data, error: null, load });
       } catch (error) {
         if (isCurrent) setState((current) => ({ ...current, error }));
       }

@@ -1,5 +1,5 @@
-/** Formats local times. The zone is already applied. */
-import type { Language } from "../i18n/words";
+/** Formats local times and instants for the viewer. A local time needs no conversion to a zone. */
+import type { Language } from "../i18n/texts";
 import type { Translate } from "../ui/preferences";
 import { localOf } from "./zones";
 
@@ -14,17 +14,19 @@ function formatFor(language: Language, options: Intl.DateTimeFormatOptions): Int
 
 const utcDateOf = (local: string) => new Date(`${local.length === 10 ? `${local}T00:00` : local}Z`);
 
-/** "9 AM". */
+/** Returns a text such as "9 AM". */
 export function hourText(language: Language, hour: number): string {
   return formatFor(language, { timeZone: "UTC", hour: "numeric" }).format(Date.UTC(2000, 0, 1, hour));
 }
 
-/** "9:30 AM". */
+/** Returns the time of day of a local time, such as "9:30 AM". */
 export function localTimeText(language: Language, local: string): string {
-  return formatFor(language, { timeZone: "UTC", hour: "numeric", minute: "2-digit" }).format(utcDateOf(local));
+  return formatFor(language, { timeZone: "UTC", hour: "numeric", minute: "2-digit" }).format(
+    utcDateOf(local),
+  );
 }
 
-/** "Monday, November 23", with the year when it is another than `today`'s. */
+/** Returns a text such as "Monday, November 23", with the year if it differs from the year of `today`. */
 export function dayText(language: Language, day: string, today: string): string {
   const year = day.slice(0, 4) === today.slice(0, 4) ? undefined : ("numeric" as const);
   const options = { timeZone: "UTC", weekday: "long", month: "long", day: "numeric", year } as const;
@@ -35,7 +37,7 @@ export function monthText(language: Language, day: string): string {
   return formatFor(language, { timeZone: "UTC", month: "long", year: "numeric" }).format(utcDateOf(day));
 }
 
-/** "Nov 23 – 29, 2026". */
+/** Returns a text such as "Nov 23 – 29, 2026". */
 export function rangeText(language: Language, first: string, last: string): string {
   const options = { timeZone: "UTC", month: "short", day: "numeric", year: "numeric" } as const;
   return formatFor(language, options).formatRange(utcDateOf(first), utcDateOf(last));
@@ -45,7 +47,7 @@ export function weekdayText(language: Language, day: string, size: "short" | "lo
   return formatFor(language, { timeZone: "UTC", weekday: size }).format(utcDateOf(day));
 }
 
-/** An instant in a zone, with the zone's name: "November 23, 2026 at 9:30 AM GMT+9". */
+/** Returns an instant in a zone, with the zone's name: "Mon, November 23, 2026 at 9:30 AM GMT+9". */
 export function instantText(language: Language, zone: string, at: Date): string {
   const options = {
     timeZone: zone,
@@ -60,7 +62,7 @@ export function instantText(language: Language, zone: string, at: Date): string 
   return formatFor(language, options).format(at);
 }
 
-/** "9:30 AM" of an instant in a zone. */
+/** Returns the time of day of an instant in a zone, such as "9:30 AM". */
 export function timeOfDayText(language: Language, zone: string, at: Date): string {
   return localTimeText(language, localOf(zone, at));
 }
@@ -68,7 +70,7 @@ export function timeOfDayText(language: Language, zone: string, at: Date): strin
 const HOUR_S = 3_600;
 const DAY_S = 24 * HOUR_S;
 
-/** A duration in minutes, hours or days: the largest unit that it fills, rounded. */
+/** Returns a duration rounded to minutes, hours or days: the largest unit of which it is at least one. */
 export function roundedDuration(seconds: number, t: Translate): string {
   if (seconds >= DAY_S) return t("publishing.days", { count: Math.round(seconds / DAY_S) });
   if (seconds >= HOUR_S) return t("publishing.hours", { count: Math.round(seconds / HOUR_S) });

@@ -21,7 +21,7 @@ export interface GridProps {
   actions: ChipActions;
   /** Opens the list of a day. */
   openDay: (day: string) => void;
-  /** Starts a new post on a slot. */
+  /** Opens the form for a new post at a slot. */
   createPost: (slot: string) => void;
 }
 
@@ -85,7 +85,7 @@ export function Month({ days, day, today, slots, actions, openDay, createPost }:
   );
 }
 
-/** The number of chips that fit into a cell. */
+/** Returns how many chips fit into a cell, and follows the window's size. */
 function useChipCapacity(body: { current: HTMLElement | null }, weeks: number): number {
   const [capacity, setCapacity] = useState(CHIPS_MIN);
   useEffect(() => {
@@ -93,7 +93,10 @@ function useChipCapacity(body: { current: HTMLElement | null }, weeks: number): 
     if (!box) return;
     const watcher = new ResizeObserver(() =>
       setCapacity(
-        Math.max(CHIPS_MIN, Math.floor(((box.clientHeight - WEEKDAY_ROW_PX) / weeks - CELL_HEADER_PX) / CHIP_PX)),
+        Math.max(
+          CHIPS_MIN,
+          Math.floor(((box.clientHeight - WEEKDAY_ROW_PX) / weeks - CELL_HEADER_PX) / CHIP_PX),
+        ),
       ),
     );
     watcher.observe(box);
@@ -109,7 +112,7 @@ interface ChipsProps {
   onMore: () => void;
 }
 
-/** As many chips as fit; the last place links to the others. */
+/** Shows as many chips as fit. If there are more posts, the last line opens the day's list. */
 export function Chips({ posts, capacity, actions, onMore }: ChipsProps) {
   const { t } = useTranslation();
   const visiblePosts = posts.length > capacity ? posts.slice(0, capacity - 1) : posts;
@@ -136,7 +139,7 @@ export function Chips({ posts, capacity, actions, onMore }: ChipsProps) {
   );
 }
 
-/** For narrow cells: the number of posts, and the most urgent state. */
+/** A summary for cells that are too narrow for chips: the number of posts, and the most urgent state. */
 function ChipSummary({ posts, onClick }: { posts: readonly ScheduledPost[]; onClick: () => void }) {
   const state = URGENCY.find((each) => posts.some((post) => post.state === each)) ?? "SCHEDULED";
   const { icon, className } = stateStyle(state);

@@ -1,4 +1,6 @@
-/** Moves a post to another time: for the keyboard, and to resolve an ambiguous time after a drag. */
+/**
+ * The dialog that moves a post to another time. It opens by keyboard, and after a drag onto an ambiguous or past time.
+ */
 import { useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -10,9 +12,8 @@ import type { Readings } from "./rejections";
 
 interface Props {
   post: ScheduledPost;
-  /** The initial time. */
   initialTime: DueTime;
-  /** The readings that the server offered when the post was dropped there. */
+  /** Both readings, if the post was dropped on an ambiguous time; null otherwise. */
   readings: Readings | null;
   move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   onClose: () => void;

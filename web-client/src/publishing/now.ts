@@ -4,7 +4,7 @@ import { localOf } from "./zones";
 
 const UPDATE_INTERVAL_MS = 10_000;
 
-/** "2026-11-23T09:30". */
+/** Returns the local time, such as "2026-11-23T09:30", and keeps it up to date. */
 export function useLocalNow(zone: string): string {
   const localNow = () => localOf(zone, new Date()).slice(0, 16);
   const [now, setNow] = useState(localNow);

@@ -57,7 +57,7 @@ export type Publication = ResultOf<typeof PublicationParts>;
 
 /** One post with all fields of its publications. */
 export const ScheduledPostById = graphql(
-  `query WholePost($id: ID!) {
+  `query ScheduledPostById($id: ID!) {
     scheduledPost(id: $id) { ...ScheduledParts createdAt detailedPublications: publications { ...PublicationParts } }
   }`,
   [ScheduledParts, PublicationParts],

@@ -1,4 +1,4 @@
-/** Scheduled posts on a calendar: by month, by week, or as a list; posts are written, moved and opened from there. */
+/** The calendar of scheduled posts: by month, by week, or as a list. Posts are written, moved and opened from it. */
 import { useMemo, useState } from "react";
 import { navigate, type PublishingPlace } from "../app/router";
 import { mayOperate } from "../session/permissions";
@@ -42,7 +42,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   const postsByDay = usePostsBySlot(posts, zone, "day");
   const postsByHour = usePostsBySlot(posts, zone, "hour");
   const [areAccountsOpen, setAreAccountsOpen] = useState(false);
-  const { open: openDialog, showDialog, actions, move } = usePostActions(place, view, calendar, now);
+  const { openDialog, showDialog, actions, move } = usePostActions(place, view, calendar, now);
 
   const suggestTime = (slot: string) => suggestedTime(slot, now, zone);
   const createPost = (slot: string) =>
@@ -97,16 +97,17 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   );
 }
 
-/** The actions on the calendar's posts, and the open dialog. */
+/** Returns the actions on the calendar's posts, and the open dialog. */
 function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<Calendar>, now: string) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const zone = useZone();
   const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
   const move = useMove(calendar);
-  const drag = useDrag(moveToDropped);
+  const drag = useDrag(moveToDropSlot);
 
-  const navigateToPost = (post: string | null) => navigate({ name: "publishing", view, day: place.day, post });
+  const navigateToPost = (post: string | null) =>
+    navigate({ name: "publishing", view, day: place.day, post });
   function showDialog(next: OpenDialog | null) {
     setOpenDialog(next);
     if (place.post !== null) navigateToPost(null);
@@ -123,12 +124,12 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
     mayMove: (post) => post.state === "SCHEDULED" && post.author.id === viewer.id,
   };
 
-  async function moveToDropped(post: ScheduledPost, slot: string) {
+  async function moveToDropSlot(post: ScheduledPost, slot: string) {
     const oldLocal = localOf(zone, new Date(post.dueAt));
     const local = moveToSlot(slot, oldLocal);
     const initialTime = { local, zone, reading: null };
     if (local === oldLocal.slice(0, 16)) return;
-    // A post that is dropped in the past would be published at once, so the user has to confirm the time.
+    // A post that is dropped on a past time would be published at once, so the user must confirm the time.
     if (local <= now) return showDialog({ kind: "move", post, initialTime, readings: null });
     try {
       await move(post, withOffset(zone, local), zone);
@@ -139,10 +140,13 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
       else notifyRejection(error, rejection, t);
     }
   }
-  return { open: openDialog, showDialog, actions, move };
+  return { openDialog, showDialog, actions, move };
 }
 
-/** Returns nine o'clock of a day, or the start of an hour. If that has passed, returns the next full hour. */
+/**
+ * Returns a time for a new post: nine o'clock on a day, or the start of an hour. If that time has passed, returns the
+ * next full hour that is at least ten minutes away.
+ */
 function suggestedTime(slot: string, now: string, zone: string): DueTime {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;
   if (local > now) return { local, zone, reading: null };

@@ -1,4 +1,4 @@
-/** The posts of some days, updated by events, and moving them. */
+/** Loads the posts of the calendar's days, keeps them up to date by events, and moves them. */
 import { useCallback, useMemo } from "react";
 import { request, useApi } from "../api/api";
 import { compareTimestamps } from "../timeline/window";
@@ -16,11 +16,11 @@ const POSTS_MAX = 999;
 
 export interface Calendar {
   posts: readonly ScheduledPost[];
-  /** Whether there are more than the first 999. */
+  /** Whether there are more posts than the first 999, which were loaded. */
   isTruncated: boolean;
 }
 
-/** Posts due on these days in the zone, the earliest first. */
+/** Returns the posts that are due on these days in the zone, earliest first. */
 export function useCalendar(days: readonly string[], zone: string): LiveQuery<Calendar> {
   const { direct } = useApi();
   const first = days[0] as string;
@@ -41,7 +41,7 @@ function timestampOf(at: Date): string {
   return `${Math.floor(time_ms / 1000)}.${String(time_ms % 1000).padStart(3, "0")}000`;
 }
 
-/** Posts by slot: a day, or an hour of a day ("2026-11-23T09"). */
+/** Groups posts by slot: a day ("2026-11-23"), or an hour of a day ("2026-11-23T09"). */
 export function usePostsBySlot(posts: readonly ScheduledPost[], zone: string, by: "day" | "hour") {
   return useMemo(() => {
     const slots = new Map<string, ScheduledPost[]>();
@@ -53,7 +53,10 @@ export function usePostsBySlot(posts: readonly ScheduledPost[], zone: string, by
   }, [posts, zone, by]);
 }
 
-/** Moves a post optimistically, and reverts when the server refuses. Raises: CombinedError. */
+/**
+ * Returns a function that moves a post optimistically, and moves it back when the server rejects it. Throws:
+ * CombinedError.
+ */
 export function useMove({ patch, refresh }: LiveQuery<Calendar>) {
   const { direct } = useApi();
   const { t, language } = useTranslation();
@@ -77,7 +80,7 @@ function replacePost({ posts, isTruncated }: Calendar, post: ScheduledPost): Cal
   return { posts: posts.map((each) => (each.id === post.id ? post : each)), isTruncated };
 }
 
-/** Shows why something was refused, with the server's sentence if there is one. */
+/** Shows why the server rejected a change: the rejected field and the server's message, or a general text. */
 export function notifyRejection(error: unknown, rejection: Rejection | null, t: Translate): void {
   if (rejection) notify(rejectionMessage(rejection, t));
   else notifyFailure(error);

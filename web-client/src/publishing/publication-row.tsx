@@ -1,7 +1,7 @@
-/** One target of a post: state, attempts, error, and resolving an unconfirmed publication. */
+/** One target of a post: state, error and attempts, and the buttons that resolve an unconfirmed publication. */
 import { useState } from "react";
 import { request, useApi } from "../api/api";
-import type { TextKey } from "../i18n/words";
+import type { TextKey } from "../i18n/texts";
 import { Button } from "../ui/button";
 import { Icon, type IconName } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
@@ -17,10 +17,12 @@ const ICONS: Record<Target["__typename"], IconName> = {
   AccountTarget: "link",
 };
 
-/** Smaller delays are not shown. */
+/** Delays that are shorter are not shown. */
 const SHOWN_LATENESS_MIN_MS = 60_000;
 
-/** Outcomes of attempts; the server may add more, which are shown by their time and detail alone. */
+/**
+ * Labels of the attempts' outcomes. An outcome that a newer server adds has no label: only time and detail are shown.
+ */
 const OUTCOMES: Record<string, TextKey> = {
   PUBLISHED: "publishing.outcome.PUBLISHED",
   FAILED: "publishing.outcome.FAILED",
@@ -95,7 +97,7 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "refresh">) {
   );
 }
 
-/** Records whether the post was published, after a person has checked the account. */
+/** The buttons by which a person who has checked the account records whether the post was published there. */
 function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
   const { t } = useTranslation();
   const { direct } = useApi();
@@ -104,7 +106,11 @@ function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
   async function resolve(isPublished: boolean) {
     setIsSaving(true);
     const externalId = isPublished && postId.trim() ? postId.trim() : null;
-    await request(direct, ResolvePublication, { id: publication.id, published: isPublished, externalId }).catch(notifyFailure);
+    await request(direct, ResolvePublication, {
+      id: publication.id,
+      published: isPublished,
+      externalId,
+    }).catch(notifyFailure);
     setIsSaving(false);
     refresh();
   }

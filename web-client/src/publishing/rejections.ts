@@ -10,7 +10,7 @@ export interface Rejection {
   expected: string;
 }
 
-/** Null when the error is not about input. */
+/** Returns the rejection; null if the error is not about input. */
 export function rejectionOf(error: unknown): Rejection | null {
   const { code, field, expected } = (error as FailedRequest).graphQLErrors?.[0]?.extensions ?? {};
   if (code !== "BAD_USER_INPUT") return null;
@@ -20,12 +20,13 @@ export function rejectionOf(error: unknown): Rejection | null {
 const READINGS_PATTERN = /^(\S+Z) or (\S+Z), because .* (occurs twice|does not exist) in /;
 
 export interface Readings {
+  /** Whether the local time occurs twice or never, because clocks go back or forward. */
   kind: "twice" | "never";
-  /** Instants, the earlier first. */
+  /** The possible instants (RFC 3339), earlier first. */
   instants: [string, string];
 }
 
-/** Returns both possible instants when the refusal is about an ambiguous time. */
+/** Returns both instants that an ambiguous local time may mean; null if the rejection is about something else. */
 export function readingsOf(rejection: Rejection | null): Readings | null {
   const [, first, second, reason] = READINGS_PATTERN.exec(rejection?.expected ?? "") ?? [];
   if (first === undefined || second === undefined) return null;

@@ -13,7 +13,7 @@ const STATE_STYLES: Record<PostState, { icon: IconName; className: string }> = {
   CANCELLED: { icon: "ban", className: "bg-well text-quiet border-line" },
 };
 
-/** By urgency, the states that need a person first. */
+/** All states, most urgent first. The first three may need a person's action. */
 export const URGENCY: readonly PostState[] = [
   "UNKNOWN",
   "FAILED",

@@ -1,4 +1,4 @@
-/** The targets of a post: checkboxes and names. */
+/** The checkboxes for the targets of a post, and the names of targets. */
 import { useState } from "react";
 import { useQuery } from "urql";
 import { matchingItems } from "../app/matching-items";

@@ -1,4 +1,4 @@
-/** A week by the hour. A row grows with its posts, so nothing overlaps. */
+/** A week with a row for each hour. A row grows with its posts, so that posts never overlap. */
 import { useEffect, useRef } from "react";
 import { useTranslation } from "../ui/preferences";
 import { dayText, hourText, rangeText, weekdayText } from "./local-times";
@@ -37,7 +37,12 @@ export function Week({ days, today, now, slots, actions, openDay, createPost }: 
             <span className="sr-only">{t("publishing.hour")}</span>
           </th>
           {days.map((day) => (
-            <th key={day} ref={day === today ? todayColumn : undefined} scope="col" className="py-1 font-medium">
+            <th
+              key={day}
+              ref={day === today ? todayColumn : undefined}
+              scope="col"
+              className="py-1 font-medium"
+            >
               <button
                 type="button"
                 data-day={day}

@@ -1,4 +1,4 @@
-/** The calendar's time zone, stored in this browser; the browser's own by default. */
+/** The calendar's time zone, as the user chose it in this browser. The default is the browser's time zone. */
 import { useMemo } from "react";
 import { useTranslation } from "../ui/preferences";
 import { createValue, useValue } from "../ui/value";

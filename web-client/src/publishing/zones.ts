@@ -21,7 +21,7 @@ function formatFor(zone: string): Intl.DateTimeFormat {
   return created;
 }
 
-/** Returns the local time, to the second. */
+/** Returns the local time of an instant, to the second. */
 export function localOf(zone: string, at: Date): string {
   const parts = Object.fromEntries(
     formatFor(zone)
@@ -31,18 +31,21 @@ export function localOf(zone: string, at: Date): string {
   return `${parts.year}-${parts.month}-${parts.day}T${parts.hour}:${parts.minute}:${parts.second}`;
 }
 
+/** Returns the zone's offset from UTC at an instant, in minutes. */
 export function offset_min(zone: string, at: Date): number {
   const wholeSecond_ms = Math.floor(at.getTime() / 1000) * 1000;
   return (Date.parse(`${localOf(zone, at)}Z`) - wholeSecond_ms) / MINUTE_MS;
 }
 
 /**
- * Returns RFC 3339 with the zone's offset. A local time that is skipped or occurs twice gets an offset by which the
- * server detects it; never UTC's, which would make it an unambiguous instant.
+ * Returns a local time in RFC 3339 with the zone's offset. A local time that is skipped or occurs twice gets one of the
+ * zone's offsets around it, never +00:00: the server accepts +00:00 as an unambiguous instant and could not reject it.
  */
 export function withOffset(zone: string, local: string): string {
   const utc_ms = Date.parse(`${local}Z`);
-  const offsetsAround = [-DAY_MS, DAY_MS].map((difference_ms) => offset_min(zone, new Date(utc_ms + difference_ms)));
+  const offsetsAround = [-DAY_MS, DAY_MS].map((difference_ms) =>
+    offset_min(zone, new Date(utc_ms + difference_ms)),
+  );
   const possibleOffsets = [...new Set(offsetsAround)].sort((a, b) => Math.abs(b) - Math.abs(a));
   const matchingOffsets = possibleOffsets.filter(
     (offset) => offset_min(zone, new Date(utc_ms - offset * MINUTE_MS)) === offset,
@@ -57,17 +60,17 @@ function offsetText(offsetMinutes: number): string {
   return `${offsetMinutes < 0 ? "-" : "+"}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(Math.floor(minutes % 60))}`;
 }
 
-/** Returns the instant of a local time; for an ambiguous one, either of both. */
+/** Returns the instant of a local time. For an ambiguous local time, returns one of its two instants. */
 export function instantOf(zone: string, local: string): Date {
   return new Date(withOffset(zone, local));
 }
 
-/** Returns the local time after a drop on a slot, a day or an hour; the parts that the slot does not define stay. */
+/** Returns a post's local time after a move. A day as slot keeps the time of day, an hour as slot keeps the minutes. */
 export function moveToSlot(slot: string, local: string): string {
   return slot.length === 10 ? slot + local.slice(10, 16) : slot + local.slice(13, 16);
 }
 
-/** Returns every zone that can be chosen, this browser's and UTC first. */
+/** Returns all selectable time zones, the browser's own and UTC first. */
 export function allZones(): string[] {
   return [...new Set([browserZone(), "UTC", ...Intl.supportedValuesOf("timeZone")])];
 }

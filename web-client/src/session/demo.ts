@@ -1,4 +1,4 @@
-/** The demo users, if the product offers a demo. */
+/** Requests to the demo's sign-in, which a server may offer. */
 
 export interface DemoUser {
   id: string;
@@ -8,7 +8,7 @@ export interface DemoUser {
   roles: string[];
 }
 
-/** Returns the demo users; empty without a demo or when the request fails. */
+/** Returns the demo users; an empty list if the server offers no demo or the request fails. */
 export async function fetchDemoUsers(): Promise<DemoUser[]> {
   try {
     const response = await fetch("/demo/users", { cache: "no-store" });
@@ -18,13 +18,13 @@ export async function fetchDemoUsers(): Promise<DemoUser[]> {
   }
 }
 
-/** Returns a token. Raises: Error when the server refuses. */
+/** Returns a token for a demo user. Throws: Error when the server rejects the request. */
 export async function createDemoToken(userId: string): Promise<string> {
   const response = await fetch("/demo/sign-in", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ user: userId }),
   });
-  if (!response.ok) throw new Error(`Signing in was answered with ${response.status}.`);
+  if (!response.ok) throw new Error(`Could not sign in: the server answered with status ${response.status}.`);
   return (await response.json()).token;
 }

@@ -1,11 +1,11 @@
-/** The permissions of roles that the screens need. The server checks every request as well. */
+/** Tells which screens and actions the viewer's roles permit. The server checks every request as well. */
 
-/** Calls, connected accounts, the address book, and changes to them. */
+/** Returns whether the roles permit calls, connected accounts, the address book, and changes to them. */
 export function mayOperate(roles: readonly string[]): boolean {
   return roles.includes("OPERATOR") || roles.includes("ADMIN");
 }
 
-/** Reading the address book. */
+/** Returns whether the roles permit reading the address book. */
 export function mayReadMail(roles: readonly string[]): boolean {
   return mayOperate(roles) || roles.includes("SERVICE");
 }

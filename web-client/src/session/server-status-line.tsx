@@ -1,4 +1,4 @@
-/** The server's readiness, polled every few seconds while the page is visible. */
+/** A line with the server's readiness, polled every 5 s while the page is visible. */
 import { useEffect, useState } from "react";
 import { useTranslation } from "../ui/preferences";
 import { fetchServerStatus, type ServerStatus, STATUS_TEXTS } from "./server-status";

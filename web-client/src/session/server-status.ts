@@ -14,7 +14,10 @@ export const STATUS_TEXTS: Record<ServerStatus, { en: string; ja: string }> = {
 
 const TIMEOUT_MS = 4_000;
 
-/** Sends one request. A status other than 2xx means unready, no response within 4 s means unreachable. Never throws. */
+/**
+ * Sends one request. A status other than 2xx means "unready", no response within 4 s means "unreachable". "late" means
+ * that the server runs without Redis, so that live updates are delayed. Never throws.
+ */
 export async function fetchServerStatus(): Promise<ServerStatus> {
   try {
     const response = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });

@@ -1,12 +1,12 @@
 /**
- * The signed-in user's token. Each tab has its own token, so that two users can be signed in at the same time. A new tab
- * starts with the newest token.
+ * The signed-in user's token. Each tab has its own token, so that two users can be signed in at the same time. A new
+ * tab starts with the newest token.
  */
 import { takeTokenFromFragment } from "../token";
 import { createValue } from "../ui/value";
 
 const TOKEN_KEY = "noroshi.token";
-/** Carries the token of a user who signed out in another tab. */
+/** Tells other tabs the token with which the user signed out. */
 const signOutChannel = new BroadcastChannel("noroshi.signed-out");
 
 export type SignOutReason = "nobody" | "refused";
@@ -23,7 +23,7 @@ export function signIn(newToken: string): void {
   token.set(newToken);
 }
 
-/** Signs the user out in every tab. */
+/** Signs the user out in every tab that has the same token. */
 export function signOut(reason: SignOutReason = "nobody"): void {
   if (token.get() !== null) signOutChannel.postMessage(token.get());
   discardToken(reason);

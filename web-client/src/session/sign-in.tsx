@@ -1,11 +1,11 @@
 /** The sign-in page. */
 import { type FormEvent, useEffect, useState } from "react";
-import type { TextKey } from "../i18n/words";
+import type { TextKey } from "../i18n/texts";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { chooseLanguage, type Translate, useTranslation } from "../ui/preferences";
 import { useValue } from "../ui/value";
-import { type DemoUser, createDemoToken, fetchDemoUsers } from "./demo";
+import { createDemoToken, type DemoUser, fetchDemoUsers } from "./demo";
 import { Hills } from "./hills";
 import { ServerStatusLine } from "./server-status-line";
 import { signIn, signOutReason } from "./session";

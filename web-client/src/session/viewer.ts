@@ -1,4 +1,4 @@
-/** The signed-in user, for every component below the frame. */
+/** The signed-in user, for every component inside the frame. */
 import { createContext, useContext } from "react";
 import { graphql, type ResultOf } from "../api/graphql";
 

@@ -13,7 +13,7 @@ const item = (n: number, text = ""): Item => ({
   text,
 });
 
-/** A source whose pages are released by the test. */
+/** Returns a source whose requests wait until the test answers them with a page. */
 function controlledSource() {
   const pendingPages: ((page: Page<Item>) => void)[] = [];
   const loadPage = () => new Promise<Page<Item>>((resolve) => pendingPages.push(resolve));
@@ -50,7 +50,7 @@ test("a page that is older than an event does not undo it", async () => {
   expect(feed.state.get().window.items[0]?.text).toBe("edited");
 });
 
-test("a message that arrives while the last page loads is not lost", async () => {
+test("a message that arrives while the newest page loads is not lost", async () => {
   const { source, answer } = controlledSource();
   const feed = createFeed(source);
   void feed.open("1.000001");

@@ -1,18 +1,18 @@
 /**
- * Updates one window with its timeline: pages at both ends, and events. Events that arrive while a page is loading are
- * applied again after it, so that an older page never undoes a newer event.
+ * Keeps one window of a timeline up to date, by pages at both ends and by events. Events that arrive while a page is
+ * loading are applied again after the page, so that an older page never undoes a newer event.
  */
 import { createValue, type Value } from "../ui/value";
 import {
   compareTimestamps,
   type TimelineItem,
-  withNewestItems,
-  withOldestItems,
   type Window,
   windowOfPage,
   withItem,
   withNewerPage,
+  withNewestItems,
   withOlderPage,
+  withOldestItems,
 } from "./window";
 
 /** One page from the server, in any order. */
@@ -29,14 +29,14 @@ export interface FeedState<Item extends TimelineItem> {
   window: Window<Item>;
   phase: "loading" | "ready" | "failed";
   error: unknown;
-  /** The end that is being extended. */
+  /** The end at which a page is loading; null if none. */
   edge: "older" | "newer" | null;
   edgeError: unknown;
-  /** Whether the last change was at the window's beginning: the list then keeps its position from the end. */
+  /** Whether the last change added or removed items at the beginning. The list then keeps its distance from the end. */
   isShifted: boolean;
-  /** Number of times the window was opened; the list scrolls to its position when it changes. */
+  /** The number of times the window was opened. When it changes, the list scrolls to `at`. */
   openCount: number;
-  /** Where the window was opened; null for the newest item. */
+  /** The timestamp at which the window was opened; null for the newest item. */
   at: string | null;
 }
 
@@ -49,13 +49,16 @@ export interface Feed<Item extends TimelineItem> {
   loadOlder(): Promise<void>;
   loadNewer(): Promise<void>;
   apply(change: Change<Item>): void;
-  /** Applies an event's item: new or changed. */
+  /** Adds or replaces the item of an event. */
   put(item: Item): void;
 }
 
 const ITEMS_MAX = 600;
 
-export function createFeed<Item extends TimelineItem>(source: PageLoader<Item>, items_max = ITEMS_MAX): Feed<Item> {
+export function createFeed<Item extends TimelineItem>(
+  source: PageLoader<Item>,
+  items_max = ITEMS_MAX,
+): Feed<Item> {
   const empty: Window<Item> = { items: [], hasOlder: false, hasNewer: false };
   const state = createValue<FeedState<Item>>({
     window: empty,
@@ -70,10 +73,10 @@ export function createFeed<Item extends TimelineItem>(source: PageLoader<Item>, 
   const update = (part: Partial<FeedState<Item>>) => state.set({ ...state.get(), isShifted: false, ...part });
   let pendingChanges: Change<Item>[] = [];
   let generation = 0;
-  // While another window is loading, no page may extend the current one.
+  // While another window is loading, no page may extend the current window.
   let isOpening = false;
 
-  /** Returns null when another window was opened during the load. */
+  /** Returns the page; null when another window was opened while it was loading. */
   async function load(page: Promise<Page<Item>>, ownGeneration: number): Promise<Page<Item> | null> {
     pendingChanges = [];
     const loaded = await page;
@@ -119,7 +122,11 @@ export function createFeed<Item extends TimelineItem>(source: PageLoader<Item>, 
   }
 
   function prepend(page: Page<Item>): void {
-    update({ window: withPendingChanges(withOlderPage(state.get().window, page)), edge: null, isShifted: true });
+    update({
+      window: withPendingChanges(withOlderPage(state.get().window, page)),
+      edge: null,
+      isShifted: true,
+    });
     queueMicrotask(() => trim(withOldestItems, false));
   }
 
@@ -152,7 +159,7 @@ export function createFeed<Item extends TimelineItem>(source: PageLoader<Item>, 
   };
 }
 
-/** The newer of two timestamps. */
+/** Returns the newer of two timestamps. */
 export function newerTimestamp(a: string | null | undefined, b: string | null | undefined): string | null {
   if (!a || !b) return a || b || null;
   return compareTimestamps(a, b) > 0 ? a : b;

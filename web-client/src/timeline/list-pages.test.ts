@@ -3,7 +3,9 @@ import { type ListPage, watchPages } from "./list-pages";
 
 const itemsOf = (...ids: string[]) => ids.map((id) => ({ id }));
 
-/** A watched list whose pages the test emits. `watched` has the callback of each page by the item before the page. */
+/**
+ * Returns a watched list whose pages the test emits. `callbacksByAfter` has each page's callback by the item before it.
+ */
 function watchedList() {
   const callbacksByAfter = new Map<string | null, (page: ListPage<{ id: string }>) => void>();
   let ids: string[] = [];

@@ -8,14 +8,14 @@ export interface ListPage<Item> {
 
 /**
  * Calls `onPage` with the page after an item (null: the first page), once it is loaded and whenever it changes.
- * Returns a function that stops this.
+ * Returns a function that ends the calls.
  */
 export type WatchPage<Item> = (after: string | null, onPage: (page: ListPage<Item>) => void) => () => void;
 
 /**
  * Watches the whole list: calls `onItems` with all loaded items whenever a page arrives or changes. When a page's last
  * item changes, all later pages are loaded again. Until they arrive, their old items stay. Returns a function that
- * stops this.
+ * ends the calls.
  */
 export function watchPages<Item extends { id: string }>(
   watchPage: WatchPage<Item>,
@@ -53,7 +53,7 @@ function watchFrom<Item extends { id: string }>(
     emit();
   }
   function emit(): void {
-    // While pages are loaded again, two of them may contain the same item.
+    // While later pages are being loaded again, their old items may also be in this page.
     const ids = new Set(items.map(({ id }) => id));
     onItems([...items, ...laterItems.filter(({ id }) => !ids.has(id))]);
   }

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import {
   compareTimestamps,
   indexOfTimestamp,
-  withNewestItems,
-  withOldestItems,
   type Window,
   windowOfPage,
   withItem,
   withNewerPage,
+  withNewestItems,
   withOlderPage,
+  withOldestItems,
   withoutItem,
 } from "./window";
 

@@ -1,6 +1,6 @@
 /**
- * A window onto a timeline: a gapless run of its items, oldest first. Pages extend it at its ends, events change its
- * items. Every function returns a new window, or the same one when nothing changed, and is idempotent.
+ * A window is a part of a timeline without gaps, oldest item first. Pages extend a window at its ends, events change
+ * its items. Every function is idempotent and returns a new window, or the same object when nothing changed.
  */
 
 export interface TimelineItem {
@@ -14,7 +14,7 @@ export interface Window<Item extends TimelineItem> {
   hasNewer: boolean;
 }
 
-/** Negative when `a` is the earlier timestamp. Compares digits, because floats lose microseconds. */
+/** Compares two timestamps: negative if `a` is earlier. Compares strings, because a float loses microseconds. */
 export function compareTimestamps(a: string, b: string): number {
   if (a === b) return 0;
   const lengthDifference = a.length - b.length;
@@ -24,13 +24,16 @@ export function compareTimestamps(a: string, b: string): number {
 
 const byTime = (a: TimelineItem, b: TimelineItem) => compareTimestamps(a.timestamp, b.timestamp);
 
-/** Returns a window of one page, whose items may be in any order. */
+/** Returns a window of one page. The page's items may be in any order. */
 export function windowOfPage<Item extends TimelineItem>(page: Window<Item>): Window<Item> {
   return { ...page, items: [...page.items].sort(byTime) };
 }
 
 /** Returns the window extended by the page before its first item. */
-export function withOlderPage<Item extends TimelineItem>(window: Window<Item>, page: Window<Item>): Window<Item> {
+export function withOlderPage<Item extends TimelineItem>(
+  window: Window<Item>,
+  page: Window<Item>,
+): Window<Item> {
   const first = window.items[0];
   const older = page.items.filter(
     (item) => first === undefined || compareTimestamps(item.timestamp, first.timestamp) < 0,
@@ -39,7 +42,10 @@ export function withOlderPage<Item extends TimelineItem>(window: Window<Item>, p
 }
 
 /** Returns the window extended by the page after its last item. */
-export function withNewerPage<Item extends TimelineItem>(window: Window<Item>, page: Window<Item>): Window<Item> {
+export function withNewerPage<Item extends TimelineItem>(
+  window: Window<Item>,
+  page: Window<Item>,
+): Window<Item> {
   const last = window.items.at(-1);
   const newer = page.items.filter(
     (item) => last === undefined || compareTimestamps(item.timestamp, last.timestamp) > 0,
@@ -60,7 +66,7 @@ export function withItem<Item extends TimelineItem>(window: Window<Item>, item: 
   return { ...window, items: items.toSpliced(index, 0, item) };
 }
 
-/** Returns the window with `change` applied to the item of that id, if present. */
+/** Returns the window with `change` applied to the item with the id, if the window has it. */
 export function withChangedItem<Item extends TimelineItem>(
   window: Window<Item>,
   id: string,
@@ -76,19 +82,25 @@ export function withoutItem<Item extends TimelineItem>(window: Window<Item>, id:
   return items.length === window.items.length ? window : { ...window, items };
 }
 
-/** Returns the newest `most` items. */
-export function withNewestItems<Item extends TimelineItem>(window: Window<Item>, maxCount: number): Window<Item> {
+/** Returns the window trimmed to its newest `maxCount` items. */
+export function withNewestItems<Item extends TimelineItem>(
+  window: Window<Item>,
+  maxCount: number,
+): Window<Item> {
   if (window.items.length <= maxCount) return window;
   return { ...window, items: window.items.slice(-maxCount), hasOlder: true };
 }
 
-/** Returns the oldest `most` items. */
-export function withOldestItems<Item extends TimelineItem>(window: Window<Item>, maxCount: number): Window<Item> {
+/** Returns the window trimmed to its oldest `maxCount` items. */
+export function withOldestItems<Item extends TimelineItem>(
+  window: Window<Item>,
+  maxCount: number,
+): Window<Item> {
   if (window.items.length <= maxCount) return window;
   return { ...window, items: window.items.slice(0, maxCount), hasNewer: true };
 }
 
-/** Returns the index of the first item at or after a timestamp; the length when all are earlier. */
+/** Returns the index of the first item at or after a timestamp; the number of items when all are earlier. */
 export function indexOfTimestamp(items: readonly TimelineItem[], timestamp: string): number {
   let low = 0;
   let high = items.length;

@@ -2,10 +2,10 @@
 
 const SIZES = { small: "size-6 text-xs", middle: "size-9 text-base", large: "size-20 text-2xl" } as const;
 
-/** The golden angle in degrees, by which consecutive hues differ most. */
+/** The golden angle. Multiples of it are spread evenly over the colour circle. */
 const GOLDEN_ANGLE_DEGREES = 137.508;
 
-/** Returns 0 to 359, the same for the same text; similar ids get different hues. */
+/** Returns the hue of a text, from 0 to 359 degrees. Similar ids get different hues. */
 export function hueOf(text: string): number {
   let hash = 0;
   for (const character of text) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;

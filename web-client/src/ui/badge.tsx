@@ -1,4 +1,4 @@
-/** A badge: a short text on a coloured ground, such as the state of a call job or a verdict about an address. */
+/** A badge: a short text on a coloured background, such as the state of a call job or a verdict about an address. */
 import type { ReactNode } from "react";
 
 /** The meaning of a badge's colour. "live" is in progress, "wait" is paused or uncertain, "quiet" is neutral. */

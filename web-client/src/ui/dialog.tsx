@@ -1,4 +1,4 @@
-/** A modal dialog, the browser's own: it traps the focus and closes on Escape. */
+/** A modal dialog. It is the browser's <dialog> element, which traps the focus and closes on Escape. */
 import { type ReactNode, useEffect, useRef } from "react";
 import { IconButton } from "./button";
 import { useTranslation } from "./preferences";
@@ -12,7 +12,7 @@ export function Dialog({
   title: string;
   children: ReactNode;
   onClose: () => void;
-  /** Without the heading and the close button; the content provides them. */
+  /** Leaves out the heading and the close button. */
   isBare?: boolean;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -22,10 +22,10 @@ export function Dialog({
     const opener = document.activeElement;
     if (element && !element.open) {
       element.showModal();
-      // The browser would focus the close button.
+      // Without this, the browser would focus the close button.
       element.querySelector<HTMLElement>("input, textarea")?.focus();
     }
-    // A dialog that is unmounted without being closed would lose the focus.
+    // When a dialog is unmounted without being closed, the browser does not return the focus to the opener.
     return () => {
       if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus();
     };

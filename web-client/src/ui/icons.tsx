@@ -1,4 +1,4 @@
-/** Icons: strokes on a 24-unit grid, in the colour of the text. */
+/** Icons, drawn as lines on a grid of 24 by 24 units in the colour of the text. */
 
 const PATHS = {
   home: "M4 11 12 4l8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",

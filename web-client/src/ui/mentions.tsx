@@ -81,7 +81,8 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
     if (onEnter && isCompletelyTyped && event.key === "Enter" && !event.shiftKey) onEnter();
     else if (person && (event.key === "Enter" || event.key === "Tab")) insertMention(person);
     else if (person && event.key === "ArrowDown") setChosenIndex((chosenIndex + 1) % people.length);
-    else if (person && event.key === "ArrowUp") setChosenIndex((chosenIndex + people.length - 1) % people.length);
+    else if (person && event.key === "ArrowUp")
+      setChosenIndex((chosenIndex + people.length - 1) % people.length);
     else if (person && event.key === "Escape") setPeople([]);
     else if (onEnter && event.key === "Enter" && !event.shiftKey) onEnter();
     else {

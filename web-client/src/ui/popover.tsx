@@ -1,6 +1,6 @@
 /**
- * A panel beside the button that opens it, in the browser's top layer, so it is never clipped; Escape and a click
- * close it.
+ * A panel beside the button that opens it. It is in the browser's top layer, so it is never clipped. Escape and a click
+ * outside close it.
  */
 import { type ReactElement, type ReactNode, useId, useRef, useState } from "react";
 
@@ -33,8 +33,13 @@ export function Popover({
     if (!button || !box || !panel.current) return;
     const above = button.top - box.height - GAP_PX;
     const top =
-      above > WINDOW_MARGIN_PX ? above : Math.min(button.bottom + GAP_PX, innerHeight - box.height - WINDOW_MARGIN_PX);
-    const left = Math.min(Math.max(WINDOW_MARGIN_PX, button.right - box.width), innerWidth - box.width - WINDOW_MARGIN_PX);
+      above > WINDOW_MARGIN_PX
+        ? above
+        : Math.min(button.bottom + GAP_PX, innerHeight - box.height - WINDOW_MARGIN_PX);
+    const left = Math.min(
+      Math.max(WINDOW_MARGIN_PX, button.right - box.width),
+      innerWidth - box.width - WINDOW_MARGIN_PX,
+    );
     Object.assign(panel.current.style, { top: `${Math.max(WINDOW_MARGIN_PX, top)}px`, left: `${left}px` });
   }
 

@@ -1,6 +1,6 @@
-/** Language and theme, stored in this browser; the browser's own by default. */
+/** The language and the theme that the user chose in this browser. The defaults are the browser's settings. */
 import { useCallback } from "react";
-import { type Language, translate, type TextKey } from "../i18n/words";
+import { type Language, type TextKey, translate } from "../i18n/texts";
 import { createValue, useValue } from "./value";
 
 export type Theme = "system" | "light" | "dark";
@@ -45,9 +45,12 @@ export function applyPreferences(): void {
 
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string;
 
-/** Returns the messages in the chosen language. */
+/** Returns the current language, and a function that translates a text key into it. */
 export function useTranslation(): { t: Translate; language: Language } {
   const currentLanguage = useValue(language);
-  const t = useCallback<Translate>((key, values) => translate(currentLanguage, key, values), [currentLanguage]);
+  const t = useCallback<Translate>(
+    (key, values) => translate(currentLanguage, key, values),
+    [currentLanguage],
+  );
   return { t, language: currentLanguage };
 }

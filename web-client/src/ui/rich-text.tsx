@@ -1,4 +1,4 @@
-/** A text with its links, mentions and hashtags as links. */
+/** A text whose URLs, mentions and hashtags are links. */
 import { hrefOf } from "../app/router";
 import { parseText } from "./text";
 

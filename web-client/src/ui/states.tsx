@@ -1,4 +1,4 @@
-/** Placeholders: empty, failed and loading. */
+/** Placeholders for content that is empty, failed to load, or is loading. */
 import type { ReactNode } from "react";
 import { failureTextKey } from "../api/failure";
 import { Button } from "./button";
@@ -38,7 +38,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
   );
 }
 
-/** Skeletons of loading rows. */
+/** Grey placeholders for rows that are loading. */
 export function LoadingState({ rows = 6 }: { rows?: number }) {
   const { t } = useTranslation();
   return (

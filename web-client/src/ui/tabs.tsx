@@ -1,7 +1,15 @@
-/** One tab of a group of screens. */
+/** One tab in the navigation of a group of screens. */
 import type { ReactNode } from "react";
 
-export function Tab({ href, isCurrent, children }: { href: string; isCurrent: boolean; children: ReactNode }) {
+export function Tab({
+  href,
+  isCurrent,
+  children,
+}: {
+  href: string;
+  isCurrent: boolean;
+  children: ReactNode;
+}) {
   return (
     <a
       href={href}

@@ -12,7 +12,7 @@ test("links end before the punctuation of the sentence", () => {
   expect(kinds("（https://example.org）")[1]).toBe("link:https://example.org");
 });
 
-test("mentions and hashtags are found in both languages, addresses of mail are not", () => {
+test("mentions and hashtags are found in both languages, mail addresses are not", () => {
   expect(kinds("@ann, #山 へ")).toEqual(["mention:@ann", "text:, ", "tag:#山", "text: へ"]);
   expect(kinds("ann@example.org")).toEqual(["text:ann@example.org"]);
   expect(parseText("#Dawn")[0]).toMatchObject({ tag: "dawn" });

@@ -1,4 +1,4 @@
-/** Splits a text into words, links, mentions and hashtags. Text is never interpreted as HTML. */
+/** Splits a text into plain text, links, mentions and hashtags. Text is never interpreted as HTML. */
 
 export type TextPart =
   | { kind: "text"; text: string }

@@ -1,6 +1,6 @@
-/** Short notes at the bottom of the window, about an action or its failure. */
+/** Toasts: short messages at the bottom of the window about an action or its failure. */
 import { failureTextKey } from "../api/failure";
-import { translate } from "../i18n/words";
+import { translate } from "../i18n/texts";
 import { language } from "./preferences";
 import { createValue, useValue } from "./value";
 
@@ -20,7 +20,7 @@ export function notify(text: string): void {
   setTimeout(() => toasts.set(toasts.get().filter(({ id }) => id !== toast.id)), TOAST_DURATION_MS);
 }
 
-/** Shows why the server refused an action. */
+/** Shows why a request failed. */
 export function notifyFailure(error: unknown): void {
   notify(translate(language.get(), failureTextKey(error)));
 }

@@ -1,9 +1,10 @@
-/** An observable value outside of React. */
+/** An observable value that is stored outside of React components. */
 import { useSyncExternalStore } from "react";
 
 export interface Value<T> {
   get(): T;
   set(value: T): void;
+  /** Calls the listener after each change. Returns a function that removes the listener. */
   watch(listener: () => void): () => void;
 }
 
@@ -17,6 +18,7 @@ export function createValue<T>(initial: T): Value<T> {
       current = value;
       for (const listener of listeners) listener();
     },
+    /** Calls the listener after each change. Returns a function that removes the listener. */
     watch(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
+import { CATALOGUES, type Text, type TextKey, translate } from "./texts";
 import { relativeTime } from "./times";
-import { CATALOGUES, type Text, translate, type TextKey } from "./words";
 
 const forms = (text: Text) => (typeof text === "string" ? [text] : Object.values(text));
 const placeholders = (text: Text) =>
   forms(text).flatMap((form) => [...form.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
-test("both languages have the same words with the same values", () => {
+test("both languages have all texts, and no placeholder of its own is in the Japanese text", () => {
   const { en, ja } = CATALOGUES;
   for (const key of Object.keys(en) as TextKey[]) {
     for (const form of [...forms(en[key]), ...forms(ja[key])]) expect(form, key).not.toBe("");
@@ -17,7 +17,7 @@ test("both languages have the same words with the same values", () => {
   }
 });
 
-test("a count chooses the plural form, where the language has one", () => {
+test("a count selects the plural form in languages with plural forms", () => {
   expect(translate("en", "members", { count: 1 })).toBe("1 member");
   expect(translate("en", "members", { count: 0 })).toBe("0 members");
   expect(translate("ja", "members", { count: 1 })).toBe("メンバー 1 人");

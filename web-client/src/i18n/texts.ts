@@ -1,9 +1,9 @@
-/** Message catalogues by language. Both have the same keys; tsc checks it. */
+/** The catalogues of texts, one per language. tsc checks that both have the same keys. */
 import { en } from "./en";
 import { ja } from "./ja";
 
 export type Language = "en" | "ja";
-/** A text, or one for each plural form, chosen by `count`. */
+/** A text, or a text for each plural form, selected by the value `count`. */
 export type Text = string | { one: string; other: string };
 export type TextKey = keyof typeof en;
 
@@ -11,7 +11,9 @@ export const CATALOGUES: Record<Language, Record<TextKey, Text>> = { en, ja };
 
 const PLURAL_RULES = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
 
-/** Returns a message; `{name}` is replaced by the value of that name, with numbers formatted for the language. */
+/**
+ * Returns the text of a key. `{name}` is replaced by the value of that name; numbers are formatted for the language.
+ */
 export function translate(
   language: Language,
   key: TextKey,
