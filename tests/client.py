@@ -42,7 +42,7 @@ class Client:
         data: dict[str, Any] = result["data"]
         return data
 
-    async def fails(self, query: str, **variables: Any) -> dict[str, Any]:
+    async def expect_error(self, query: str, **variables: Any) -> dict[str, Any]:
         """Runs an operation that must fail with one error, and returns the extensions of that error."""
         result = await self.post(query, **variables)
         (error,) = result["errors"]
@@ -75,23 +75,23 @@ class Socket:
         self.ws = ws
         self._ids = itertools.count(1)
 
-    async def start(self, query: str, **variables: Any) -> str:
+    async def subscribe(self, query: str, **variables: Any) -> str:
         """Subscribes, and returns the operation's id."""
         id_ = str(next(self._ids))
         payload = {"query": query, "variables": variables}
         await self.ws.send(orjson.dumps({"id": id_, "type": "subscribe", "payload": payload}).decode())
         return id_
 
-    async def message(self) -> dict[str, Any]:
+    async def next_frame(self) -> dict[str, Any]:
         """Returns the next frame other than a ping."""
         while True:
             frame: dict[str, Any] = orjson.loads(await self.ws.recv())
             if frame["type"] != "ping":
                 return frame
 
-    async def event(self) -> dict[str, Any]:
+    async def next_event(self) -> dict[str, Any]:
         """Returns the value of the one root field in the next `next` frame. Raises: GraphQLFailed."""
-        frame = await self.message()
+        frame = await self.next_frame()
         assert frame["type"] in ("next", "error"), frame
         if frame["type"] == "error":
             raise GraphQLFailed(frame["payload"])

@@ -113,9 +113,9 @@ async def subscribed(
 ) -> AsyncIterator[tuple[Socket, Event]]:
     """Opens a socket, subscribes to the topic, and yields the socket with the StreamReady event."""
     async with person.socket() as socket:
-        await socket.start(document, topic=chat.topic, since=since)
+        await socket.subscribe(document, topic=chat.topic, since=since)
         async with asyncio.timeout(EVENT_DEADLINE_S):
-            ready = await socket.event()
+            ready = await socket.next_event()
         assert ready["__typename"] == "StreamReady"
         yield socket, ready
 
@@ -123,7 +123,7 @@ async def subscribed(
 async def events(socket: Socket, count: int, deadline_s: float = EVENT_DEADLINE_S) -> list[Event]:
     """Returns the next `count` events."""
     async with asyncio.timeout(deadline_s):
-        return [await socket.event() for _ in range(count)]
+        return [await socket.next_event() for _ in range(count)]
 
 
 def cursor_position(cursor: str) -> int:

@@ -41,8 +41,8 @@ async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, 
         await deployment.start_worker()
         await deployment.limit(6, 8)
         async with deployment.api.socket() as socket:
-            await socket.start(JOB_EVENTS)
-            assert (await socket.event())["kind"] == "StreamReady"
+            await socket.subscribe(JOB_EVENTS)
+            assert (await socket.next_event())["kind"] == "StreamReady"
             job_id = await deployment.launch(45)
             first = await deployment.wait_for_holder()
             await deployment.start_worker()
@@ -61,7 +61,7 @@ async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, 
             last_states: dict[str, str] = {}
             async with asyncio.timeout(20):
                 while set(last_states.values()) != {"COMPLETED"} or len(last_states) < 45:
-                    event = await socket.event()
+                    event = await socket.next_event()
                     if event["kind"] == "CallTaskChanged":
                         last_states[event["task"]["id"]] = event["task"]["state"]
 

@@ -39,25 +39,25 @@ async def test_conversation_reaches_every_member_live(product: DeployedProduct) 
         await join(chat, ben)
         async with subscribed(chat, ben) as (socket, _):
             posted = await post(chat, ann, "smoke over there, @ben!")
-            event = await socket.event()
+            event = await socket.next_event()
             assert (event["__typename"], event["message"]) == ("MessagePosted", posted)
             assert posted["mentions"] == [{"id": "ben"}]
 
             await run_mutation(
                 ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=posted["id"], emoji="🔥"
             )
-            event = await socket.event()
+            event = await socket.next_event()
             assert event["__typename"] == "ReactionsChanged"
             assert event["message"]["reactions"] == [{"emoji": "🔥", "count": 1}]
 
             await run_mutation(ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="it is only fog")
-            event = await socket.event()
+            event = await socket.next_event()
             assert event["__typename"] == "MessageEdited"
             assert (event["message"]["text"], event["message"]["mentions"]) == ("it is only fog", [])
             assert event["message"]["editedAt"]
 
             await run_mutation(ann, "deleteMessage(id: $id)", id=posted["id"])
-            event = await socket.event()
+            event = await socket.next_event()
             assert event["__typename"] == "MessageDeleted"
             assert (event["message"]["text"], event["message"]["reactions"]) == ("", [])
             assert event["message"]["deletedAt"]
@@ -104,7 +104,7 @@ async def perform_random_action(rng: random.Random, chat: ChatTopic, person: Cli
 async def next_message(socket: Socket) -> dict[str, Any]:
     """Returns the message of the next event, without its link preview."""
     async with asyncio.timeout(60):
-        message: dict[str, Any] = (await socket.event())["message"]
+        message: dict[str, Any] = (await socket.next_event())["message"]
     message.pop("linkPreview", None)
     return message
 
@@ -142,7 +142,7 @@ async def test_idempotency_key_sent_to_many_processes_posts_once(product: Deploy
         posted = await asyncio.gather(*(post(chat, tab, "once", key="k1") for tab in tabs))
         assert len({message["id"] for message in posted}) == 1
         assert len(await all_messages(chat, tabs[0])) == 1
-        error = await tabs[0].fails(
+        error = await tabs[0].expect_error(
             "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }",
             input={"topicId": chat.topic, "text": "other", "idempotencyKey": "k1"},
         )
@@ -161,9 +161,9 @@ async def test_organizations_are_isolated_end_to_end(product: DeployedProduct) -
             f'mutation {{ joinCommunity(communityId: "{chat.community}") {{ id }} }}',
             f'mutation {{ addReaction(messageId: "{posted["id"]}", emoji: "🔥") {{ id }} }}',
         ):
-            assert (await stranger.fails(query))["code"] == "NOT_FOUND"
+            assert (await stranger.expect_error(query))["code"] == "NOT_FOUND"
         async with stranger.socket() as socket:
-            await socket.start(TOPIC_EVENTS, topic=chat.topic)
+            await socket.subscribe(TOPIC_EVENTS, topic=chat.topic)
             with pytest.raises(GraphQLFailed) as refused:
-                await socket.event()
+                await socket.next_event()
         assert refused.value.codes == ["NOT_FOUND"]

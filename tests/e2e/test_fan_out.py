@@ -68,15 +68,15 @@ async def test_post_reaches_followers_and_progress_its_author(
             await ann.run("{ viewer { id } }")
             await bob.run(FOLLOW, id="ann")
             async with bob.socket() as bobs_socket, ann.socket() as anns_socket:
-                await bobs_socket.start(HOME_FEED_EVENTS)
-                assert (await bobs_socket.event())["type"] == "StreamReady"
+                await bobs_socket.subscribe(HOME_FEED_EVENTS)
+                assert (await bobs_socket.next_event())["type"] == "StreamReady"
                 id_ = await create(ann, "lit")
-                await anns_socket.start(JOB_EVENTS, id=id_)
-                assert (await bobs_socket.event())["post"] == {"text": "lit"}
-                assert (await anns_socket.event())["type"] == "StreamReady"
+                await anns_socket.subscribe(JOB_EVENTS, id=id_)
+                assert (await bobs_socket.next_event())["post"] == {"text": "lit"}
+                assert (await anns_socket.next_event())["type"] == "StreamReady"
                 await ann.run("mutation ($id: ID!) { deletePost(id: $id) { id } }", id=id_)
-                assert await bobs_socket.event() == {"type": "PostRemoved", "postId": id_}
-                assert (await anns_socket.event())["type"] == "FanOutChanged"
+                assert await bobs_socket.next_event() == {"type": "PostRemoved", "postId": id_}
+                assert (await anns_socket.next_event())["type"] == "FanOutChanged"
             assert await home_feed_texts(bob) == []
 
 

@@ -46,9 +46,9 @@ def texts(received: list[dict[str, Any]]) -> list[str]:
 
 async def subscription_error(socket: Socket, query: str, **variables: Any) -> dict[str, Any]:
     """Subscribes. Returns the extensions of the error that the product must send at once."""
-    await socket.start(query, **variables)
+    await socket.subscribe(query, **variables)
     with pytest.raises(GraphQLFailed) as failure:
-        await socket.event()
+        await socket.next_event()
     extensions: dict[str, Any] = failure.value.errors[0]["extensions"]
     return extensions
 
@@ -231,8 +231,8 @@ async def test_community_events_are_throttled_to_one_per_second(product: Deploye
     """
     async with people(product, "sidebar", "ann") as (ann,), ann.socket() as socket:
         chat = await create_chat_topic(ann)
-        await socket.start(document, id=chat.community)
-        assert (await socket.event())["__typename"] == "StreamReady"
+        await socket.subscribe(document, id=chat.community)
+        assert (await socket.next_event())["__typename"] == "StreamReady"
         await ann.run(f'mutation {{ createTopic(input: {{communityId: "{chat.community}", title: "New"}}) {{ id }} }}')
         assert (await events(socket, 1))[0] == {"__typename": "TopicCreated", "topic": {"title": "New"}}
         began = time.monotonic()

@@ -31,7 +31,7 @@ async def assert_stopped_over_http(ann: Client, query: str) -> None:
     """Asserts that the query is answered at its deadline."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()
-    assert await ann.fails(query) == {"code": "UNAVAILABLE", "retryAfterMs": 1000}
+    assert await ann.expect_error(query) == {"code": "UNAVAILABLE", "retryAfterMs": 1000}
     assert loop.time() - began_s >= DEADLINE_S * 0.9
 
 
@@ -47,9 +47,9 @@ async def test_operation_is_stopped_at_its_deadline(web: WebProcess, own_mongod:
 async def test_operation_over_websocket_is_stopped_at_its_deadline(web: WebProcess, own_mongod: Mongod) -> None:
     async with client(web.url, web.token()) as ann, ann.socket() as socket:
         async with failpoint(own_mongod.uri, "find", blockConnection=True, blockTimeMS=BLOCKED_MS):
-            await socket.start(COMMUNITIES)
+            await socket.subscribe(COMMUNITIES)
             with pytest.raises(GraphQLFailed) as error:
-                await socket.event()
+                await socket.next_event()
             assert error.value.codes == ["UNAVAILABLE"]
         assert "errors" not in await ann.post(COMMUNITIES)
 
