@@ -1,4 +1,4 @@
-/** Takes the addresses out of package-lock.json: who asks for donations is nothing that an install needs. */
+/** Removes the `funding` entries from package-lock.json, which no installation needs. */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));

@@ -50,7 +50,7 @@ def run_client_script(script: str, **arguments: str) -> dict[str, Any]:
 def test_graphql_ws_client_queries_subscribes_and_resumes(product: DeployedProduct, script: str) -> None:
     report = run_client_script(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
     assert report["viewer"]["handle"] == "ann"
-    assert report["refusal"] == "NOT_FOUND"
+    assert report["errorCode"] == "NOT_FOUND"
     assert_resumed(report)
 
 
@@ -61,7 +61,7 @@ def assert_resumed(report: dict[str, Any]) -> None:
     assert report["resumed"]["cursor"] == report["first"]["cursor"]
     events = [report["first"], *report["missed"], report["live"]]
     assert [event["message"]["text"] for event in events] == ["one", "two", "three", "four"]
-    assert [event["message"]["timestamp"] for event in events] == report["posted"]
+    assert [event["message"]["timestamp"] for event in events] == report["timestamps"]
     assert len({event["cursor"] for event in [report["ready"], *events]}) == 5
 
 
@@ -76,16 +76,16 @@ async def test_python_gql_client_queries_subscribes_and_resumes(product: Deploye
         async with AsyncExitStack() as first_stack:
             transport, events = await open_subscription(first_stack, product.url, authorization, id=topic)
             report["ready"] = await anext(events)
-            report["posted"] = [await post(session, topic, "one")]
+            report["timestamps"] = [await post(session, topic, "one")]
             report["first"] = await anext(events)
             transport.adapter.websocket.transport.abort()
-        report["posted"] += [await post(session, topic, text) for text in ("two", "three")]
+        report["timestamps"] += [await post(session, topic, text) for text in ("two", "three")]
         async with AsyncExitStack() as second_stack:
             _, events = await open_subscription(
                 second_stack, product.url, authorization, id=topic, since=report["first"]["cursor"]
             )
             report["resumed"], *report["missed"] = [await anext(events) for _ in range(3)]
-            report["posted"].append(await post(session, topic, "four"))
+            report["timestamps"].append(await post(session, topic, "four"))
             report["live"] = await anext(events)
         with pytest.raises(TransportQueryError) as error:
             await session.execute(GraphQLRequest('{ topic(id: "nowhere") { id } }'))

@@ -36,12 +36,12 @@ def test_graphiql_queries_and_subscribes_from_own_origin(product: DeployedProduc
     assert report["tabs"] == TABS
     assert report["viewer"]["handle"] == "ann"
     assert report["ready"]["__typename"] == "StreamReady"
-    assert report["arrived"]["__typename"] == "MessagePosted"
-    assert report["arrived"]["message"]["text"] == report["posted"]["text"] == "a fire on the hill"
-    assert not report["tokenStored"], (
+    assert report["receivedEvent"]["__typename"] == "MessagePosted"
+    assert report["receivedEvent"]["message"]["text"] == report["posted"]["text"] == "a fire on the hill"
+    assert not report["isTokenStored"], (
         "The token is in the local storage, although the user did not choose to keep headers."
     )
-    assert report["refusal"].startswith("Closed with 4401")
+    assert report["rejectionMessage"].startswith("Closed with 4401")
     assert report["pageErrors"] == []
     assert foreign_requests(report["requests"], product.url) == []
     assert screenshot.read_bytes().startswith(PNG)

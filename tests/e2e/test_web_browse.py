@@ -21,7 +21,7 @@ def test_browse_reaches_every_community_and_topic(product: DeployedProduct, tmp_
     assert report["topics"]["counts"] == [30, 60], "A page did not add thirty topics to the visible ones."
     quiet_topics = [f"Fire {n:02}" for n in reversed(range(75)) if n != 3]
     assert report["topics"]["titles"] == ["Fire 03", *quiet_topics], "A topic is missing or duplicated."
-    active_topics = [{"first": True, "count": count} for count in (30, 75)]
+    active_topics = [{"isFirst": True, "count": count} for count in (30, 75)]
     assert report["activeTopics"] == active_topics, "A topic that became active did not move to the top."
     assert report["pageErrors"] == []
     assert foreign_requests(report["requests"], product.url) == []

@@ -15,14 +15,14 @@ def test_chat_actions_show_in_every_tab(product: DeployedProduct, tmp_path: Path
 
     report = run_browser_script("web-chat.mjs", product.url, tmp_path, tokens=tokens)
 
-    assert report["stamp"]["width"] > 0, f"The stamp {report['stamp']['name']} is a broken picture."
-    assert report["edited"] == 1
-    assert report["preview"]["href"] == report["preview"]["own"]
-    assert report["preview"]["loaded"] == 1, "The preview's picture did not load."
+    assert report["stamp"]["width_px"] > 0, f"The stamp {report['stamp']['name']} has no picture."
+    assert report["editedMessages"] == 1
+    assert report["preview"]["href"] == report["preview"]["linkedUrl"]
+    assert report["preview"]["imageWidth_px"] == 1, "The preview's picture did not load."
     assert report["tabs"]["first"] == report["tabs"]["second"] == report["tabs"]["ben"]
     assert len(set(report["tabs"]["ben"])) == 2
     assert report["trending"]
-    assert report["draft"] == "", "The draft of a user is shown to the next user of the tab."
-    assert report["blocked"] == 0, "Messages of a blocked user are shown."
+    assert report["draftOfNextUser"] == "", "The draft of a user is shown to the next user of the tab."
+    assert report["messagesDuringBlock"] == 0, "Messages of a blocked user are shown."
     assert report["pageErrors"] == []
     assert foreign_requests(report["requests"], product.url) == []

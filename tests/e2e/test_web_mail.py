@@ -28,7 +28,7 @@ def test_addresses_are_looked_up_and_unblocked(product: DeployedProduct, tmp_pat
     assert "Dead domain" in texts["new@dead.example"]
     assert report["blocked"] == ["gone@good.example", "new@dead.example", "nobody"]
     assert report["copied"] == "ann@good.example\nnew@good.example"
-    assert not report["unblocked"]["withoutReason"], "An address can be unblocked without a reason."
+    assert not report["unblocked"]["canSubmitWithoutReason"], "An address can be unblocked without a reason."
     assert "Unblocked by olga" in report["unblocked"]["text"]
     assert "The mailbox is back" in report["unblocked"]["text"]
     assert "4" in report["sendable"]

@@ -23,10 +23,10 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduc
     assert local(scheduled["due"]) == f"{scheduled['day']} 19:30"
     assert (scheduled["timeZone"], scheduled["targets"]) == ("America/New_York", 2)
     assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day must keep the time of day."
-    assert moved["offered"] == 2, "A time that the clocks skip must have two readings."
+    assert moved["offeredReadings"] == 2, "A time that the clocks skip must have two readings."
     assert moved["due"] == f"{moved['day']}T07:30:00.000Z"
     assert report["cancelled"] == "CANCELLED"
-    assert (published["before"], published["after"], published["messages"]) == (3, "PUBLISHED", 1)
+    assert (published["publishedBefore"], published["stateAfter"], published["messages"]) == (3, "PUBLISHED", 1)
     assert report["violations"] == []
     assert report["overflows_px"] == [0] * 8, "Something is wider than 360 or 2560 pixels."
     assert report["pageErrors"] == []

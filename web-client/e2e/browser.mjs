@@ -1,4 +1,4 @@
-/** A Chromium with pages of the web client, which records their requests and errors, and checks them with axe. */
+/** Opens pages of the web client in Chromium, records their requests and errors, and checks them with axe. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
@@ -12,7 +12,7 @@ export function readInput() {
   return JSON.parse(readFileSync(0, "utf8"));
 }
 
-/** Runs a GraphQL operation and returns its data. Raises: Error. */
+/** Runs a GraphQL operation and returns its data. Throws: Error. */
 export async function runOperation(url, token, query, variables = {}) {
   const response = await fetch(`${url}/graphql`, {
     method: "POST",

@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 
 const TIMEOUT_MS = 45_000;
 
-/** The names of GraphiQL's panes in Monaco. */
+/** The endings of the paths by which Monaco identifies the texts of GraphiQL's panes. */
 const OPERATION = "operation.graphql";
 const VARIABLES = "variables.json";
 const RESPONSE = "response.json";
@@ -37,8 +37,8 @@ try {
   const results = await runOperations();
   // The invalid token causes errors in the console.
   const pageErrors = [...recorded.pageErrors];
-  const refusal = await signInWithInvalidToken();
-  console.log(JSON.stringify({ ...results, pageErrors, refusal, requests: recorded.requests }));
+  const rejectionMessage = await signInWithInvalidToken();
+  console.log(JSON.stringify({ ...results, pageErrors, rejectionMessage, requests: recorded.requests }));
 } finally {
   await browser.close();
 }
@@ -68,11 +68,11 @@ async function runOperations() {
   await setText(second, VARIABLES, JSON.stringify({ topicId, text: "a fire on the hill" }));
   const posted = (await run(second)).data.postMessage;
 
-  const event = await response(first, (result) => result.data?.topicEvents.message?.id === posted.id);
+  const event = await waitForResponse(first, (result) => result.data?.topicEvents.message?.id === posted.id);
   await first.bringToFront();
   await first.screenshot({ path: screenshot });
-  const tokenStored = await first.evaluate((text) => JSON.stringify(localStorage).includes(text), token);
-  return { ...page, viewer, ready, posted, arrived: event.data.topicEvents, tokenStored };
+  const isTokenStored = await first.evaluate((text) => JSON.stringify(localStorage).includes(text), token);
+  return { ...page, viewer, ready, posted, receivedEvent: event.data.topicEvents, isTokenStored };
 }
 
 /** Returns the message that GraphiQL shows when the server rejects the token. */
@@ -80,7 +80,7 @@ async function signInWithInvalidToken() {
   const page = await openGraphiql("no-token-at-all");
   await chooseTab(page, "LiveTopic");
   await execute(page);
-  return (await response(page, (result) => result.errors)).errors[0].message;
+  return (await waitForResponse(page, (result) => result.errors)).errors[0].message;
 }
 
 /** Opens GraphiQL in a new window by a sign-in link. */
@@ -146,11 +146,11 @@ async function execute(page) {
 /** Runs the tab's operation. Returns the first response with data. */
 async function run(page) {
   await execute(page);
-  return response(page, (result) => result.data);
+  return waitForResponse(page, (result) => result.data);
 }
 
 /** Waits until `accepts` returns true for the JSON in the response pane. Returns that JSON. */
-async function response(page, accepts) {
+async function waitForResponse(page, accepts) {
   const until = Date.now() + TIMEOUT_MS;
   let text = "";
   while (Date.now() < until) {

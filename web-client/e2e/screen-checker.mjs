@@ -1,4 +1,4 @@
-/** A browser that checks screens with axe in both themes, and their widths in windows from 360 to 2560 pixels. */
+/** Checks screens in a browser: with axe in both themes, and their widths in windows from 360 to 2560 pixels. */
 import { axeViolations, launch, openPage, overflow_px, runOperation } from "./browser.mjs";
 
 const DEFAULT_SIZE = { width: 1400, height: 900 };
@@ -22,7 +22,7 @@ export async function openScreenChecker({ url, chromium, screenshots }) {
 
   /** Checks a screen and takes a screenshot. */
   async function checkScreen(page, name) {
-    // The heading appears only after the screen's script has loaded.
+    // The heading appears only after the screen's script has been loaded.
     await page.locator("h1").first().waitFor({ state: "attached" });
     for (const theme of ["dark", "light"])
       findings.violations.push(...(await axeViolations(page, name, theme)));

@@ -16,7 +16,7 @@ const WINDOW_SIZES = [
  */
 export async function checkScreens(page, { topicId, personId, closedTopicId, screenshots }) {
   const findings = { violations: [], overflowingScreens: [], longestLine_px: 0 };
-  const check = (name) => checkScreen(page, name, screenshots, findings);
+  const check = (name) => checkThemesAndWidths(page, name, screenshots, findings);
   for (const [path, content] of Object.entries({
     [`/topic/${topicId}`]: page.locator("[data-message]"),
     [`/topic/${closedTopicId}`]: page.getByText("to read this topic"),
@@ -62,12 +62,15 @@ export async function checkSignIn(browser, url, screenshots) {
   const page = await context.newPage();
   await page.goto(url);
   await page.locator("footer").getByText("The server is ready").waitFor();
-  await checkScreen(page, "sign-in", screenshots, findings);
+  await checkThemesAndWidths(page, "sign-in", screenshots, findings);
   await context.close();
   return findings;
 }
 
-async function checkScreen(page, name, screenshots, findings) {
+/**
+ * Checks a screen in both themes and in windows of all sizes, and takes screenshots. Adds the results to `findings`.
+ */
+async function checkThemesAndWidths(page, name, screenshots, findings) {
   for (const theme of ["light", "dark"]) {
     findings.violations.push(...(await axeViolations(page, name, theme)));
     await page.screenshot({ path: `${screenshots}/${name}-${theme}.png` });
@@ -82,6 +85,7 @@ async function checkScreen(page, name, screenshots, findings) {
   }
 }
 
+/** Waits for two animation frames, after which the layout for a new window size is done. */
 async function waitForLayout(page) {
   await page.evaluate(async () => {
     for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);

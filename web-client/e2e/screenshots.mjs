@@ -1,8 +1,8 @@
 /**
- * Takes screenshots of every screen in both themes, at 1280 and 360 pixels, and of the main ones at 2560, as WebP.
+ * Takes WebP screenshots of every screen in both themes: at 1280 and 360 pixels, and of the main screens also at 2560.
  * Prints {files} as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}. The product must hold the demo data.
+ * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}. The product must contain the demo data.
  */
 import { writeFileSync } from "node:fs";
 import { navigate, readInput } from "./browser.mjs";
@@ -12,9 +12,9 @@ const SIZES = [
   { width: 1280, height: 800 },
   { width: 360, height: 740 },
 ];
-const WIDE = { width: 2560, height: 1440 };
+const WIDE_SIZE = { width: 2560, height: 1440 };
 const MAIN_SCREENS = ["sign-in", "chat", "home", "schedule", "calls", "mail"];
-const QUALITY = 82;
+const WEBP_QUALITY = 82;
 const LIST_WITH_ERRORS =
   "phone_number,name,time\n+819012345678,佐藤,10:00\n090-1234-5678,田中,10:30\n+81901234,鈴木,11:00\n";
 const CREATE_COMMUNITY = "mutation ($input: CreateCommunityInput!) { createCommunity(input: $input) { id } }";
@@ -140,6 +140,7 @@ function screenAt(path, selector) {
   };
 }
 
+/** Returns the id of a topic of Hana's communities. */
 async function topicOfHana() {
   const { communities } = await run(tokens.hana, "{ communities(joined: true) { topics(limit: 1) { id } } }");
   return communities.flatMap(({ topics }) => topics)[0].id;
@@ -159,7 +160,7 @@ async function takeSignIn() {
 async function takeScreenshots(page, name, open) {
   await page.setViewportSize(SIZES[0]);
   await open(page);
-  for (const size of MAIN_SCREENS.includes(name) ? [...SIZES, WIDE] : SIZES) {
+  for (const size of MAIN_SCREENS.includes(name) ? [...SIZES, WIDE_SIZE] : SIZES) {
     await page.setViewportSize(size);
     for (const theme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
@@ -171,10 +172,10 @@ async function takeScreenshots(page, name, open) {
   }
 }
 
-/** Writes a WebP file by the DevTools protocol; Playwright writes only PNG and JPEG. */
+/** Writes a WebP file through the DevTools protocol, because Playwright writes only PNG and JPEG. */
 async function writeScreenshot(page, name) {
   const session = await page.context().newCDPSession(page);
-  const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: QUALITY });
+  const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: WEBP_QUALITY });
   const file = `${options.screenshots}/${name}.webp`;
   writeFileSync(file, Buffer.from(data, "base64"));
   if (process.env.SCREENSHOTS_PNG)

@@ -90,6 +90,6 @@ async function postToTopic(page, topicId) {
   await run(tokens.ben, `mutation { postMessage(input: {topicId: "${topicId}", text: "lit"}) { id } }`);
   const row = page.locator(`[data-topic="${topicId}"]`).filter({ hasText: "1 unread" });
   await row.waitFor();
-  const first = await visibleTopics(page).first().getAttribute("data-topic");
-  return { first: first === topicId, count: await visibleTopics(page).count() };
+  const firstId = await visibleTopics(page).first().getAttribute("data-topic");
+  return { isFirst: firstId === topicId, count: await visibleTopics(page).count() };
 }

@@ -9,18 +9,18 @@
 import { navigate, readInput } from "./browser.mjs";
 import { openScreenChecker } from "./screen-checker.mjs";
 
-const NUMBERS = 10;
-const DO_NOT_CALL = "+819010000003";
-const VALID_LIST = `phone_number,name\n${Array.from({ length: NUMBERS }, (_, n) => `+8190${10_000_000 + n},花子 ${n}\n`).join("")}`;
+const NUMBER_COUNT = 10;
+const DO_NOT_CALL_NUMBER = "+819010000003";
+const VALID_LIST = `phone_number,name\n${Array.from({ length: NUMBER_COUNT }, (_, n) => `+8190${10_000_000 + n},花子 ${n}\n`).join("")}`;
 const LIST_WITH_ERRORS = "phone_number,name\n+819012345678,Ann\n090-1234-5678,Ben\n+8190123,Cat\n";
-const LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }";
+const SET_LIMITS = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }";
 
 const { tokens, ...options } = readInput();
 const { findings, run, open, checkScreen, close } = await openScreenChecker(options);
 
 try {
   // No call can start before the limit is raised, so the next steps do not depend on timing.
-  await run(tokens.ada, LIMIT, { input: { concurrentCalls: 0, callsPerSecond: 20 } });
+  await run(tokens.ada, SET_LIMITS, { input: { concurrentCalls: 0, callsPerSecond: 20 } });
   const report = { memberLinks: await linksOfMember() };
   const ada = await open(tokens.ada, "/calls");
   await ada.getByText("No call lists yet").waitFor();
@@ -56,7 +56,7 @@ async function enterListWithErrors(page) {
   await checkScreen(page, "calls-errors");
   const rows = await table
     .locator("[data-row]")
-    .evaluateAll((found) => found.map((row) => [...row.cells].map((cell) => cell.innerText)));
+    .evaluateAll((tableRows) => tableRows.map((row) => [...row.cells].map((cell) => cell.innerText)));
   return { rows, canLaunch: await page.getByRole("button", { name: "Launch" }).isEnabled() };
 }
 
@@ -66,7 +66,7 @@ async function launchList(page) {
   await page.getByRole("textbox", { name: "Scenario" }).fill("Say hello to {name}.");
   const file = { name: "reminders.csv", mimeType: "text/csv", buffer: Buffer.from(VALID_LIST) };
   await page.locator('input[type="file"]').setInputFiles(file);
-  await page.getByText(`${NUMBERS} rows, no errors`).waitFor();
+  await page.getByText(`${NUMBER_COUNT} rows, no errors`).waitFor();
   await page.getByText("this list would never finish").waitFor();
   await page.getByText("Schedule and retries").click();
   await checkScreen(page, "calls-good-list");
@@ -82,7 +82,7 @@ async function openAsSecondOperator(page) {
   return olga;
 }
 
-/** Pauses and resumes the job. Returns how many numbers are done by then, as text of the page. */
+/** Pauses and resumes the job. Returns the page's text for the number of finished phone numbers. */
 async function pauseAndResume(page, other) {
   await page.getByRole("button", { name: "Pause" }).click();
   await other.locator('[data-job-state="PAUSED"]').waitFor();
@@ -95,7 +95,7 @@ async function pauseAndResume(page, other) {
 /** Adds a number to the do-not-call list, and raises the limits, so that the other calls can start. */
 async function changeRules(page) {
   await page.getByRole("link", { name: "Limits and do-not-call" }).click();
-  await page.getByRole("textbox", { name: "Phone numbers" }).fill(DO_NOT_CALL);
+  await page.getByRole("textbox", { name: "Phone numbers" }).fill(DO_NOT_CALL_NUMBER);
   await page.getByRole("button", { name: "Add to list" }).click();
   await page.getByText("On the do-not-call list").waitFor();
   await checkScreen(page, "calls-rules");

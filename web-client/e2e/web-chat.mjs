@@ -23,14 +23,14 @@ try {
   const ben = await openPage(session, url, tokens.ben, `/topic/${topicId}`);
   const report = {};
   report.stamp = await sendStamp(ann, ben);
-  report.edited = await editMessages(ann, ben);
+  report.editedMessages = await editMessages(ann, ben);
   await deleteMessage(ann, ben);
   report.preview = await postLink(ann, ben);
   report.tabs = await writeInTwoTabs(ann, ben, topicId);
   report.trending = await isTrending(ben, topicId);
   await postWithHashtag(ann, ben);
-  report.blocked = await blockAndUnblock(ben, topicId);
-  report.draft = await changeUser(ann, topicId);
+  report.messagesDuringBlock = await blockAndUnblock(ben, topicId);
+  report.draftOfNextUser = await changeUser(ann, topicId);
   const { requests, pageErrors } = session;
   console.log(JSON.stringify({ ...report, requests, pageErrors }));
 } finally {
@@ -70,7 +70,7 @@ function message(page, text) {
   return page.locator("[data-message]").filter({ hasText: text });
 }
 
-async function write(page, text) {
+async function sendMessage(page, text) {
   const field = page.getByRole("textbox", { name: "Message to Watch" });
   await field.fill(text);
   await field.press("Enter");
@@ -84,12 +84,12 @@ async function sendStamp(ann, ben) {
   await first.click();
   const picture = ben.locator("[data-message]").getByRole("img", { name });
   await picture.waitFor();
-  return { name, width: await width_px(picture) };
+  return { name, width_px: await width_px(picture) };
 }
 
 /** Edits a message by its toolbar, and by ArrowUp in an empty field. Returns the number of messages that Ben sees. */
 async function editMessages(ann, ben) {
-  await write(ann, "smoke in the west");
+  await sendMessage(ann, "smoke in the west");
   const mine = message(ann, "smoke in the west");
   await mine.hover();
   await mine.getByRole("button", { name: "Edit message" }).click();
@@ -104,7 +104,7 @@ async function editMessages(ann, ben) {
 }
 
 async function deleteMessage(ann, ben) {
-  await write(ann, "never mind");
+  await sendMessage(ann, "never mind");
   await message(ben, "never mind").waitFor();
   const mine = message(ann, "never mind");
   await mine.hover();
@@ -116,13 +116,13 @@ async function deleteMessage(ann, ben) {
 
 /** Posts a link. Returns its preview, whose picture comes from the product. */
 async function postLink(ann, ben) {
-  await write(ann, `read this: ${site.url}`);
+  await sendMessage(ann, `read this: ${site.url}`);
   const card = message(ben, "read this").getByRole("link", { name: /How to build a beacon/ });
   await card.waitFor();
   return {
     href: await card.getAttribute("href"),
-    own: site.url,
-    loaded: await width_px(card.locator("img")),
+    linkedUrl: site.url,
+    imageWidth_px: await width_px(card.locator("img")),
   };
 }
 
@@ -137,8 +137,8 @@ async function width_px(picture) {
 /** Writes in two tabs of one user. Returns the ids of the last two messages in each tab. */
 async function writeInTwoTabs(ann, ben, topicId) {
   const second = await openTab(session, ann.context(), url, tokens.ann, `/topic/${topicId}`);
-  await write(ann, "from the first tab");
-  await write(second, "from the second tab");
+  await sendMessage(ann, "from the first tab");
+  await sendMessage(second, "from the second tab");
   for (const page of [ann, second, ben]) {
     await message(page, "from the first tab").waitFor();
     await message(page, "from the second tab").waitFor();
@@ -150,7 +150,10 @@ async function writeInTwoTabs(ann, ben, topicId) {
   return ids;
 }
 
-/** Signs Ann out in another tab, and Ben in in her first tab. Returns what his message field holds, where hers had a draft. */
+/**
+ * Ann writes a draft and signs out in another tab. Then Ben signs in in the first tab. Returns the text of Ben's
+ * message field, which must not contain Ann's draft.
+ */
 async function changeUser(ann, topicId) {
   await navigate(ann, `/topic/${topicId}`);
   const field = ann.getByRole("textbox", { name: "Message to Watch" });
@@ -167,6 +170,7 @@ async function changeUser(ann, topicId) {
   return await field.inputValue();
 }
 
+/** Returns whether the topic is among the trending topics. */
 async function isTrending(page, topicId) {
   const link = page.locator('section[aria-labelledby="trending"]').getByRole("link", { name: /Watch/ });
   // The list of trending topics does not update live.

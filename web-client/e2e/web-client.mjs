@@ -25,11 +25,11 @@ try {
   const scripts_bytes = await compressed_bytes(requests);
   const ben = await open(proxy.url, tokens.ben, `/topic/${topicId}`);
   const report = { scripts_bytes };
-  report.mentionLinks = await talk(ann, ben);
+  report.mentionLinks = await mentionAndReact(ann, ben);
   report.afterDisconnect = await disconnect(ann, ben);
   report.permalink = await openPermalink(ben, topicId, messages);
   report.isHighlighted = await openFromReactions(ann);
-  report.post = await followAndPost(ann, ben);
+  report.fanOutProgress = await followAndPost(ann, ben);
   const { viewer } = await run(tokens.ben, "{ viewer { id } }");
   const screenOptions = {
     topicId,
@@ -46,10 +46,10 @@ try {
 }
 
 /** Returns the compressed size of the requested scripts. */
-async function compressed_bytes(addresses) {
-  const scripts = [...new Set(addresses)].filter((address) => new URL(address).pathname.endsWith(".js"));
+async function compressed_bytes(urls) {
+  const scripts = [...new Set(urls)].filter((each) => new URL(each).pathname.endsWith(".js"));
   const bodies = await Promise.all(
-    scripts.map(async (address) => Buffer.from(await (await fetch(address)).arrayBuffer())),
+    scripts.map(async (script) => Buffer.from(await (await fetch(script)).arrayBuffer())),
   );
   return bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
 }
@@ -76,14 +76,14 @@ function message(page, text) {
   return page.locator("[data-message]").filter({ hasText: text });
 }
 
-async function write(page, text) {
+async function sendMessage(page, text) {
   const field = page.getByRole("textbox", { name: "Message to Watch" });
   await field.fill(text);
   await field.press("Enter");
 }
 
 /** Ann sends a message with a mention, and Ben reacts. Returns the number of mention links that Ben sees. */
-async function talk(ann, ben) {
+async function mentionAndReact(ann, ben) {
   const field = ann.getByRole("textbox", { name: "Message to Watch" });
   await field.fill("smoke in the west, @ben");
   // Enter sends the message, although the list still suggests the completely typed handle.
@@ -106,10 +106,10 @@ async function disconnect(ann, ben) {
   proxy.disconnect();
   await ben.locator('[data-connection="broken"]').waitFor({ state: "attached" });
   await ben.getByText("Reconnecting").waitFor();
-  await write(ben, "written in the dark");
+  await sendMessage(ben, "written in the dark");
   await ben.locator("[data-pending]").waitFor();
   for (const n of [1, 2, 3]) {
-    await write(ann, `while away ${n}`);
+    await sendMessage(ann, `while away ${n}`);
     await message(ann, `while away ${n}`).waitFor();
   }
   proxy.reconnect();
@@ -122,7 +122,7 @@ async function disconnect(ann, ben) {
   return { ann: await last(ann), ben: await last(ben) };
 }
 
-/** Opens a permalink in the middle of a topic, loads older messages above it, and jumps to the latest ones. */
+/** Opens a permalink in the middle of a topic, loads older messages above it, and jumps to the latest messages. */
 async function openPermalink(page, topicId, messages) {
   const target = messages[200];
   await navigate(page, `/topic/${topicId}/${target.timestamp}`);
@@ -141,7 +141,9 @@ async function openPermalink(page, topicId, messages) {
   return { isVisible, olderPages, rows };
 }
 
-/** Scrolls up until a page is loaded. Returns whether it was added, and how far a visible row moved. */
+/**
+ * Scrolls up until an older page is loaded. Returns whether it was loaded, and by how many pixels a visible row moved.
+ */
 async function loadOlderPage(page) {
   return await page.getByTestId("timeline").evaluate(async (box) => {
     const height = box.scrollHeight;
@@ -156,7 +158,10 @@ async function loadOlderPage(page) {
     const until = performance.now() + 30_000;
     while (box.scrollHeight < height + 400 && performance.now() < until) await frame();
     for (let n = 0; n < 10; n++) await frame();
-    return { added: box.scrollHeight > height, moved_px: Math.abs(row.getBoundingClientRect().top - before) };
+    return {
+      isLoaded: box.scrollHeight > height,
+      moved_px: Math.abs(row.getBoundingClientRect().top - before),
+    };
   });
 }
 
@@ -166,10 +171,10 @@ async function openFromReactions(ann) {
   await ann.getByRole("link", { name: /🔥/ }).click();
   const row = message(ann, "smoke in the west");
   await row.waitFor();
-  return await row.evaluate((element) => element.classList.contains("found"));
+  return await row.evaluate((element) => element.classList.contains("permalink-target"));
 }
 
-/** Ben follows Ann, and gets her post. Returns the progress of its fan-out. */
+/** Ben follows Ann and receives her post. Returns the fan-out progress that Ann sees. */
 async function followAndPost(ann, ben) {
   const { viewer } = await run(tokens.ann, "{ viewer { id } }");
   await navigate(ben, `/person/${viewer.id}`);

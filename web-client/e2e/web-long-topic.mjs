@@ -1,13 +1,13 @@
 /**
  * Scrolls up through a long topic in a real Chromium. Prints task times, row counts and heap sizes as one line of JSON.
  *
- * Standard input: {url, chromium, token, topicId, newest, rows}; each message's text ends with its number. A task of
- * the main thread is measured by its processor time in Chromium's trace, because other processes on the same cores
- * delay it. Its wall-clock time is reported as well. The exit code is 1 when no older rows were loaded.
+ * Standard input: {url, chromium, token, topicId, newest, rows}. The text of each message ends with its number. The tasks
+ * of the main thread are measured by their processor time in Chromium's trace, because other processes on the same cores
+ * lengthen their wall-clock time. Both times are reported. The exit code is 1 when no older rows were loaded.
  */
 import { launch, openPage, readInput } from "./browser.mjs";
 
-const TICK_PX = -600;
+const WHEEL_STEP_PX = -600;
 const TIMEOUT_MS = 15_000;
 
 const { url, chromium, token, topicId, newest, rows } = readInput();
@@ -28,7 +28,7 @@ try {
     rows_max = Math.max(rows_max, await scrollTo(page, newest - Math.round(rows * share)));
     samples.push(await heap_bytes(devTools));
   }
-  const took_ms = Date.now() - began_ms;
+  const duration_ms = Date.now() - began_ms;
   const tasks = tasksOf(await session.browser.stopTracing());
   const frames_ms = await page.evaluate(() => globalThis.frames_ms.sort((a, b) => a - b));
   const { pageErrors } = session;
@@ -53,7 +53,7 @@ try {
       longest_by_clock_ms,
       rows_max,
       heap_bytes: samples,
-      took_ms,
+      duration_ms,
       frames,
       pageErrors,
     }),
@@ -68,12 +68,13 @@ try {
  */
 function tasksOf(trace) {
   const { traceEvents: events } = JSON.parse(trace);
-  const thread = ({ pid, tid }) => `${pid} ${tid}`;
-  const main = new Set(
-    events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(thread),
+  const threadOf = ({ pid, tid }) => `${pid} ${tid}`;
+  const mainThreads = new Set(
+    events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(threadOf),
   );
   return events.filter(
-    (event) => event.name === "ThreadControllerImpl::RunTask" && event.tdur && main.has(thread(event)),
+    (event) =>
+      event.name === "ThreadControllerImpl::RunTask" && event.tdur && mainThreads.has(threadOf(event)),
   );
 }
 
@@ -90,24 +91,24 @@ async function recordFrames(page) {
   });
 }
 
-/** Scrolls until the list holds the message of this number. Returns the largest number of rows in the DOM. */
+/** Scrolls up until the message with this number is loaded. Returns the largest number of rows in the DOM. */
 async function scrollTo(page, number) {
   let rows_max = 0;
-  let first = Number.POSITIVE_INFINITY;
+  let firstNumber = Number.POSITIVE_INFINITY;
   let progressed_ms = Date.now();
-  while (first > number) {
-    await page.mouse.wheel(0, TICK_PX);
+  while (firstNumber > number) {
+    await page.mouse.wheel(0, WHEEL_STEP_PX);
     const list = await page.evaluate(() => {
       const messages = document.querySelectorAll("[data-message]");
       const text = messages[0]?.querySelector(".whitespace-pre-wrap")?.textContent ?? "";
       return { count: messages.length, first: Number(/\d+$/.exec(text)?.[0] ?? Number.NaN) };
     });
     rows_max = Math.max(rows_max, list.count);
-    if (list.first < first) {
-      first = list.first;
+    if (list.first < firstNumber) {
+      firstNumber = list.first;
       progressed_ms = Date.now();
     } else if (Date.now() - progressed_ms > TIMEOUT_MS)
-      throw new Error(`No rows were loaded before message ${first}.`);
+      throw new Error(`No rows were loaded before message ${firstNumber}.`);
   }
   return rows_max;
 }

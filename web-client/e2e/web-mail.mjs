@@ -68,14 +68,14 @@ function row(page, address) {
   return page.locator(`[data-address="${address}"]`);
 }
 
-/** Repeats the lookup until it shows `wanted`: each server process caches domains for five seconds. */
-async function lookUpUntil(page, wanted) {
+/** Repeats the lookup until `expected` is visible. Each server process caches domains for five seconds. */
+async function lookUpUntil(page, expected) {
   const until = Date.now() + LOOKUP_TIMEOUT_MS;
   do {
     await page.getByRole("button", { name: "Look up" }).click();
     await page.waitForTimeout(300);
-  } while ((await wanted.count()) === 0 && Date.now() < until);
-  await wanted.waitFor();
+  } while ((await expected.count()) === 0 && Date.now() < until);
+  await expected.waitFor();
 }
 
 /** Looks up pasted addresses. Returns the address, the blocked state and the text of each row. */
@@ -110,6 +110,7 @@ async function copySendable(page) {
   return await page.evaluate(() => navigator.clipboard.readText());
 }
 
+/** Unblocks an address. Returns whether the dialog accepts an empty reason, and the text of the unblocked row. */
 async function unblockAddress(page) {
   await row(page, "gone@good.example")
     .getByRole("button", { name: /^Unblock/ })
@@ -117,15 +118,15 @@ async function unblockAddress(page) {
   const dialog = page.getByRole("dialog", { name: "Unblock" });
   await dialog.waitFor();
   await checkScreen(page, "mail-unblock");
-  const withoutReason = await dialog.getByRole("button", { name: "Unblock" }).isEnabled();
+  const canSubmitWithoutReason = await dialog.getByRole("button", { name: "Unblock" }).isEnabled();
   await dialog.getByRole("textbox", { name: "Reason" }).fill("The mailbox is back");
   await dialog.getByRole("button", { name: "Unblock" }).click();
   const unblocked = page.locator('[data-address="gone@good.example"][data-blocked="false"]');
   await unblocked.waitFor();
-  return { withoutReason, text: await unblocked.innerText() };
+  return { canSubmitWithoutReason, text: await unblocked.innerText() };
 }
 
-/** Allows a domain. Returns the text of the filter Sendable, which holds a count. */
+/** Allows a domain. Returns the text of the filter Sendable, which contains the number of sendable addresses. */
 async function allowDomain(page) {
   await row(page, "new@dead.example")
     .getByRole("button", { name: /^Allow domain/ })
@@ -153,6 +154,7 @@ async function restoreAutomaticRule(page) {
   return await dead.innerText();
 }
 
+/** Returns the bounce rate of all domains, and the label of one domain's chart. */
 async function bounceRates(page) {
   await navigate(page, "/bounceRates");
   await page.getByTestId("bounce-rate").waitFor();

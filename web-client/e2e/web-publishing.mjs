@@ -23,7 +23,7 @@ try {
   const topicId = await createTopic();
   const page = await openPage(session, url, token, "/publishing/month", { timezoneId: TIME_ZONE });
   const report = {};
-  await checkScreen(page, "empty", page.getByText("No posts are scheduled for these days."));
+  await checkThemes(page, "empty", page.getByText("No posts are scheduled for these days."));
   await connectAccount(page, "Playground", "Accepts every post");
   await connectAccount(page, "Forgetful", "Accepts posts, but its response is lost");
   report.scheduled = await schedulePost(page);
@@ -47,7 +47,7 @@ async function createTopic() {
 }
 
 /** Waits until `content` is visible, checks both themes with axe, and takes a screenshot. */
-async function checkScreen(page, name, content) {
+async function checkThemes(page, name, content) {
   await content.first().waitFor();
   for (const theme of ["dark", "light"]) violations.push(...(await axeViolations(page, name, theme)));
   await page.screenshot({ path: `${screenshots}/publishing-${name}.png` });
@@ -60,7 +60,7 @@ async function connectAccount(page, name, behaviour) {
   await dialog.getByLabel("Display name").fill(name);
   await dialog.getByLabel("Behaviour").selectOption(behaviour);
   if (name === "Playground")
-    await checkScreen(page, "accounts", dialog.getByText("The sandbox simulates a network"));
+    await checkThemes(page, "accounts", dialog.getByText("The sandbox simulates a network"));
   await dialog.getByRole("button", { name: "Connect", exact: true }).click();
   await dialog.locator(`[data-account="${name}"]`).waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
@@ -104,10 +104,10 @@ async function schedulePost(page) {
   await dialog.getByLabel("Date").fill(day);
   await dialog.getByLabel("Time", { exact: true }).fill("19:30");
   await dialog.getByRole("checkbox", { name: "Watch" }).check();
-  await checkScreen(page, "composer", dialog);
+  await checkThemes(page, "composer", dialog);
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
   // A topic accepts only text, so the form shows an error and keeps the draft.
-  await checkScreen(page, "refused", dialog.getByRole("alert"));
+  await checkThemes(page, "refused", dialog.getByRole("alert"));
   await dialog.getByRole("checkbox", { name: "Watch" }).uncheck();
   await dialog.getByRole("checkbox", { name: "Playground" }).check();
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
@@ -138,7 +138,8 @@ async function dragPost(page) {
 }
 
 /**
- * Moves the post by keyboard to a time that the zone's clocks skip, and chooses one of the offered readings.
+ * Moves the post by keyboard to a local time that the zone's clocks skip. The dialog offers two instants (readings) for
+ * that time, and the second is chosen.
  */
 async function movePostByKeyboard(page) {
   const day = dayWithoutTwoOClock();
@@ -148,12 +149,12 @@ async function movePostByKeyboard(page) {
   await dialog.getByLabel("Date").fill(day);
   await dialog.getByLabel("Time", { exact: true }).fill("02:30");
   await page.keyboard.press("Enter");
-  await checkScreen(page, "choice", dialog.getByRole("alert"));
-  const offered = await dialog.getByRole("radio").count();
+  await checkThemes(page, "choice", dialog.getByRole("alert"));
+  const offeredReadings = await dialog.getByRole("radio").count();
   await dialog.getByRole("radio").nth(1).check();
   await dialog.getByRole("button", { name: "Move" }).click();
   await dialog.waitFor({ state: "detached" });
-  return { offered, day, due: new Date((await scheduledPost("Opening night")).dueAt).toISOString() };
+  return { offeredReadings, day, due: new Date((await scheduledPost("Opening night")).dueAt).toISOString() };
 }
 
 /** Cancels the post. Returns its state. */
@@ -161,7 +162,7 @@ async function cancelPost(page, day) {
   await navigate(page, `/publishing/list/${day}`);
   await chip(page, "Opening night").click();
   const dialog = page.getByRole("dialog", { name: "Scheduled post" });
-  await checkScreen(page, "details", dialog.getByRole("button", { name: "Cancel post" }));
+  await checkThemes(page, "details", dialog.getByRole("button", { name: "Cancel post" }));
   await dialog.getByRole("button", { name: "Cancel post" }).click();
   await page
     .getByRole("dialog", { name: "Cancel post" })
@@ -173,7 +174,10 @@ async function cancelPost(page, day) {
   return (await scheduledPost("Opening night")).state;
 }
 
-/** Publishes a post that is due now, and confirms manually the publication whose outcome is unknown. */
+/**
+ * Publishes a post that is due now to four targets. One account does not confirm it, and the user confirms it by hand.
+ * Returns the number of publications before that, the post's state after that, and the number of the topic's messages.
+ */
 async function publishPost(page, topicId) {
   await navigate(page, "/publishing/list/today/new");
   const dialog = page.getByRole("dialog", { name: "Schedule a post" });
@@ -191,27 +195,28 @@ async function publishPost(page, topicId) {
   await page.locator('main [data-state="UNKNOWN"]').first().waitFor();
   await chip(page, "The beacon is lit").click();
   const details = page.getByRole("dialog", { name: "Scheduled post" });
-  await checkScreen(page, "unknown", details.getByRole("button", { name: "It was published" }));
-  const before = await details.locator('[data-publication="PUBLISHED"]').count();
+  await checkThemes(page, "unknown", details.getByRole("button", { name: "It was published" }));
+  const publishedBefore = await details.locator('[data-publication="PUBLISHED"]').count();
   await details.getByRole("button", { name: "It was published" }).click();
   await details.locator('[data-post-state="PUBLISHED"]').waitFor();
   await details.getByRole("button", { name: "Close" }).click();
   const { messages } = await run(`{ messages(topicId: "${topicId}", latest: "now") { items { text } } }`);
-  const after = (await scheduledPost("The beacon is lit")).state;
-  return { day: local.slice(0, 10), before, after, messages: messages.items.length };
+  const stateAfter = (await scheduledPost("The beacon is lit")).state;
+  return { day: local.slice(0, 10), publishedBefore, stateAfter, messages: messages.items.length };
 }
 
+/** Checks the month with a day's dialog, the week and the list. */
 async function checkViews(page, day) {
   await navigate(page, `/publishing/month/${day}`);
-  await checkScreen(page, "month", chip(page, "The beacon is lit"));
+  await checkThemes(page, "month", chip(page, "The beacon is lit"));
   await page.locator(`[data-day="${day}"]`).click();
   const dialog = page.getByRole("dialog");
-  await checkScreen(page, "day", dialog.locator("[data-scheduled]"));
+  await checkThemes(page, "day", dialog.locator("[data-scheduled]"));
   await page.keyboard.press("Escape");
   await navigate(page, "/publishing/week");
-  await checkScreen(page, "week", page.getByRole("rowheader"));
+  await checkThemes(page, "week", page.getByRole("rowheader"));
   await navigate(page, `/publishing/list/${day}`);
-  await checkScreen(page, "list", page.getByRole("heading", { level: 2 }));
+  await checkThemes(page, "list", page.getByRole("heading", { level: 2 }));
 }
 
 /** Returns by how many pixels each view is wider than windows of 2560 and 360 pixels. */

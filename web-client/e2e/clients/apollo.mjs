@@ -4,10 +4,10 @@ import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { OperationTypeNode } from "graphql";
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
+import { EventQueue, FAILING_QUERY, input, runScenario } from "./scenario.mjs";
 
 const authorization = `Bearer ${input.token}`;
-const sockets = createClient({
+const socketClient = createClient({
   url: `${input.url.replace("http", "ws")}/graphql`,
   webSocketImpl: WebSocket,
   connectionParams: { authorization },
@@ -18,7 +18,7 @@ const client = new ApolloClient({
   defaultOptions: { query: { fetchPolicy: "no-cache" }, mutate: { fetchPolicy: "no-cache" } },
   link: ApolloLink.split(
     ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
-    new GraphQLWsLink(sockets),
+    new GraphQLWsLink(socketClient),
     new HttpLink({ uri: `${input.url}/graphql`, headers: { authorization } }),
   ),
 });
@@ -42,7 +42,7 @@ await runScenario({
     return { next: () => events.next(), stop: () => subscription.unsubscribe() };
   },
 
-  disconnect: () => sockets.terminate(),
+  disconnect: () => socketClient.terminate(),
 
-  refusal: () => run(REFUSED_QUERY, {}).catch((error) => error.errors[0].extensions.code),
+  errorCode: () => run(FAILING_QUERY, {}).catch((error) => error.errors[0].extensions.code),
 });

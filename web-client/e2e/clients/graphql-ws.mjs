@@ -1,7 +1,7 @@
-/** npm graphql-ws: everything over one socket. */
+/** graphql-ws: queries, mutations and subscriptions over one socket. */
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
+import { EventQueue, FAILING_QUERY, input, runScenario } from "./scenario.mjs";
 
 const client = createClient({
   url: `${input.url.replace("http", "ws")}/graphql`,
@@ -10,12 +10,12 @@ const client = createClient({
   retryAttempts: 0,
 });
 
-async function first(document, variables) {
+async function firstResult(document, variables) {
   for await (const result of client.iterate({ query: document, variables })) return result;
 }
 
 await runScenario({
-  run: async (document, variables) => (await first(document, variables)).data,
+  run: async (document, variables) => (await firstResult(document, variables)).data,
 
   subscribeToTopic(document, variables) {
     const events = new EventQueue();
@@ -28,5 +28,5 @@ await runScenario({
 
   disconnect: () => client.terminate(),
 
-  refusal: async () => (await first(REFUSED_QUERY)).errors[0].extensions.code,
+  errorCode: async () => (await firstResult(FAILING_QUERY)).errors[0].extensions.code,
 });

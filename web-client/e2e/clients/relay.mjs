@@ -2,18 +2,18 @@
 import { createClient } from "graphql-ws";
 import relay from "relay-runtime";
 import { WebSocket } from "ws";
-import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
+import { EventQueue, FAILING_QUERY, input, runScenario } from "./scenario.mjs";
 
 const { Network, Observable } = relay;
 const authorization = `Bearer ${input.token}`;
-const sockets = createClient({
+const socketClient = createClient({
   url: `${input.url.replace("http", "ws")}/graphql`,
   webSocketImpl: WebSocket,
   connectionParams: { authorization },
   retryAttempts: 0,
 });
 
-async function ask({ text }, variables) {
+async function sendOverHttp({ text }, variables) {
   const response = await fetch(`${input.url}/graphql`, {
     method: "POST",
     headers: { authorization, "content-type": "application/json" },
@@ -22,14 +22,14 @@ async function ask({ text }, variables) {
   return response.json();
 }
 
-// The scenario terminates its socket on purpose.
+// The scenario terminates its socket on purpose, which Relay would report as an unhandled error.
 Observable.onUnhandledError(() => {});
 
 function subscribe({ text }, variables) {
-  return Observable.create((sink) => sockets.subscribe({ query: text, variables }, sink));
+  return Observable.create((sink) => socketClient.subscribe({ query: text, variables }, sink));
 }
 
-const network = Network.create(ask, subscribe);
+const network = Network.create(sendOverHttp, subscribe);
 
 function execute(document, variables) {
   const [, operationKind, name] = /^(\w+) (\w+)/.exec(document);
@@ -53,7 +53,7 @@ await runScenario({
     return { next: () => events.next(), stop: unsubscribe };
   },
 
-  disconnect: () => sockets.terminate(),
+  disconnect: () => socketClient.terminate(),
 
-  refusal: async () => (await execute(REFUSED_QUERY, {}).toPromise()).errors[0].extensions.code,
+  errorCode: async () => (await execute(FAILING_QUERY, {}).toPromise()).errors[0].extensions.code,
 });

@@ -6,14 +6,14 @@
  * - run(document, variables) -> data
  * - subscribeToTopic(document, variables) -> {next() -> event, stop()}
  * - disconnect(), which terminates the socket
- * - refusal() -> the error code of REFUSED_QUERY
+ * - errorCode() -> the `extensions.code` of the error of FAILING_QUERY
  *
  * Standard input: {url, token}. Prints a report as one line of JSON.
  */
 import { readFileSync } from "node:fs";
 
 export const VIEWER = "query Viewer { viewer { id handle } }";
-export const REFUSED_QUERY = 'query Refused { topic(id: "nowhere") { id } }';
+export const FAILING_QUERY = 'query UnknownTopic { topic(id: "nowhere") { id } }';
 const CREATE_COMMUNITY = 'mutation CreateCommunity { createCommunity(input: {name: "Hills"}) { id } }';
 const CREATE_TOPIC =
   'mutation CreateTopic($id: ID!) { createTopic(input: {communityId: $id, title: "Watch"}) { id } }';
@@ -57,21 +57,30 @@ export async function runScenario(client) {
 
   const subscription = client.subscribeToTopic(TOPIC_EVENTS, { id: topic });
   const ready = await subscription.next();
-  const posted = [await post("one")];
+  const timestamps = [await post("one")];
   const first = await subscription.next();
   await client.disconnect();
   subscription.stop();
 
-  posted.push(await post("two"), await post("three"));
+  timestamps.push(await post("two"), await post("three"));
   const resumedSubscription = client.subscribeToTopic(TOPIC_EVENTS, { id: topic, since: first.cursor });
   const resumed = await resumedSubscription.next();
   const missed = [await resumedSubscription.next(), await resumedSubscription.next()];
-  posted.push(await post("four"));
+  timestamps.push(await post("four"));
   const live = await resumedSubscription.next();
   resumedSubscription.stop();
 
   console.log(
-    JSON.stringify({ viewer, ready, first, resumed, missed, live, posted, refusal: await client.refusal() }),
+    JSON.stringify({
+      viewer,
+      ready,
+      first,
+      resumed,
+      missed,
+      live,
+      timestamps,
+      errorCode: await client.errorCode(),
+    }),
   );
   process.exit(0);
 }

@@ -2,10 +2,10 @@
 import { Client, fetchExchange, subscriptionExchange } from "@urql/core";
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
+import { EventQueue, FAILING_QUERY, input, runScenario } from "./scenario.mjs";
 
 const authorization = `Bearer ${input.token}`;
-const sockets = createClient({
+const socketClient = createClient({
   url: `${input.url.replace("http", "ws")}/graphql`,
   webSocketImpl: WebSocket,
   connectionParams: { authorization },
@@ -20,7 +20,7 @@ const client = new Client({
     subscriptionExchange({
       forwardSubscription: (request) => ({
         subscribe: (sink) => ({
-          unsubscribe: sockets.subscribe({ ...request, query: request.query ?? "" }, sink),
+          unsubscribe: socketClient.subscribe({ ...request, query: request.query ?? "" }, sink),
         }),
       }),
     }),
@@ -45,7 +45,7 @@ await runScenario({
     return { next: () => events.next(), stop: unsubscribe };
   },
 
-  disconnect: () => sockets.terminate(),
+  disconnect: () => socketClient.terminate(),
 
-  refusal: () => run(REFUSED_QUERY, {}).catch((error) => error.graphQLErrors[0].extensions.code),
+  errorCode: () => run(FAILING_QUERY, {}).catch((error) => error.graphQLErrors[0].extensions.code),
 });

@@ -65,7 +65,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
         onPointerEnter={() => setIsActive(true)}
         onKeyDown={handleKey}
         data-message={message.id}
-        className={`group relative mx-1 flex gap-3 rounded-xl px-3 hover:bg-well focus-within:bg-well sm:mx-2 ${isContinuation ? "py-0.5" : "mt-2 py-1"} ${isTarget ? "found" : ""}`}
+        className={`group relative mx-1 flex gap-3 rounded-xl px-3 hover:bg-well focus-within:bg-well sm:mx-2 ${isContinuation ? "py-0.5" : "mt-2 py-1"} ${isTarget ? "permalink-target" : ""}`}
       >
         <div className="w-9 shrink-0 pt-0.5">{!isContinuation && <Avatar user={author} />}</div>
         <div className="min-w-0 max-w-3xl grow">
