@@ -1,4 +1,4 @@
-"""Registry of work outside requests: arq functions by queue, sweepers over MongoDB, and loops."""
+"""All work outside requests: arq functions by queue, periodic sweepers, and loops that run all the time."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Sweeper:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A function that every worker runs until it stops, and restarts after a failure. Locks divide the work."""
+    """A function that every worker runs all the time, and restarts after a failure. Locks divide the work."""
 
     name: str
     run: Callable[[JobContext], Awaitable[None]]

@@ -13,7 +13,7 @@ class DuePostPublisher(Protocol):
     """The publisher of due posts in a worker process, implemented by `jobs.publishing.publisher.PostPublisher`."""
 
     async def sweep(self) -> int:
-        """Claims publications that are due within 5 s and starts to publish them. Returns how many it claimed."""
+        """Claims publications that are due within 5 s, and starts to publish them. Returns how many it claimed."""
         ...
 
     async def upload_media(self) -> int:
@@ -21,7 +21,7 @@ class DuePostPublisher(Protocol):
         ...
 
     async def close(self) -> None:
-        """Releases claimed publications that were not begun, and waits at most 10 s for the others."""
+        """Releases claimed publications that have not started, and waits at most 10 s for those that have."""
         ...
 
 

@@ -16,9 +16,11 @@ from storage.redis.queue import PREVIEWS
 
 MAX_TRIES = 3
 RETRY_DELAY_STEP_S = 5
-"""A retry is delayed by this, multiplied by the number of tries so far."""
+"""The n-th retry is delayed by n times this."""
 
 LOST_AFTER_S = 20
+"""How long a message or post waits for its preview before its job counts as lost."""
+
 SWEEP_LIMIT = 100
 
 log = structlog.get_logger(__name__)
@@ -74,7 +76,7 @@ def _link_preview(metadata: Preview | None) -> LinkPreview | None:
 
 
 async def find_lost_previews(jobs: JobContext) -> int:
-    """Enqueues jobs for messages and posts that have waited over 20 s for a preview, 100 of each. Returns how many."""
+    """Enqueues jobs for at most 100 messages and 100 posts that have waited over 20 s. Returns how many."""
     queue = jobs.stores.queue
     messages = await jobs.stores.messages.awaiting_preview(LOST_AFTER_S, SWEEP_LIMIT)
     for message in messages:

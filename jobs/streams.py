@@ -5,7 +5,7 @@ from storage.heartbeats import process_name
 
 
 async def relay_outbox(jobs: JobContext) -> int:
-    """Relays rows that are older than 3 s. Returns the number of their streams."""
+    """Relays outbox rows that are older than 3 s. Returns the number of streams that received rows."""
     return await jobs.stores.outbox.sweep()
 
 
@@ -13,6 +13,6 @@ async def prune_events(jobs: JobContext) -> int:
     """Deletes all events that are older than 24 hours, in one worker at a time. Returns how many."""
     pruned = 0
     async with jobs.stores.locks.held("prune_events", process_name()) as lock:
-        while lock is not None and (found := await jobs.stores.events.prune()):
-            pruned += found
+        while lock is not None and (batch_count := await jobs.stores.events.prune()):
+            pruned += batch_count
     return pruned

@@ -1,6 +1,6 @@
-"""The viewers that one execution answers.
+"""The viewers whom one execution of a query serves.
 
-Use cases serve an audience. A single viewer is an audience of one. A viewer for whom the shared answer would be wrong
+Use cases serve an audience. A single viewer is an audience of one. A viewer for whom the shared result would be wrong
 is excluded, and the query is executed again for that viewer alone.
 """
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Audience:
-    """Viewers of one organization with the same roles, who get one answer unless they are excluded.
+    """Viewers of one organization with the same roles. Those who are not excluded get the same result.
 
-    In an audience of one nobody is excluded. If its viewer may not see something, the use case raises an error.
+    The viewer of an audience of one is never excluded. If that viewer may not see something, the use case raises.
     """
 
     organization_id: str
@@ -25,5 +25,5 @@ class Audience:
         return len(self.viewer_ids) == 1
 
     def exclude(self, viewer_ids: AbstractSet[str]) -> None:
-        """Excludes these viewers from the answer."""
+        """Excludes these viewers from the shared result."""
         self.excluded_ids |= viewer_ids

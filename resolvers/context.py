@@ -19,8 +19,8 @@ from storage.stores import Stores
 class Context:
     """The context of one request or one socket.
 
-    `viewer` is None without a token. `roles` are those of the token, not the stored ones. The audience has one viewer
-    unless a coalesced query is executed; then `viewer` is any viewer of the audience.
+    `viewer` is None without a token. `roles` are the roles in the token, not the stored roles. The audience has one
+    viewer, except for a coalesced query; then `viewer` is any viewer of the audience.
     """
 
     stores: Stores
@@ -33,13 +33,13 @@ class Context:
     """The audience of a coalesced query; None for a single viewer. Use cases read `audience` instead."""
 
     is_query: bool = False
-    """Whether the context serves one query. Within it, values are read once and then reused."""
+    """Whether the context serves one query, which reads its visibility once and then reuses it."""
 
     _visibility: Visibility | None = None
 
     @property
     def audience(self) -> Audience:
-        """The viewers that the execution answers. Raises: Unauthenticated."""
+        """The viewers whom the execution serves. Raises: Unauthenticated."""
         if self.coalesced is not None:
             return self.coalesced
         if self.viewer is None:
@@ -47,7 +47,7 @@ class Context:
         return Audience(self.viewer.organization_id, frozenset((self.viewer.id,)))
 
     async def visibility(self) -> Visibility:
-        """Returns what is hidden from the audience; with several viewers, excludes those who blocked anybody.
+        """Returns whose content is hidden from the audience. Of several viewers, excludes those who blocked anybody.
 
         Raises: Unauthenticated.
         """

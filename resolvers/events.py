@@ -1,4 +1,4 @@
-"""Events of subscriptions with their cursors, and the sources of events that the server reads."""
+"""Events of subscriptions with their cursors, and the event sources that subscriptions return to the server."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -19,13 +19,14 @@ from storage.streams.log import Cursor, Position, Stream, format_cursor
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
 RESTART_S = 0.5
+"""The pause before a subscription continues after a failure."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of all events: the cursor to resume from, and the instant."""
+    """Base of all events: the cursor to resume from, and the instant of the event."""
 
     cursor: Cursor
     at: datetime
@@ -45,15 +46,16 @@ class ViewerEventSource(ABC):
 
     @abstractmethod
     def __aiter__(self) -> AsyncGenerator[Event, None]:
-        """Yields events. Subclasses narrow the annotated types; the schema's tests check them."""
+        """Yields events. Subclasses annotate their own event types, which the schema's tests check."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobEventView:
     """Access rule, filter and record of one kind of job event. resolvers/job_events.py lists all kinds.
 
-    `record` is called with the cursor, the instant, the kind and the subject. `may_see` decides from the viewer, the
-    viewer's roles including implied ones, and the subject. `job_ids` returns the values of `jobId` that match.
+    `record` creates the record from the cursor, the instant, the kind and the subject. `may_see` decides from the
+    viewer, the viewer's roles (with the roles that they include) and the subject. `job_ids` returns the values of the
+    argument `jobId` that the event matches.
     """
 
     record: Callable[[Cursor, datetime, str, Any], Event]
@@ -64,7 +66,7 @@ class JobEventView:
 class SharedEventSource(ABC):
     """A subscription to a stream that many viewers may listen to. Iteration yields the events of `viewer`.
 
-    A server may instead read the stream once for all listeners, and apply `hidden_from` and `may_listen` itself.
+    Instead of iterating, a server may read the stream once for all listeners, and call `hidden_from` and `may_listen`.
     """
 
     __slots__ = ()
@@ -92,7 +94,7 @@ class SharedEventSource(ABC):
 
     @abstractmethod
     async def wait_until_readable(self, position: Position) -> None:
-        """Returns when every page read afterwards contains everything up to the position."""
+        """Waits until every page that is read afterwards contains everything up to the position."""
 
     @abstractmethod
     async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
@@ -104,7 +106,7 @@ class SharedEventSource(ABC):
 
     @abstractmethod
     async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
-        """Returns the users who may listen now."""
+        """Returns those of the users who may listen now."""
 
     @abstractmethod
     def forbidden(self) -> DomainError:
@@ -113,7 +115,7 @@ class SharedEventSource(ABC):
 
 Record = TypeVar("Record", bound=Event)
 ToRecord = Callable[[Cursor, HydratedEvent], Record | None]
-"""Returns the event's record, or None if the viewer may not see it."""
+"""Returns the event's record, or None if the viewer may not see the event."""
 
 
 async def viewer_events(

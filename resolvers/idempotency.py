@@ -1,4 +1,4 @@
-"""Idempotency keys of mutations. The digest covers every field of the input, also fields that are added later."""
+"""Idempotency keys of mutations. The digest of the arguments covers all fields of an input, also fields added later."""
 
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ KEY_DESCRIPTION = (
 def input_key(viewer: User, mutation: str, input: Any, **replaced: str) -> IdempotencyKey | None:
     """Returns the idempotency key of an input object with a field `idempotency_key`, or None without a key.
 
-    `replaced` are values that the digest covers instead of a field's own value: fingerprints of secrets.
+    `replaced` are fields whose given value the digest covers instead of the input's value: fingerprints of secrets.
     Raises: BadUserInput for an empty or overlong key.
     """
     arguments = _plain(input) | replaced

@@ -11,11 +11,11 @@ from resolvers.context import Info
 from storage.errors import BadUserInput
 from storage.identity.records import User
 
-MAX_QUERY = 100
+MAX_QUERY_CHARS = 100
 
 
 async def viewer(info: Info) -> User | None:
-    """Returns the signed-in user as stored now. The context's copy may be as old as a minute or the socket."""
+    """Returns the signed-in user as stored now. The copy in the context may be as old as a minute or the socket."""
     viewer = info.context.viewer
     return None if viewer is None else await info.context.stores.users.get(viewer.organization_id, viewer.id)
 
@@ -41,21 +41,21 @@ async def users(
     """Searches users by prefixes of their handle or name."""
     viewer = require_member(info)
     stores = info.context.stores
-    wanted = query.strip().removeprefix("@")
-    if not 1 <= len(wanted) <= MAX_QUERY:
-        raise BadUserInput("query", f"1 to {MAX_QUERY} characters")
-    community = text_or_none(community_id)
-    if community is not None:
-        await stores.communities.get(viewer.organization_id, community)
-    return await stores.users.search(viewer.organization_id, wanted, checked_limit(limit), community)
+    prefix = query.strip().removeprefix("@")
+    if not 1 <= len(prefix) <= MAX_QUERY_CHARS:
+        raise BadUserInput("query", f"1 to {MAX_QUERY_CHARS} characters")
+    first_community_id = text_or_none(community_id)
+    if first_community_id is not None:
+        await stores.communities.get(viewer.organization_id, first_community_id)
+    return await stores.users.search(viewer.organization_id, prefix, checked_limit(limit), first_community_id)
 
 
 async def blocked_users(info: Info) -> list[User]:
     """Lists the users whom the viewer blocked, by handle."""
     viewer = require_signed_in(info)
     visibility = await info.context.visibility()
-    found = await info.context.stores.users.find_many(viewer.organization_id, visibility.blocked)
-    return sorted(found, key=lambda user: user.handle)
+    users = await info.context.stores.users.find_many(viewer.organization_id, visibility.blocked)
+    return sorted(users, key=lambda user: user.handle)
 
 
 async def block_user(
@@ -74,12 +74,12 @@ async def block_user(
 async def unblock_user(
     info: Info, user_id: Annotated[ID, strawberry.argument(description="Id of the user to unblock.")]
 ) -> User:
-    """Ends a block."""
+    """Removes a block."""
     viewer = require_member(info)
     stores = info.context.stores
-    found = await stores.users.get(viewer.organization_id, user_id)
+    unblocked = await stores.users.get(viewer.organization_id, user_id)
     await stores.relations.unblock(viewer.organization_id, viewer.id, user_id)
-    return found
+    return unblocked
 
 
 async def following(root: Parent[User], info: Info) -> bool:

@@ -34,7 +34,7 @@ JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
     resolvers.publishing.publications.is_job,
     resolvers.feed.fan_outs.is_job,
 )
-"""Each returns whether the id is a job of its area. Raises: Forbidden if the viewer may not see that job."""
+"""Each function returns whether the id is a job of its area. Raises: Forbidden if the viewer may not see the job."""
 
 JobId = Annotated[
     ID | None,
@@ -58,26 +58,27 @@ class JobEventSource(ViewerEventSource):
 
     def __aiter__(self) -> AsyncGenerator[JobEventRecord, None]:
         stream = jobs_stream(self.viewer.organization_id)
-        return viewer_events(self.context.stores.hub, stream, self.since, self._show)
+        return viewer_events(self.context.stores.hub, stream, self.since, self._visible_record)
 
-    def _show(self, cursor: Cursor, event: HydratedEvent) -> Any:
+    def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> Any:
+        """Returns the event's record, or None if it is of another job or the viewer may not see it."""
         view, subject = VIEWS[event.event.kind], event.subject
-        is_wanted = self.job_id is None or self.job_id in view.job_ids(subject)
-        if not (is_wanted and view.may_see(self.viewer, granted_roles(self.context), subject)):
+        matches_job = self.job_id is None or self.job_id in view.job_ids(subject)
+        if not (matches_job and view.may_see(self.viewer, granted_roles(self.context), subject)):
             return None
         return view.record(cursor, event.event.at, event.event.kind, subject)
 
 
 async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) -> JobEventSource:
     """Subscribes to changes of the jobs that the viewer may see."""
-    viewer, wanted, text = require_member(info), text_or_none(job_id), text_or_none(since)
-    if wanted is not None:
-        await _check(info.context, viewer, wanted)
-    position = None if text is None else parse_cursor(jobs_stream(viewer.organization_id), text)
-    return JobEventSource(info.context, viewer, position, wanted)
+    viewer, only_job_id, cursor = require_member(info), text_or_none(job_id), text_or_none(since)
+    if only_job_id is not None:
+        await _check_job(info.context, viewer, only_job_id)
+    position = None if cursor is None else parse_cursor(jobs_stream(viewer.organization_id), cursor)
+    return JobEventSource(info.context, viewer, position, only_job_id)
 
 
-async def _check(context: Context, viewer: User, job_id: str) -> None:
+async def _check_job(context: Context, viewer: User, job_id: str) -> None:
     """Checks that the job exists and that the viewer may see it. Raises: NotFound, Forbidden."""
     for is_job in JOB_CHECKS:
         if await is_job(context, viewer, job_id):

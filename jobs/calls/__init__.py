@@ -1,1 +1,1 @@
-"""Outbound calls of a worker: brokers, their pool, and polling for overdue calls."""
+"""The calls area of a worker: brokers, the broker pool, and polling for overdue calls."""

@@ -1,7 +1,7 @@
-"""One organization's broker: starts the calls of its jobs as soon as limits and windows allow.
+"""One organization's broker: starts the calls of the organization's jobs as soon as limits and windows allow.
 
-It waits for wake-ups and deadlines, not for a polling interval. A broker that is cancelled at any await leaks no slot:
-a slot is committed with its call's intent and ends with the call.
+A broker waits for wake-ups and deadlines and does not poll. A broker that is cancelled at any await leaks no slot,
+because a slot is committed with its call's intent and ends with the call.
 """
 
 import asyncio
@@ -17,11 +17,14 @@ from storage.errors import Unavailable
 from storage.metrics import CALL_ANSWERS, CALL_START_DELAY_S, CALLS_LATE
 
 MAX_WAIT_S = 5.0
-"""How long to wait at most, since Redis may lose wake-ups. Planning costs three reads."""
+"""The longest time between two plans. Redis may lose wake-ups, and a plan costs three reads."""
 
 DRAIN_S = 12.0
+"""How long a stopping broker waits for requests to the telephony service."""
+
 RETRY_S = 0.5
 WINDOW_CLOSING_S = 0.05
+"""The pause when the window of every planned call has just closed, before the jobs are planned again."""
 
 log = structlog.get_logger(__name__)
 
@@ -37,31 +40,31 @@ class Broker:
         self._max_late_s = JITTER_S if telephony.honours_not_after else JITTER_S / 2
         self._woken = asyncio.Event()
         self._stopping = False
-        self._placing: set[asyncio.Task[None]] = set()
+        self._call_tasks: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
         """Makes the broker plan again, because something changed for the organization."""
         self._woken.set()
 
     def stop(self) -> None:
-        """Starts no further call. `run` returns when the calls under way are handed over."""
+        """Starts no further call. `run` returns when the telephony service has received the committed calls."""
         self._stopping = True
         self._woken.set()
 
     async def run(self, fence: int) -> None:
-        """Works until nothing is left or `stop` is called. Raises: BrokerSuperseded when another broker took over."""
+        """Starts calls until no work is left or `stop` is called. Raises: BrokerSuperseded if another took over."""
         try:
             await self._calls.take_over(self._organization_id, fence)
             while not self._stopping:
                 self._woken.clear()
-                wait_s = await self._work(fence)
+                wait_s = await self._do_due_work(fence)
                 if wait_s is None:
                     return
                 await self._wait(wait_s)
         finally:
             await self._drain()
 
-    async def _work(self, fence: int) -> float | None:
+    async def _do_due_work(self, fence: int) -> float | None:
         """Does the work that is due. Returns how many seconds to wait for more, or None when there is no work."""
         try:
             plan = await self._calls.plan_work(self._organization_id)
@@ -79,11 +82,11 @@ class Broker:
         return _wait_s(plan)
 
     async def _start_calls(self, plan: WorkPlan, fence: int) -> float:
-        """Commits the intents together. Each call that got a slot is placed by a task of its own."""
+        """Commits the intents together, and creates a task for each call that got a slot. Returns how long to wait."""
         results = await asyncio.gather(*(self._start_call(call, fence) for call in plan.calls), return_exceptions=True)
-        for failure in results:
-            if isinstance(failure, BaseException):
-                raise failure
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
         plan_at = [result.plan_at for result in results if isinstance(result, TimedStart)]
         if len(plan_at) == len(results):
             return min(max(plan_at) - time.monotonic(), _wait_s(plan))
@@ -94,12 +97,12 @@ class Broker:
         start = await self._calls.start(self._organization_id, next_call, fence)
         if isinstance(start, TimedStart):
             task = asyncio.create_task(self._place_call(start.call, start.due))
-            self._placing.add(task)
-            task.add_done_callback(self._placing.discard)
+            self._call_tasks.add(task)
+            task.add_done_callback(self._call_tasks.discard)
         return start
 
     async def _place_call(self, call: Call, due: float) -> None:
-        """Hands a call over when it is due, in monotonic seconds, and records the answer."""
+        """Sends a call to the telephony service at `due` (monotonic seconds), and stores the outcome."""
         try:
             await asyncio.sleep(due - time.monotonic())
             if not await self._may_still_start(call):
@@ -108,30 +111,30 @@ class Broker:
             late_s = time.monotonic() - due
             CALL_START_DELAY_S.observe(late_s)
             if late_s > self._max_late_s:
-                # This process was paused. Starting now could break a rolling second.
+                # This process was paused. A start now could exceed the limit of starts in a rolling second.
                 CALL_ANSWERS.labels("TooLate").inc()
                 await self._calls.requeue(call)
                 return
-            answer = await self._telephony.start(call)
+            outcome = await self._telephony.start(call)
             if time.monotonic() - due > JITTER_S and not self._telephony.honours_not_after:
                 CALLS_LATE.inc()
-            CALL_ANSWERS.labels(type(answer).__name__).inc()
-            await self._settle(call, answer)
+            CALL_ANSWERS.labels(type(outcome).__name__).inc()
+            await self._store_outcome(call, outcome)
         except Exception as error:
-            # Nothing awaits this task. The intent is stored, so polling settles the call.
+            # Nothing awaits this task. The intent is stored, so polling finds the outcome.
             log.warning("call_start_failed", call_id=call.id, error=repr(error))
 
     async def _may_still_start(self, call: Call) -> bool:
-        """Whether the call was not paused, cancelled or forbidden since it was committed."""
+        """Returns False if the call was paused, cancelled or forbidden since it was committed."""
         try:
             return await self._calls.may_still_start(call)
         except Exception as error:
-            # The call was not handed over, so requeueing it is safe.
+            # The telephony service has not received the call, so requeueing it is safe.
             log.warning("call_check_failed", call_id=call.id, error=repr(error))
             return False
 
-    async def _settle(self, call: Call, answer: StartOutcome) -> None:
-        match answer:
+    async def _store_outcome(self, call: Call, outcome: StartOutcome) -> None:
+        match outcome:
             case CallStarted(reference=str() as reference):
                 await self._calls.store_reference(call.id, reference)
             case CallDeferred(hold_off_s=hold_off_s):
@@ -150,9 +153,9 @@ class Broker:
             return
 
     async def _drain(self) -> None:
-        """Waits for calls that are being handed over, so that none has to be polled."""
-        if self._placing:
-            await asyncio.wait(self._placing, timeout=DRAIN_S)
+        """Waits until the telephony service has answered all requests, so that no call has to be polled."""
+        if self._call_tasks:
+            await asyncio.wait(self._call_tasks, timeout=DRAIN_S)
 
 
 def _wait_s(plan: WorkPlan) -> float:

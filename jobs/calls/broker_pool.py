@@ -1,7 +1,7 @@
 """The broker pool of a worker process: every organization with work gets a broker, here or in another process.
 
-The pool looks for work each minute, after wake-ups, and when a lock that another process holds expires. Brokers of a
-process that died are therefore taken over at once. Looking twice, or in many processes, is harmless.
+The pool looks for work every minute, after wake-ups, and when a lock of another process expires. The organizations of
+a dead process therefore get a new broker at once. Several processes may find the same work; the lock admits one.
 """
 
 import asyncio
@@ -17,8 +17,13 @@ from storage.locks import LockLost
 from storage.metrics import ACTIVE_BROKERS
 
 TICK_S = 60.0
+"""The longest time between two looks for work."""
+
 AFTER_EXPIRY_S = 0.1
+"""How long after the expiry of another process's lock the pool looks for work."""
+
 RESTART_S = 1.0
+"""The pause after a broker failed."""
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +34,7 @@ def lock_name(organization_id: str) -> str:
 
 
 async def run_broker_pool(jobs: JobContext) -> None:
-    """Runs the pool until it is cancelled. Brokers then finish the calls they hand over, and release their locks."""
+    """Runs the pool until it is cancelled. Its brokers then finish their requests and release their locks."""
     pool = BrokerPool(jobs)
     listening = asyncio.create_task(jobs.stores.call_wake_ups.listen(pool.wake, pool.wake_all), name="call wake-ups")
     try:
@@ -44,9 +49,9 @@ class BrokerPool:
     """The brokers of this process."""
 
     def __init__(self, jobs: JobContext, make_broker: Callable[[str], Broker] | None = None) -> None:
-        """`make_broker` replaces the brokers in tests."""
+        """`make_broker` creates the broker of an organization; tests pass another function."""
         self._jobs = jobs
-        self._make = make_broker or (lambda org: Broker(jobs.stores.calls, jobs.telephony, org))
+        self._make_broker = make_broker or (lambda org: Broker(jobs.stores.calls, jobs.telephony, org))
         self._brokers: dict[str, Broker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()
@@ -54,7 +59,10 @@ class BrokerPool:
         self._stopping = False
 
     def wake(self, organization_id: str, released: bool = False) -> None:
-        """Wakes the organization's broker. Without one, the pool looks for work, unless another process has it."""
+        """Wakes the organization's broker. Without a broker here, wakes the pool, unless another process has the lock.
+
+        `released` means that the lock has just been released.
+        """
         broker = self._brokers.get(organization_id)
         if broker is not None:
             broker.wake()
@@ -68,7 +76,7 @@ class BrokerPool:
         self._woken.set()
 
     async def run(self) -> None:
-        """Starts brokers until it is cancelled."""
+        """Starts brokers for organizations with work, until it is cancelled."""
         while True:
             self._woken.clear()
             wait_s = await self.start_brokers()
@@ -86,22 +94,22 @@ class BrokerPool:
         self._held_elsewhere = {each for each in missing if lock_name(each) in leases_s}
         for organization_id in missing:
             if organization_id not in self._held_elsewhere:
-                self._start(organization_id)
+                self._create_task(organization_id)
         return min([TICK_S, *(left_s + AFTER_EXPIRY_S for left_s in leases_s.values())])
 
     async def stop(self) -> None:
-        """Stops the brokers. They finish the calls they hand over, and release their locks."""
+        """Stops the brokers, which finish their requests to the service and release their locks."""
         self._stopping = True
         for broker in self._brokers.values():
             broker.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def _start(self, organization_id: str) -> None:
+    def _create_task(self, organization_id: str) -> None:
         if not self._stopping:
-            task = asyncio.create_task(self._serve(organization_id), name=f"broker {organization_id}")
+            task = asyncio.create_task(self._run_under_lock(organization_id), name=f"broker {organization_id}")
             self._tasks[organization_id] = task
 
-    async def _serve(self, organization_id: str) -> None:
+    async def _run_under_lock(self, organization_id: str) -> None:
         """Runs one broker while its lock is held. Does nothing when another process holds the lock."""
         was_held = False
         try:
@@ -109,26 +117,27 @@ class BrokerPool:
                 if lock is None:
                     return
                 was_held = True
-                await self._run(organization_id, lock.fence)
+                await self._run_broker(organization_id, lock.fence)
         except (LockLost, BrokerSuperseded):
             log.warning("broker_superseded", organization=organization_id)
         except Exception as error:
             log.warning("broker_failed", organization=organization_id, error=repr(error))
             await asyncio.sleep(RESTART_S)
         finally:
-            self._release(organization_id, was_held)
+            self._forget_task(organization_id, was_held)
 
-    def _release(self, organization_id: str, was_held: bool) -> None:
+    def _forget_task(self, organization_id: str, was_held: bool) -> None:
+        """Makes the pool look for work again, in this process or in all, after the lock was refused or released."""
         self._tasks.pop(organization_id, None)
         if was_held:
-            # Any process may start a broker now, this one too: a job may have been launched since the last look.
+            # A job may have been launched since the broker's last plan, so every process may start a broker now.
             self._jobs.stores.call_wake_ups.wake(organization_id, released=True)
         else:
-            # Another process was faster. Look again to learn when its lease expires.
+            # Another process was faster. The pool looks again, to learn when that process's lease expires.
             self._woken.set()
 
-    async def _run(self, organization_id: str, fence: int) -> None:
-        broker = self._brokers[organization_id] = self._make(organization_id)
+    async def _run_broker(self, organization_id: str, fence: int) -> None:
+        broker = self._brokers[organization_id] = self._make_broker(organization_id)
         if self._stopping:
             broker.stop()
         ACTIVE_BROKERS.inc()

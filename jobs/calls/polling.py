@@ -1,7 +1,7 @@
 """Sweepers for calls: every worker polls overdue calls and removes the lists of unfinished launches.
 
-A call whose outcome stays unknown becomes UNKNOWN and is never repeated. Time alone never frees a slot: the call keeps
-its slot while the telephony service does not answer.
+A call whose outcome cannot be found becomes UNKNOWN and is never repeated. Time alone never frees a slot: a call keeps
+its slot while the telephony service does not respond.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from storage.calls.records import LAST_SEQUENCE, CallReportEvent
 MAX_CONCURRENT_POLLS = 200
 CLAIM_SIZE = 50
 UNKNOWN_AFTER_S = 600.0
-"""The age at which a call becomes UNKNOWN when the service does not answer, or cannot identify an answered call."""
+"""The age at which a call becomes UNKNOWN if the service does not respond, or cannot identify an answered call."""
 
 LISTED_AFTER_S = 25.0
-"""The age at which the service must list a call, even if the request to start it was late and slow."""
+"""The age from which the service lists a call, even if the request to start the call was late and slow."""
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +32,7 @@ async def poll_overdue_calls(jobs: JobContext) -> int:
     async with asyncio.TaskGroup() as polls:
         while overdue := await jobs.stores.calls.take_overdue_calls(CLAIM_SIZE):
             for call in overdue:
-                # A slow answer holds one permit, and the other polls continue.
+                # A slow response occupies one permit only, so the other polls continue.
                 await permits.acquire()
                 polls.create_task(_poll(jobs, call)).add_done_callback(lambda _: permits.release())
             count += len(overdue)
@@ -49,27 +49,27 @@ async def _poll(jobs: JobContext, overdue: OverdueCall) -> None:
         return
     try:
         state = await jobs.telephony.look_up(overdue.call)
-        await _settle(jobs, overdue, state)
+        await _store_outcome(jobs, overdue, state)
     except Exception as error:
         # The call is polled again in a minute.
         log.warning("call_poll_failed", call_id=overdue.call.id, error=repr(error))
 
 
 def _may_be_unlisted(jobs: JobContext, overdue: OverdueCall) -> bool:
-    """Returns whether only the service's list of calls can be searched, and the call may not be in it yet."""
+    """Returns whether the call can only be searched for in the service's list, and may not be listed yet."""
     # A service that honours notAfter also finds calls by callId. Others need their own identifier of the call.
     is_found_by_id = jobs.telephony.honours_not_after or overdue.call.reference is not None
     return not is_found_by_id and overdue.age_s < LISTED_AFTER_S
 
 
-async def _settle(jobs: JobContext, overdue: OverdueCall, state: CallState) -> None:
-    """Stores the outcome that follows from the service's answer. Without one, the call is polled again later."""
+async def _store_outcome(jobs: JobContext, overdue: OverdueCall, state: CallState) -> None:
+    """Stores the outcome that follows from the call's state. Without an outcome, the call is polled again later."""
     calls, call = jobs.stores.calls, overdue.call
     match state:
         case CallActive():
             return
         case CallUntraceable() if overdue.has_report and overdue.age_s <= UNKNOWN_AFTER_S:
-            # The report said that the call was answered, so the service may still identify it later.
+            # A report said that the call was answered, so the service may still identify the call later.
             return
         case CallUntraceable() if overdue.has_report:
             await calls.mark_unknown(call, "The telephony service cannot identify the call.", keeps_slot=True)

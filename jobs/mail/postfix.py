@@ -1,4 +1,4 @@
-"""Parses Postfix log lines into delivery events. Deferred recipients are remembered between lines."""
+"""Parses Postfix log lines into delivery events. The parser stores deferred recipients between lines."""
 
 import re
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from storage.mail.classifier import EXPIRED
 from storage.mail.records import DeliveryEvent
 
 MAX_DEFERRED = 100_000
+"""The most queue ids with deferred recipients that are stored. Beyond this the oldest is dropped."""
 
 _HEAD = re.compile(
     r"(?P<when>\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ "
@@ -20,13 +21,13 @@ _DELIVERY = re.compile(
     r"to=<(?P<to>[^>]*)>, .*?dsn=(?P<dsn>\d\.\d{1,3}\.\d{1,3}), status=(?P<status>\w+) \((?P<text>.*)\)\s*$", re.DOTALL
 )
 _EXPIRED = re.compile(r"from=<[^>]*>, status=(?:force-)?expired, returned to sender")
-_ANSWER = re.compile(r"(?:said: |^)([245]\d\d)[ -]")
-_FINAL_OR_DEFERRED = {"sent", "deferred", "bounced"}
+_SMTP_REPLY_CODE = re.compile(r"(?:said: |^)([245]\d\d)[ -]")
+_RECORDED_STATUSES = {"sent", "deferred", "bounced"}
 
 
 @dataclass(slots=True)
 class PostfixLogReader:
-    """Parser of one log. `deferred` holds the deferred recipients by queue id; callers save it across restarts."""
+    """Parser of one log. `deferred` holds the deferred recipients by queue id. Callers save them across restarts."""
 
     local_zone: tzinfo | None = None
     deferred: dict[str, list[str]] = field(default_factory=dict)
@@ -39,14 +40,14 @@ class PostfixLogReader:
         queue, rest = head["queue"], head["rest"]
         id_ = sha256(line.strip()).hexdigest()
         delivery = _DELIVERY.match(rest)
-        if delivery is not None and delivery["status"] in _FINAL_OR_DEFERRED:
+        if delivery is not None and delivery["status"] in _RECORDED_STATUSES:
             self._track_deferred(queue, delivery["to"], delivery["status"])
             yield _event(id_, queue, self._at(head["when"], now), delivery)
         elif _EXPIRED.match(rest):
             for address in self.deferred.pop(queue, []):
-                expired = f"{id_}:{sha256(address.encode()).hexdigest()[:16]}"
+                event_id = f"{id_}:{sha256(address.encode()).hexdigest()[:16]}"
                 at = self._at(head["when"], now)
-                yield DeliveryEvent(expired, address, at, enhanced_status=EXPIRED, message_id=queue)
+                yield DeliveryEvent(event_id, address, at, enhanced_status=EXPIRED, message_id=queue)
         elif rest == "removed":
             self.deferred.pop(queue, None)
 
@@ -61,7 +62,7 @@ class PostfixLogReader:
             del self.deferred[next(iter(self.deferred))]
 
     def _at(self, when: str, now: datetime) -> datetime:
-        """Returns the instant of a line. Lines without year and zone are within the last year, in the local zone."""
+        """Returns the instant of a line. A line without year and zone is taken as local time within the last year."""
         if when[0].isdigit():
             at = datetime.fromisoformat(when)
             return (at if at.tzinfo else at.replace(tzinfo=self.local_zone)).astimezone(UTC)
@@ -69,7 +70,7 @@ class PostfixLogReader:
             try:
                 at = datetime.strptime(f"{year} {when}", "%Y %b %d %H:%M:%S")
             except ValueError:
-                continue  # 29 February of a common year
+                continue  # 29 February does not exist in this year
             at = at.replace(tzinfo=self.local_zone).astimezone(UTC)
             if at < now + timedelta(days=1):
                 return at
@@ -78,12 +79,12 @@ class PostfixLogReader:
 
 def _event(id_: str, queue: str, at: datetime, delivery: re.Match[str]) -> DeliveryEvent:
     text = delivery["text"]
-    answer = _ANSWER.search(text)
+    reply = _SMTP_REPLY_CODE.search(text)
     return DeliveryEvent(
         event_id=f"postfix:{id_}",
         address=delivery["to"],
         at=at,
-        smtp_code=int(answer[1]) if answer else None,
+        smtp_code=int(reply[1]) if reply else None,
         enhanced_status=delivery["dsn"],
         diagnostic=text[:4000],
         message_id=queue,

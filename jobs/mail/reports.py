@@ -1,6 +1,6 @@
 """Parses mails that report on other mails into delivery events: DSNs (RFC 3464) and complaints (ARF, RFC 5965).
 
-In nonstandard bounces, flufl.bounce finds the addresses. SMTP code and enhanced status are searched for in the text.
+In nonstandard bounces, flufl.bounce finds the addresses. The first SMTP code and enhanced status in the text are used.
 """
 
 import email.utils
@@ -40,7 +40,7 @@ class NotADeliveryReport(Exception):
 
 
 def delivery_events(content: bytes, now: datetime) -> list[DeliveryEvent]:
-    """Returns the events of a report. A report without a delivery, bounce or complaint, such as of a delay, has none.
+    """Returns the events of a report. A report of anything but a delivery, bounce or complaint has no events.
 
     Raises: NotADeliveryReport.
     """
@@ -57,7 +57,7 @@ def delivery_events(content: bytes, now: datetime) -> list[DeliveryEvent]:
 
 
 def _dsn_events(part: Message, message: Message, report_id: str, reported_at: datetime) -> Iterator[DeliveryEvent]:
-    """Yields an event for each recipient whose Action is failed or delivered; other actions leave the outcome open."""
+    """Yields an event for each recipient whose Action is failed or delivered. Other actions are no outcomes."""
     groups = _field_groups(part)
     message_fields = groups[0] if groups else Message()
     queue_id = message_fields.get("X-Postfix-Queue-ID") or message_fields.get("Original-Envelope-Id")
@@ -81,7 +81,7 @@ def _dsn_events(part: Message, message: Message, report_id: str, reported_at: da
 
 
 def _field_groups(part: Message) -> list[Message]:
-    """Returns the groups of fields of a report part: in a DSN those of the message, then those of each recipient."""
+    """Returns the groups of fields of a report part: in a DSN, one of the message, then one of each recipient."""
     payload = part.get_payload()
     return [each for each in payload if isinstance(each, Message) and each.keys()] if isinstance(payload, list) else []
 
@@ -89,7 +89,7 @@ def _field_groups(part: Message) -> list[Message]:
 def _complaint_events(
     part: Message, message: Message, report_id: str, reported_at: datetime
 ) -> Iterator[DeliveryEvent]:
-    """Yields an event for each recipient that the complaint names, else for those of the original message."""
+    """Yields an event for each recipient that the complaint names, or else for each of the original message."""
     fields = next(iter(_field_groups(part)), None)
     if fields is None:
         text = part.get_payload(decode=True)
@@ -112,7 +112,7 @@ def _nonstandard_events(message: Message, content: bytes, report_id: str, report
     addresses = sorted({each.decode("ascii", "replace") for each in {*temporary, *permanent}})
     if not addresses:
         raise NotADeliveryReport("The message is not a delivery report: expected a DSN, an ARF complaint or a bounce.")
-    # Of a long message, only the end is searched.
+    # Only the end of a long message is searched.
     text = content.decode("utf-8", "replace")[-MAX_SEARCHED_CHARS:]
     status = _STATUS.search(text)
     code = _smtp_code(text) or (550 if permanent else 450)
@@ -146,7 +146,7 @@ def _address(field: str | None) -> str | None:
 
 
 def _original_message(message: Message) -> Message | None:
-    """Returns the message that is reported on, or a message with its headers only."""
+    """Returns the message that the report is about, possibly with its headers only, or None if it is not attached."""
     for part in message.walk():
         payload = part.get_payload()
         if part.get_content_type() == "message/rfc822" and isinstance(payload, list) and payload:
@@ -169,8 +169,8 @@ def _original_recipients(message: Message) -> list[str]:
 
 
 def _smtp_code(text: str) -> int | None:
-    found = _SMTP_CODE.search(text)
-    return int(found[1]) if found else None
+    match = _SMTP_CODE.search(text)
+    return int(match[1]) if match else None
 
 
 def _parsed_date(field: str | None, default: datetime) -> datetime:

@@ -1,7 +1,7 @@
-"""Sends a daily summary of bounces, and alarms when too many mails bounce: by mail or signed webhook, each once.
+"""Sends a daily summary of bounces, and alarms when too many mails bounce. Each is sent once, by mail or webhook.
 
-Alarms cover an organization or one of its domains, today and yesterday, since events may be recorded after midnight.
-A report that can't be sent is sent again after ten minutes, under the same id.
+An alarm is about an organization or one of its domains, today or yesterday, since events may be recorded after
+midnight. A report that cannot be sent is tried again after ten minutes, with the same id.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ SUMMARY_AFTER_MS = 3_600_000
 """How long after midnight UTC a day's summary is sent. The last events of the day are aggregated by then."""
 
 ALARMED_DOMAINS = 5
-"""How many domains of an organization can raise an alarm on a day: those with the most bounces."""
+"""How many domains of an organization can raise an alarm on a day. Domains with the most bounces come first."""
 
 TIMEOUT_S = 15.0
 
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BounceReport:
-    """A day's rate of an organization, or of one of its domains, and the domains with the most bounces."""
+    """A day's bounce rate of an organization or one of its domains. `worst` are the domains with the most bounces."""
 
     kind: str
     organization_id: str
@@ -95,7 +95,7 @@ async def report_bounces(jobs: JobContext) -> int:
 
 
 async def _rates_above_threshold(jobs: JobContext, day: int) -> list[tuple[str, BounceRate]]:
-    """Returns rates of a day above the threshold, by organization: its total and those of its worst domains."""
+    """Returns a day's rates above the threshold, each with its organization: totals, and rates of single domains."""
     percent, rates = jobs.bounce_alarm_percent, jobs.stores.bounce_rates
     totals = (await rates.of_day(day)).items()
     domains: dict[str, list[BounceRate]] = defaultdict(list)
@@ -138,7 +138,7 @@ async def _send(jobs: JobContext, report: BounceReport) -> None:
 
 
 async def _post(jobs: JobContext, url: str, report: BounceReport) -> None:
-    """POSTs the report, signed with the password of the URL, or else with a secret from the database."""
+    """POSTs the report, signed with the URL's password if there is one, or else with a secret from the database."""
     parts = urlsplit(url)
     secret = unquote(parts.password or "") or (await shared_secret(jobs.stores.mongo, "bounce_reports")).hex()
     bare_url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -1,7 +1,7 @@
 """Follows a mail log through rotation by rename or copy, truncation and restarts. No line is lost or counted twice.
 
-A file is identified by its first line, not its name. The position is saved after the events are durable. A crash
-makes some lines read again; their events are then duplicates.
+A file is identified by its first line, not its name. The position is saved after the events are durable. After a
+crash some lines are read again; their events have the same ids and are rejected as duplicates.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ BATCH_LINES = 1000
 RETRY_S = 0.5
 MAX_RETRY_S = 30.0
 RETIRE_S = 60.0
-"""How long a rotated file is still read, in seconds: its writer may not have noticed the rotation."""
+"""How long a rotated file is still read, in seconds, because its writer may not have noticed the rotation."""
 
 CHUNK_BYTES = 1 << 18
-PACKED = {".gz", ".bz2", ".xz", ".zst"}
+COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
 Result = TypeVar("Result")
 RecordDeliveries = Callable[[list[DeliveryEvent]], Awaitable[RecordDeliveriesResult]]
 
@@ -40,51 +40,51 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class FollowedFile:
-    """An open file: the digest of its first line, the position, and when it was rotated (monotonic seconds)."""
+    """An open file: the digest of its first line, the read position, and when it was rotated (monotonic seconds)."""
 
     digest: str
     offset: int
     stream: FileIO
-    retired_at: float | None = None
+    rotated_at_s: float | None = None
 
     @property
     def was_truncated(self) -> bool:
-        """Whether the file was truncated, and perhaps written again, since it was read."""
+        """Whether the file was truncated since it was last read. It may have new content."""
         return _first_line_digest(self.stream) != self.digest or os.fstat(self.stream.fileno()).st_size < self.offset
 
-    def lines(self, most: int) -> Iterator[bytes]:
-        """Yields the next complete lines. An incomplete line is left for later."""
-        # Unbuffered: the file may have been truncated and written again.
+    def read_lines(self, max_lines: int) -> Iterator[bytes]:
+        """Yields the next complete lines and moves the position. An incomplete line is left for the next call."""
+        # Not read through a buffer, because the file may have been truncated and written again.
         chunk = os.pread(self.stream.fileno(), CHUNK_BYTES, self.offset)
         ends_at = chunk.rfind(b"\n") + 1
         if not ends_at and len(chunk) == CHUNK_BYTES:
-            ends_at = CHUNK_BYTES  # longer than any log line; it is skipped
-        for line in _split(chunk[:ends_at])[:most]:
+            ends_at = CHUNK_BYTES  # Longer than any log line. It is passed over, so that reading continues.
+        for line in _split_lines(chunk[:ends_at])[:max_lines]:
             self.offset += len(line)
             yield line
 
 
 @dataclass(slots=True)
 class MailLogFollower:
-    """Follows one log. `state` is the file that stores the position."""
+    """Follows one log. `record` stores the events; `state` is the file that stores the position."""
 
     path: Path
     state: Path
     record: RecordDeliveries
     mongo: Mongo
-    log: PostfixLogReader = field(default_factory=PostfixLogReader)
+    parser: PostfixLogReader = field(default_factory=PostfixLogReader)
     lines: int = 0
     events: int = 0
     _files: list[FollowedFile] = field(default_factory=list)
     _finished_digests: set[str] = field(default_factory=set)
-    """First-line digests of rotated files that need no reading any more."""
+    """First-line digests of rotated files that have been read completely."""
 
     async def run(self) -> None:
         """Reads until it is cancelled."""
         self.restore()
         try:
             while True:
-                if not await self.step():
+                if not await self.read_new_lines():
                     await asyncio.sleep(POLL_S)
         finally:
             self.close()
@@ -103,18 +103,18 @@ class MailLogFollower:
         for each in self._files:
             each.stream.close()
 
-    async def step(self) -> int:
-        """Records new lines, at most 1,000 of each file. Returns how many lines."""
+    async def read_new_lines(self) -> int:
+        """Records the events of new lines, at most 1,000 lines of each file. Returns how many lines it read."""
         self._open_newest()
         count = 0
         for each in list(self._files):
-            lines = list(each.lines(BATCH_LINES))
+            lines = list(each.read_lines(BATCH_LINES))
             count += len(lines)
             if lines:
                 await self._record(lines)
                 self._save()
                 self.lines += len(lines)
-            elif each.retired_at is not None and time.monotonic() - each.retired_at > RETIRE_S:
+            elif each.rotated_at_s is not None and time.monotonic() - each.rotated_at_s > RETIRE_S:
                 each.stream.close()
                 self._files.remove(each)
                 self._finished_digests = {each.digest, *self._finished_digests.intersection(self._rotated_digests())}
@@ -122,8 +122,8 @@ class MailLogFollower:
 
     async def _record(self, lines: list[bytes]) -> None:
         now = await _retry(self.mongo.now)
-        # Parsed once, outside of the retries: the parser has state, so a second pass could give other events.
-        events = [event for line in lines for event in self.log.read(line, now)]
+        # Parsed once, before the retries. The parser has state, so parsing again could give other events.
+        events = [event for line in lines for event in self.parser.read(line, now)]
         for start in range(0, len(events), BATCH_LINES):
             result = await _retry(partial(self.record, events[start : start + BATCH_LINES]))
             self.events += result.accepted
@@ -132,8 +132,8 @@ class MailLogFollower:
             )
 
     def _open_newest(self) -> None:
-        """Opens the file that now has the log's name, unless it is open already."""
-        newest = next((each for each in self._files if each.retired_at is None), None)
+        """Opens the file that has the log's name now, unless that file is open already."""
+        newest = next((each for each in self._files if each.rotated_at_s is None), None)
         if newest is not None and newest.was_truncated:
             self._continue_in_copy(newest)
             newest = None
@@ -144,32 +144,32 @@ class MailLogFollower:
                 stream.close()
             return
         if newest is not None:
-            newest.retired_at = time.monotonic()
+            newest.rotated_at_s = time.monotonic()
         self._files.append(FollowedFile(digest, 0, stream))
-        self._open_missed()
+        self._open_rotated()
 
     def _continue_in_copy(self, file: FollowedFile) -> None:
-        """Continues a truncated file in its copy, if there is one."""
+        """Continues to read a truncated file in the copy that was rotated, if there is one."""
         file.stream.close()
         self._files.remove(file)
         copy = self._find(file.digest, self._rotated())
         if copy is not None:
             self._files.insert(0, FollowedFile(file.digest, file.offset, copy, time.monotonic()))
 
-    def _open_missed(self) -> None:
-        """Opens files that were created and rotated since the last call."""
-        known = self._finished_digests | {each.digest for each in self._files}
+    def _open_rotated(self) -> None:
+        """Opens rotated files that have not been read yet: files that were created and rotated since the last call."""
+        known_digests = self._finished_digests | {each.digest for each in self._files}
         for path in self._rotated():
             stream = _open_or_none(path)
             digest = _first_line_digest(stream) if stream is not None else None
-            if stream is not None and digest is not None and digest not in known:
+            if stream is not None and digest is not None and digest not in known_digests:
                 self._files.insert(0, FollowedFile(digest, 0, stream, time.monotonic()))
             elif stream is not None:
                 stream.close()
 
     def _rotated(self) -> list[Path]:
         """Returns the rotated files next to the log, except compressed ones."""
-        return [path for path in sorted(self.path.parent.glob(f"{self.path.name}?*")) if path.suffix not in PACKED]
+        return [path for path in sorted(self.path.parent.glob(f"{self.path.name}?*")) if path.suffix not in COMPRESSED]
 
     def _find(self, digest: str, paths: Iterable[Path]) -> FileIO | None:
         """Returns the file whose first line has this digest, or None."""
@@ -189,15 +189,15 @@ class MailLogFollower:
             self._finished_digests = set(self._rotated_digests())
             self._save()
             return
-        self.log.deferred, self._finished_digests = state["waiting"], set(state["past"])
+        self.parser.deferred, self._finished_digests = state["waiting"], set(state["past"])
         for saved in state["files"]:
             stream = self._find(saved["head"], (self.path, *self._rotated()))
             if stream is None:
                 log.warning("mail_log_missing", offset=saved["offset"])
                 continue
             self._files.append(FollowedFile(saved["head"], saved["offset"], stream))
-        for older in self._files[:-1]:
-            older.retired_at = time.monotonic()
+        for rotated in self._files[:-1]:
+            rotated.rotated_at_s = time.monotonic()
 
     def _rotated_digests(self) -> Iterator[str]:
         """Yields the first-line digests of the rotated files."""
@@ -215,7 +215,7 @@ class MailLogFollower:
         temporary = self.state.with_name(f"{self.state.name}.new")
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(
-                orjson.dumps({"files": files, "waiting": self.log.deferred, "past": list(self._finished_digests)})
+                orjson.dumps({"files": files, "waiting": self.parser.deferred, "past": list(self._finished_digests)})
             )
             file.flush()
             os.fsync(file.fileno())
@@ -223,7 +223,7 @@ class MailLogFollower:
 
 
 async def _retry(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Repeats `work` with growing pauses until it succeeds. Event ids keep repeated events from counting twice."""
+    """Repeats `work` with growing pauses until it succeeds. A repeated event counts once, by its id."""
     retry_s = RETRY_S
     while True:
         try:
@@ -234,8 +234,8 @@ async def _retry(work: Callable[[], Awaitable[Result]]) -> Result:
         retry_s = min(retry_s * 2, MAX_RETRY_S)
 
 
-def _split(chunk: bytes) -> list[bytes]:
-    """Splits at line feeds only, and keeps them."""
+def _split_lines(chunk: bytes) -> list[bytes]:
+    """Splits at line feeds only, and keeps the line feeds."""
     if not chunk.endswith(b"\n"):
         return [chunk] if chunk else []
     return [line + b"\n" for line in chunk.split(b"\n")[:-1]]

@@ -1,7 +1,7 @@
-"""A pool of HTTP/1.1 connections to checked addresses. It keeps idle connections for a second, for the same peer.
+"""A pool of HTTP/1.1 connections to checked addresses. An idle connection is kept for a second, for the same peer.
 
 The address guard decides which addresses may be reached (egress.py). This module follows no redirects, keeps no
-cookies, retries nothing, and limits only the time to connect; callers limit the whole request.
+cookies, retries nothing, and limits only the time to connect. Callers limit the time of the whole request.
 """
 
 import asyncio
@@ -14,18 +14,19 @@ import httpx2
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 IDLE_S = 1.0
-"""How long an idle connection is kept. It is less than servers allow, so that none closes a reused connection."""
+"""How long an idle connection is kept. Servers keep idle connections longer, so none closes one during its reuse."""
 
 MAX_OVERHEAD_BYTES = 64 * 1024
-"""Limit of headers, and of other bytes that arrive without body content: chunk extensions, trailers."""
+"""The most bytes without body content in a row: headers, chunk extensions, trailers."""
 
 MAX_UNREAD_BYTES = 256 * 1024
+"""How many received bytes of a body may wait for the reader before receiving is paused."""
 
 
 class Peer(NamedTuple):
     """The destination of a connection, and the key under which it is kept when idle.
 
-    It includes the host name, because two hosts may share an IP address.
+    The key includes the host name, because two hosts may share an IP address.
     """
 
     scheme: str
@@ -72,7 +73,7 @@ class IncomingResponse:
         self._arrived.set()
 
     def end(self) -> None:
-        """Handles the end of the connection: completes a body without a length, fails any other incomplete response."""
+        """Handles the end of the connection, which completes a body without a length and fails other responses."""
         if self.status and self._body_ends_with_connection and self.failure is None:
             self.is_complete = True
         # Has no effect on a complete response.
@@ -135,7 +136,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether another request may be sent: the connection is open, and every byte on it was expected and read."""
+        """Whether another request may be sent: the connection is open, and received no unexpected or unread bytes."""
         return self._is_open and self._transport is not None and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -177,8 +178,8 @@ class Connection(asyncio.Protocol):
         """Sends a request, and returns the response once it has status and headers. Raises: httpx2.TransportError."""
         head = _head(request)
         self._response = response = IncomingResponse()
-        # Writing to a connection that has ended raises nothing. `wait_for_data` then raises the error, unless the
-        # response arrived before the end.
+        # Writing to a closed connection does not raise. `wait_for_data` raises the error, unless the response arrived
+        # before the connection was closed.
         try:
             await self._write(head + request.content)
         except httpx2.RequestNotRead:
@@ -225,7 +226,7 @@ class Connection(asyncio.Protocol):
 
 
 class ConnectionPool:
-    """Opens connections, and keeps idle ones for a second to reuse them."""
+    """Opens connections, and keeps idle connections for reuse for a second."""
 
     def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
         self._ssl = ssl_context or httpx2.create_ssl_context()
@@ -236,7 +237,7 @@ class ConnectionPool:
         idle = self._idle.get(peer, [])
         while idle:
             connection = idle.pop()
-            self._leave_idle(connection)
+            self._end_idle_time(connection)
             if connection.is_usable:
                 return connection
             connection.close()
@@ -258,7 +259,7 @@ class ConnectionPool:
         return connection
 
     def release(self, connection: Connection) -> None:
-        """Takes a connection back and keeps it for a second, if it may be reused."""
+        """Returns a connection to the pool, which keeps it for a second if it may be reused."""
         connection.finish()
         if connection.is_usable:
             self._idle[connection.peer].append(connection)
@@ -267,18 +268,18 @@ class ConnectionPool:
 
     def _expire(self, connection: Connection) -> None:
         self._idle[connection.peer].remove(connection)
-        self._leave_idle(connection)
+        self._end_idle_time(connection)
         connection.close()
 
-    def _leave_idle(self, connection: Connection) -> None:
-        """Cancels the timer of a connection that was just taken from its peer's list, and removes the list if empty."""
+    def _end_idle_time(self, connection: Connection) -> None:
+        """Cancels the timer of a connection that was just removed from its peer's list, and removes an empty list."""
         if connection.expiry is not None:
             connection.expiry.cancel()
         if not self._idle[connection.peer]:
             del self._idle[connection.peer]
 
     async def aclose(self) -> None:
-        """Closes idle connections; connections in use are closed by their users."""
+        """Closes idle connections. The callers that use the other connections must close those."""
         for peer in list(self._idle):
             while (connection := self.take_idle(peer)) is not None:
                 connection.close()
@@ -307,7 +308,7 @@ class ResponseBody(httpx2.AsyncByteStream):
 
 
 def _head(request: httpx2.Request) -> bytes:
-    """Returns the request line and headers. Raises: httpx2.LocalProtocolError for one with a line break or NUL."""
+    """Returns the request line and headers. Raises: httpx2.LocalProtocolError for a line break or NUL in them."""
     lines = [b"%s %s HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
     lines += [b"%s: %s" % header for header in request.headers.raw]
     head = b"\r\n".join([*lines, b"", b""])

@@ -1,8 +1,8 @@
-"""The address guard: the only way to request a URL that a user gave.
+"""The address guard. Every request to a URL that a user chose passes the guard.
 
-It connects only to addresses that were checked in the same step, so a name that changes its addresses (DNS rebinding)
-gains nothing. It checks every redirect anew. An idle connection is reused only for the same name, at an address that
-was checked just now. The guard keeps no cookies and reads no proxy settings.
+The guard resolves a name, checks the addresses, and connects to these addresses without a second lookup, which defeats
+DNS rebinding. It checks every redirect in the same way. An idle connection is reused only for the same name, at an
+address that was checked for the new request. The guard keeps no cookies and reads no proxy settings.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ PUBLIC_PORTS = frozenset({80, 443})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST_V6 = IPv6Network("2000::/3")
-# Reserved by IANA, yet global to `ipaddress` of some Python versions: protocol assignments, 6to4 relays, Teredo and
-# related ranges, documentation.
+# Reserved by IANA, but `is_global` in some Python versions: protocol assignments, 6to4 relays, Teredo and related
+# ranges, documentation.
 _RESERVED = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20")))
 
 
@@ -49,7 +49,7 @@ class EgressFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """A response with its body. `url` is the last one after redirects; `content_type` is the header, "" without one."""
+    """A response with its body. `url` is the URL after redirects; `content_type` is "" without that header."""
 
     url: str
     status: int
@@ -66,7 +66,7 @@ class _FetchOptions:
 
 
 def is_public(address: IpAddress) -> bool:
-    """Returns whether packets to `address` reach a public unicast host, also for IPv6 forms of IPv4 addresses."""
+    """Returns whether the address is public and unicast. IPv6 forms of IPv4 addresses are checked as IPv4."""
     if isinstance(address, IPv6Address):
         embedded = _embedded_ipv4(address)
         if embedded is not None:
@@ -77,7 +77,7 @@ def is_public(address: IpAddress) -> bool:
 
 
 def check_addresses(addresses: Iterable[str], port: int, allow: tuple[IpNetwork, ...]) -> None:
-    """Checks every address of a name. Raises: EgressRefused when one of them may not be reached."""
+    """Checks every address of a name. Raises: EgressRefused if any of them is forbidden."""
     for text in addresses:
         address = ip_address(text)
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
@@ -100,9 +100,9 @@ def _within(address: IpAddress, networks: tuple[IpNetwork, ...]) -> bool:
 
 
 def web_url(text: str, base: str | None = None) -> httpx2.URL:
-    """Parses an http(s) URL, relative to `base` when given. Raises: EgressRefused when the text is not such a URL.
+    """Parses an http or https URL, which may be relative to `base`. Raises: EgressRefused for any other text.
 
-    Does not check the address behind it; the transport does that when it connects.
+    The addresses of the host are not checked here, but by the transport when it connects.
     """
     if len(text) > MAX_URL_CHARS:
         raise EgressRefused(f"the URL is longer than {MAX_URL_CHARS} characters")
@@ -132,36 +132,36 @@ def _port(url: httpx2.URL) -> int:
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """A transport for any httpx2 client that connects to checked addresses only.
 
-    Raises EgressRefused before it opens a socket; a name that does not resolve is a ConnectError. TLS and the Host
-    header use the URL's name. Networks in `allow` may be reached on any port, public addresses on 80 and 443 only.
+    Raises EgressRefused before it opens a socket, and ConnectError for a name that does not resolve. TLS and the Host
+    header use the name in the URL. Networks in `allow` may be reached on any port, public addresses on 80 and 443 only.
     """
 
     def __init__(self, allow: tuple[IpNetwork, ...] = (), ssl_context: ssl.SSLContext | None = None) -> None:
         self._allow = allow
         self._connections = ConnectionPool(ssl_context)
-        # A separate thread pool: slow lookups of names must not delay other lookups of the process.
-        self._resolvers = ThreadPoolExecutor(8, thread_name_prefix="egress-resolver")
+        # A separate thread pool, so that slow name lookups do not delay other threaded work of the process.
+        self._resolver_threads = ThreadPoolExecutor(8, thread_name_prefix="egress-resolver")
         self._lookups: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends the request to the first address of the name that accepts a connection.
+        """Sends the request to the first of the name's addresses that accepts a connection.
 
-        Of the request's timeouts only `connect` applies; callers limit the whole request.
+        Only the timeout `connect` of the request is applied. Callers limit the time of the whole request.
         """
         connection = await self._connect(request)
         try:
-            answer = await connection.send(request)
+            incoming = await connection.send(request)
         except BaseException:
             connection.close()
             raise
-        body = ResponseBody(self._connections, connection, answer)
-        return httpx2.Response(answer.status, headers=answer.headers, stream=body)
+        body = ResponseBody(self._connections, connection, incoming)
+        return httpx2.Response(incoming.status, headers=incoming.headers, stream=body)
 
     async def _connect(self, request: httpx2.Request) -> Connection:
         url = _checked_url(request.url)
         addresses = await self._resolve(url)
         check_addresses(addresses, _port(url), self._allow)
-        peers = [Peer(url.scheme, _name(url), _port(url), address) for address in addresses[:MAX_ADDRESSES]]
+        peers = [Peer(url.scheme, _ascii_host(url), _port(url), address) for address in addresses[:MAX_ADDRESSES]]
         for peer in peers:
             if (idle := self._connections.take_idle(peer)) is not None:
                 return idle
@@ -175,44 +175,46 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _resolve(self, url: httpx2.URL) -> list[str]:
         try:
-            answers = await asyncio.shield(self._shared_lookup(_name(url), _port(url)))
+            addresses = await asyncio.shield(self._shared_lookup(_ascii_host(url), _port(url)))
         except UnicodeError as error:
             raise EgressRefused(f"not a host name: {error}") from None
         except OSError as error:
             raise httpx2.ConnectError(f"{url.host} does not resolve: {error}") from error
-        return list(dict.fromkeys(answers))
+        return list(dict.fromkeys(addresses))
 
     def _shared_lookup(self, name: str, port: int) -> asyncio.Future[list[str]]:
         """Resolves a name; concurrent callers share one lookup."""
         lookup = self._lookups.get((name, port))
         if lookup is None:
             loop = asyncio.get_running_loop()
-            lookup = self._lookups[name, port] = loop.run_in_executor(self._resolvers, _resolve_blocking, name, port)
-            lookup.add_done_callback(lambda found: self._end_lookup(name, port, found))
+            lookup = self._lookups[name, port] = loop.run_in_executor(
+                self._resolver_threads, _resolve_blocking, name, port
+            )
+            lookup.add_done_callback(lambda done: self._end_lookup(name, port, done))
         return lookup
 
-    def _end_lookup(self, name: str, port: int, found: asyncio.Future[list[str]]) -> None:
+    def _end_lookup(self, name: str, port: int, done: asyncio.Future[list[str]]) -> None:
         del self._lookups[name, port]
-        if not found.cancelled():
-            found.exception()  # Retrieves the exception so that asyncio does not log it.
+        if not done.cancelled():
+            done.exception()  # Retrieves the exception so that asyncio does not log it.
 
     async def aclose(self) -> None:
         """Closes idle connections; a running lookup ends on its own."""
-        self._resolvers.shutdown(wait=False)
+        self._resolver_threads.shutdown(wait=False)
         await self._connections.aclose()
 
 
-def _name(url: httpx2.URL) -> str:
+def _ascii_host(url: httpx2.URL) -> str:
     return url.raw_host.decode("ascii")
 
 
 def _resolve_blocking(name: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+    entries = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in entries]
 
 
 class Egress:
-    """Fetches user-given URLs through the guard. A process uses one."""
+    """Fetches URLs from users through the guard. A process has one instance."""
 
     def __init__(
         self,
@@ -237,9 +239,9 @@ class Egress:
     ) -> FetchedResponse:
         """Sends GET and follows at most 3 redirects, within `timeout_s` in total.
 
-        `accept` is sent, and a 2xx response of another type is refused unread ("*/*" accepts all). `max_bytes` counts
-        decompressed bytes: a larger body raises EgressTooLarge, or is cut with `truncate`. The body is empty unless the
-        status is 2xx. Raises: EgressRefused (final), EgressFailed (a retry may succeed).
+        `accept` is sent ("*/*" means all types). A 2xx response of another type is refused before its body is read. A
+        body of more than `max_bytes` decompressed bytes raises EgressTooLarge, or is cut with `truncate`. The body is
+        empty unless the status is 2xx. Raises: EgressRefused (final), EgressFailed (a retry may succeed).
         """
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         limit_bytes = self._max_bytes if max_bytes is None else max_bytes
@@ -254,13 +256,14 @@ class Egress:
 
     async def _follow(self, url: httpx2.URL, options: _FetchOptions) -> FetchedResponse:
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._request_once(url, options)
-            if isinstance(answer, FetchedResponse):
-                return answer
-            url = answer
+            result = await self._request_once(url, options)
+            if isinstance(result, FetchedResponse):
+                return result
+            url = result
         raise EgressRefused(f"more than {MAX_REDIRECTS} redirects")
 
     async def _request_once(self, url: httpx2.URL, options: _FetchOptions) -> FetchedResponse | httpx2.URL:
+        """Sends one request. Returns the response, or the URL to which it redirects."""
         headers = {"User-Agent": USER_AGENT, "Accept": ", ".join(options.accept), "Accept-Encoding": "gzip, deflate"}
         timeout = httpx2.Timeout(None, connect=options.connect_timeout_s)
         request = httpx2.Request("GET", url, headers=headers, extensions={"timeout": timeout.as_dict()})
@@ -269,7 +272,7 @@ class Egress:
             if response.has_redirect_location:
                 return web_url(response.headers["location"], base=str(url))
             content_type = response.headers.get("content-type", "")
-            body = await _body(response, content_type, options) if response.is_success else b""
+            body = await _read_body(response, content_type, options) if response.is_success else b""
             return FetchedResponse(str(url), response.status_code, content_type, body)
         finally:
             await response.aclose()
@@ -279,7 +282,7 @@ class Egress:
         await self.transport.aclose()
 
 
-async def _body(response: httpx2.Response, content_type: str, options: _FetchOptions) -> bytes:
+async def _read_body(response: httpx2.Response, content_type: str, options: _FetchOptions) -> bytes:
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in options.accept and "*/*" not in options.accept:
         raise EgressRefused(f"the answer is {media_type or 'of no type'}, not {' or '.join(options.accept)}")

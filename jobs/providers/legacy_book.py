@@ -13,7 +13,7 @@ TIMEOUT_S = 2.0
 
 @asynccontextmanager
 async def legacy_book(url: str | None, share: int) -> AsyncIterator[LegacyBook | None]:
-    """Opens the legacy book at a URL, or yields None without a URL."""
+    """Yields a client of the legacy book, or None without a URL. `share` is the percentage of lookups it answers."""
     if url is None:
         yield None
         return
@@ -31,10 +31,10 @@ async def _look_up(http: httpx2.AsyncClient, url: str, addresses: Sequence[str])
         response = await http.post(url, content=body, headers={"content-type": "application/json"})
         response.raise_for_status()
         results = orjson.loads(response.content)["results"]
-        blocked_by_address = {each["address"]: each["blocked"] for each in results}
+        is_blocked_by_address = {each["address"]: each["blocked"] for each in results}
     except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
         # The exception's text may hold the addresses that were sent.
         raise LegacyBookError(type(error).__name__) from None
-    if not all(isinstance(blocked_by_address.get(address), bool) for address in addresses):
+    if not all(isinstance(is_blocked_by_address.get(address), bool) for address in addresses):
         raise LegacyBookError("the response lacks some of the addresses")
-    return blocked_by_address
+    return is_blocked_by_address

@@ -1,7 +1,7 @@
 """Metadata of web pages for link previews: title, description, image, site name.
 
-Pages are fetched through the address guard and may be hostile. Tags are matched in linear time and never built into a
-tree: 512 KiB of nested elements or attributes would occupy an HTML tree builder, and the event loop, for many seconds.
+Pages are fetched through the address guard and may be hostile. Tags are matched in linear time, without an HTML tree.
+Building a tree of 512 KiB of nested elements or attributes would block the event loop for many seconds.
 """
 
 import re
@@ -24,7 +24,7 @@ MAX_SITE_CHARS = 100
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _OEMBED_TYPE = "application/json+oembed"
-_OEMBED_ANSWERS = ("application/json", _OEMBED_TYPE, "text/json", "text/javascript")
+_OEMBED_RESPONSE_TYPES = ("application/json", _OEMBED_TYPE, "text/json", "text/javascript")
 
 _TITLES = ("og:title", "twitter:title", "<title>")
 _DESCRIPTIONS = ("og:description", "twitter:description", "description")
@@ -34,7 +34,7 @@ _SITES = ("og:site_name", "application-name")
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Metadata as plain text, truncated. `url` is the requested one, `image_url` the image's remote address."""
+    """Metadata as plain text, truncated. `url` is the requested URL, `image_url` the original URL of the image."""
 
     url: str
     title: str
@@ -44,11 +44,11 @@ class Preview:
 
 
 async def fetch_preview(egress: Egress, url: str) -> Preview | None:
-    """Fetches the preview of a page within 3 s. Returns None for a refused URL, another type, or a missing title.
+    """Fetches the preview of a page within 3 s. Returns None for a refused URL, a page that is not HTML, or no title.
 
     Reads at most 512 KiB of the page. Raises: EgressFailed when a retry may succeed.
     """
-    started = time.monotonic()
+    started_at_s = time.monotonic()
     try:
         page = await egress.get(url, accept=_PAGE_TYPES, max_bytes=MAX_PAGE_BYTES, timeout_s=TIMEOUT_S, truncate=True)
     except EgressRefused:
@@ -57,13 +57,13 @@ async def fetch_preview(egress: Egress, url: str) -> Preview | None:
         raise EgressFailed(f"the page answers {page.status}")
     metadata = read_page(page)
     if not {"title", "image", "site"} <= metadata.keys() and (address := metadata.get("oembed")):
-        metadata = await _oembed(egress, address, TIMEOUT_S - (time.monotonic() - started)) | metadata
+        metadata = await _oembed(egress, address, TIMEOUT_S - (time.monotonic() - started_at_s)) | metadata
     return _preview(url, metadata)
 
 
 def read_page(page: FetchedResponse) -> dict[str, str]:
-    """Returns the page's metadata by `title`, `description`, `image`, `site` and `oembed`, without empty values."""
-    values = _metadata_values(_decoded(page))
+    """Returns the page's `title`, `description`, `image`, `site` and `oembed`, as far as they are not empty."""
+    values = _metadata_values(_decode(page))
     return _non_empty(
         title=_text(_first(values, _TITLES), MAX_TITLE_CHARS),
         description=_text(_first(values, _DESCRIPTIONS), MAX_DESCRIPTION_CHARS),
@@ -75,8 +75,10 @@ def read_page(page: FetchedResponse) -> dict[str, str]:
 
 async def _oembed(egress: Egress, address: str, timeout_s: float) -> dict[str, str]:
     try:
-        answer = await egress.get(address, accept=_OEMBED_ANSWERS, max_bytes=MAX_OEMBED_BYTES, timeout_s=timeout_s)
-        metadata = orjson.loads(answer.body)
+        response = await egress.get(
+            address, accept=_OEMBED_RESPONSE_TYPES, max_bytes=MAX_OEMBED_BYTES, timeout_s=timeout_s
+        )
+        metadata = orjson.loads(response.body)
     except (EgressRefused, EgressFailed, orjson.JSONDecodeError):
         return {}
     if not isinstance(metadata, dict):
@@ -84,7 +86,7 @@ async def _oembed(egress: Egress, address: str, timeout_s: float) -> dict[str, s
     texts = {name: value for name, value in metadata.items() if isinstance(value, str)}
     return _non_empty(
         title=_text(texts.get("title", ""), MAX_TITLE_CHARS),
-        image=_web_url(texts.get("thumbnail_url", ""), answer.url),
+        image=_web_url(texts.get("thumbnail_url", ""), response.url),
         site=_text(texts.get("provider_name", ""), MAX_SITE_CHARS),
     )
 
@@ -103,14 +105,14 @@ def _first(values: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((values[name] for name in names if name in values), "")
 
 
-# Joiners are format characters but hold emoji together; other format characters reorder or hide text.
+# Joiners are kept, because they join emoji. Other format characters are removed, because they reorder or hide text.
 _JOINERS = "\u200c\u200d"
 
 
 def _text(raw: str, max_chars: int) -> str:
     words = " ".join(raw.split())
-    shown = (c for c in words if c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
-    return "".join(shown).strip()[:max_chars].rstrip()
+    visible = (c for c in words if c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
+    return "".join(visible).strip()[:max_chars].rstrip()
 
 
 def _web_url(raw: str, base: str) -> str:
@@ -124,7 +126,7 @@ def _web_url(raw: str, base: str) -> str:
 MAX_TAG_CHARS = 4096
 MAX_TAGS = 1000
 
-# Each pattern consumes its input or gives up after MAX_TAG_CHARS, so a page is scanned a few times at most.
+# Each pattern consumes its input, or stops after MAX_TAG_CHARS. A page is therefore scanned a few times at most.
 _ELEMENTS = re.compile(
     r"<!--.*?(?:-->|\Z)"
     r"|<(script|style)\b.*?(?:</\1\b|\Z)"
@@ -137,7 +139,7 @@ _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"]*+)(?:"|\Z)|'([^
 
 
 def _metadata_values(html: str) -> dict[str, str]:
-    """Returns the first non-blank value of each metadata name in lower case, also of `<title>` and `<oembed>`."""
+    """Returns the first non-blank value of each metadata name (in lower case), and of `<title>` and `<oembed>`."""
     values: dict[str, str] = {}
     for name, value in _metadata_of(html):
         if value.strip():
@@ -166,14 +168,14 @@ def _tag_metadata(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _attributes(tag: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for name, *values in _ATTRIBUTE.findall(tag, len("<meta")):
-        found.setdefault(name.lower(), unescape("".join(values)))
-    return found
+        attributes.setdefault(name.lower(), unescape("".join(values)))
+    return attributes
 
 
-# The WHATWG labels that pages use, by Python codec. A closed list: some Python codecs (punycode, idna,
-# unicode_escape) take quadratic time or are unsafe.
+# Encoding labels (WHATWG) that pages use, by Python codec. Other codecs are not allowed, because some of them
+# (punycode, idna, unicode_escape) take quadratic time or are unsafe.
 _CODECS = {
     "utf-8": ("utf8", "unicode-1-1-utf-8"),
     "cp932": ("shift-jis", "sjis", "x-sjis", "ms-kanji", "windows-31j", "ms932"),
@@ -197,7 +199,7 @@ _CHARSET_OF_PAGE = re.compile(rf"<(?:meta\b[^<>]*?charset|\?xml\b[^<>]*?encoding
 _PRESCAN_BYTES = 4096
 
 
-def _decoded(page: FetchedResponse) -> str:
+def _decode(page: FetchedResponse) -> str:
     codec = (
         _codec_of_byte_order_mark(page.body)
         or _declared_codec(_CHARSET_OF_HEADER, page.content_type)

@@ -1,4 +1,4 @@
-"""Sends mail by SMTP, or stores it as files where no server is set. Separates final refusals from retryable errors."""
+"""Sends mail by SMTP, or stores mail as files if no server is configured. Some errors are final, others retryable."""
 
 import asyncio
 import secrets
@@ -15,7 +15,7 @@ DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 
 
 class MailRefused(Exception):
-    """The server refuses this mail for good, or the recipient has no address. A retry would fail in the same way."""
+    """The server refuses the mail for good, or the recipient has no address. A retry would fail in the same way."""
 
 
 class MailDelayed(Exception):
@@ -24,7 +24,7 @@ class MailDelayed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A mail to one recipient. Without an address it can only be stored as a file."""
+    """A mail to one recipient. A mail without an address can only be stored as a file."""
 
     to_name: str
     to_address: str | None
@@ -36,7 +36,7 @@ class Mailer:
     """Sends the mails of a worker process."""
 
     def __init__(self, url: str | None, sender: str, folder: Path) -> None:
-        """`url` is smtp://user:password@host:port or smtps://. Without one, mails are stored in the folder."""
+        """`url` is smtp://user:password@host:port or smtps://. Without a URL, mails are stored in `folder`."""
         self._url = None if url is None else urlsplit(url)
         self._sender = sender
         self._folder = folder
@@ -55,7 +55,7 @@ class Mailer:
         try:
             await self._deliver(message)
         except (aiosmtplib.SMTPRecipientsRefused, aiosmtplib.SMTPResponseException) as error:
-            raise _classified(error) from error
+            raise _mail_error(error) from error
         except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
             raise MailDelayed(f"{type(error).__name__}: {error}") from error
 
@@ -88,7 +88,7 @@ def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:
     message["To"] = f'"{to_name}" <{mail.to_address}>' if mail.to_address else f"{to_name}:;"
     message["Subject"] = "".join(each if each.isprintable() else " " for each in mail.subject)
     message["Date"] = formatdate()
-    # A dot may stand only between other characters (RFC 5322, 3.2.3).
+    # A dot is allowed only between other characters (RFC 5322, 3.2.3).
     message["Message-ID"] = f"<{quote(id_, safe='').replace('.', '%2E')}@noroshi.invalid>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail.text)
@@ -100,9 +100,9 @@ def _without_specials(text: str) -> str:
     return "".join(" " if each in '"\\<>:;,@()[]' or not each.isprintable() else each for each in text)
 
 
-def _classified(error: Exception) -> MailRefused | MailDelayed:
+def _mail_error(error: Exception) -> MailRefused | MailDelayed:
     """Returns MailRefused when every recipient was refused for good (5xx), else MailDelayed."""
     recipients = getattr(error, "recipients", None) or [error]
-    # Errors without a code count as temporary.
+    # An error without a code counts as temporary.
     codes = [getattr(each, "code", 400) for each in recipients]
     return MailRefused(str(error)) if all(code >= 500 for code in codes) else MailDelayed(str(error))

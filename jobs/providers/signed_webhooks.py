@@ -1,6 +1,6 @@
-"""Standard Webhooks: signs outgoing messages and verifies incoming ones (docs/interfaces.md). Pure; keeps no state.
+"""Standard Webhooks: signs outgoing messages and verifies incoming messages (docs/interfaces.md).
 
-Receivers must remember ids themselves, since a signed message may be replayed.
+This module keeps no state. A signed message may be replayed, so receivers must remember the ids of messages.
 """
 
 import base64
@@ -19,12 +19,12 @@ _VERSION = "v1,"
 
 
 class SignatureRefused(Exception):
-    """The signature is missing, does not match, or is too old; the message says which."""
+    """The signature is missing, does not match, or is too old. The exception's message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedMessage:
-    """A verified message: its id, which is the same on every attempt, and when it was signed (Unix seconds)."""
+    """A verified message. Every attempt has the same `id`; `timestamp` is when it was signed (Unix seconds)."""
 
     id: str
     timestamp: int
@@ -38,7 +38,7 @@ def sign(secret: str, id_: str, timestamp: int, content: bytes) -> dict[str, str
 def verify(secret: str, headers: Mapping[str, str], content: bytes, now_s: float) -> VerifiedMessage:
     """Verifies a message by its headers, whose names are in lower case.
 
-    Raises: SignatureRefused for a missing header, an age beyond 300 s in either direction, or no matching signature.
+    Raises: SignatureRefused if a header is missing, the timestamp is more than 300 s from now, or no signature matches.
     """
     id_, timestamp = headers.get(ID, ""), headers.get(TIMESTAMP, "")
     if not (id_ and timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):

@@ -1,4 +1,4 @@
-"""Validates the inputs of the calls area."""
+"""Validation of the calls area's inputs."""
 
 import re
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput
 from storage.identity.records import User
 
-MAX_NAME = 200
-MAX_SCENARIO = 4000
+MAX_NAME_CHARS = 200
+MAX_SCENARIO_CHARS = 4000
 MAX_ATTEMPTS = 10
 MAX_RETRY_DELAY_S = 7 * 86_400
 MAX_CALL_S = 86_400
-MAX_NUMBERS = 1000
+MAX_PHONE_NUMBERS = 1000
 
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
@@ -28,17 +28,17 @@ def new_call_job(viewer: User, input: LaunchCallJobInput) -> NewCallJob:
     return NewCallJob(
         organization_id=viewer.organization_id,
         creator_id=viewer.id,
-        name=checked_text("name", input.name, 1, MAX_NAME),
-        scenario=checked_text("scenario", input.scenario, 1, MAX_SCENARIO),
+        name=checked_text("name", input.name, 1, MAX_NAME_CHARS),
+        scenario=checked_text("scenario", input.scenario, 1, MAX_SCENARIO_CHARS),
         start_at=input.start_at if isinstance(input.start_at, datetime) else None,
-        window=_window(input.window) if isinstance(input.window, CallingWindowInput) else None,
+        window=_calling_window(input.window) if isinstance(input.window, CallingWindowInput) else None,
         max_attempts=checked_number("maxAttempts", input.max_attempts, 1, MAX_ATTEMPTS),
         retry_delay_s=checked_number("retryDelayS", input.retry_delay_s, 0, MAX_RETRY_DELAY_S),
         expected_call_s=checked_number("expectedCallS", input.expected_call_s, 1, MAX_CALL_S),
     )
 
 
-def _window(input: CallingWindowInput) -> CallingWindow:
+def _calling_window(input: CallingWindowInput) -> CallingWindow:
     for name in ("start", "end"):
         if not _TIME.fullmatch(getattr(input, name)):
             raise BadUserInput(name, "a time of day from 00:00 to 23:59, such as 09:30")
@@ -49,10 +49,10 @@ def _window(input: CallingWindowInput) -> CallingWindow:
     )
 
 
-def checked_number(field: str, value: int, least: int, most: int) -> int:
-    """Returns the number if it is from `least` to `most`. Raises: BadUserInput."""
-    if not least <= value <= most:
-        raise BadUserInput(field, f"a number from {least} to {most}, not {value}")
+def checked_number(field: str, value: int, minimum: int, maximum: int) -> int:
+    """Returns the number if it is from `minimum` to `maximum`. Raises: BadUserInput."""
+    if not minimum <= value <= maximum:
+        raise BadUserInput(field, f"a number from {minimum} to {maximum}, not {value}")
     return value
 
 
@@ -66,9 +66,9 @@ def checked_limits(input: CallLimitsInput) -> tuple[int, float]:
 
 
 def checked_phone_numbers(values: Sequence[str]) -> list[str]:
-    """Returns the numbers in E.164 form, in the given order. Raises: BadUserInput, also for more than 1000."""
-    if len(values) > MAX_NUMBERS:
-        raise BadUserInput("phoneNumbers", f"at most {MAX_NUMBERS} numbers")
+    """Returns the numbers in E.164 form, in the same order. Raises: BadUserInput, also for more than 1000 numbers."""
+    if len(values) > MAX_PHONE_NUMBERS:
+        raise BadUserInput("phoneNumbers", f"at most {MAX_PHONE_NUMBERS} numbers")
     try:
         return [parse_phone_number(value) for value in values]
     except ValueError as error:

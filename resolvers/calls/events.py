@@ -1,4 +1,4 @@
-"""Call events in jobEvents, which only operators see."""
+"""Events of calls in `jobEvents`. Only operators see them."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ JOB_EVENTS = {
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Returns whether the id belongs to a call job. Raises: Forbidden for a call job if the viewer is no operator."""
+    """Returns whether the id is a call job's. Raises: Forbidden if the viewer is not an operator."""
     job = await context.stores.call_jobs.find(viewer.organization_id, job_id)
     if job is not None and Role.OPERATOR not in granted_roles(context):
         raise Forbidden("Call jobs are visible to operators only.")

@@ -31,7 +31,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.timeline import Page
 
-MAX_AHEAD = timedelta(days=3660)
+MAX_START_AHEAD = timedelta(days=3660)
 
 CallJobId = Annotated[ID, strawberry.argument(description="Id of the call job.")]
 AfterRow = Annotated[int, strawberry.argument(description="Only rows after this line of the list are returned.")]
@@ -49,7 +49,7 @@ class CallListCheck:
 
     @property
     def row_error_count(self) -> int:
-        """The number of bad rows."""
+        """The number of rows with errors."""
         return len(self.errors)
 
 
@@ -74,7 +74,7 @@ async def call_jobs(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[CallJob]:
-    """Returns a page of the organization's jobs by creation."""
+    """Returns a page of the organization's jobs, ordered by creation."""
     viewer = require_operator(info)
     range_ = page_range(oldest, latest, limit, inclusive)
     return await info.context.stores.call_jobs.page(viewer.organization_id, states or None, range_)
@@ -82,25 +82,25 @@ async def call_jobs(
 
 async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
     """Checks a list without storing it."""
-    new = await _validated(info, input)
+    new_job = await _validated_job(info, input)
     checked = await info.context.stores.call_jobs.check(input.csv)
-    end_at = None if checked.errors else await _estimated_end_of_new(info.context, new, checked.tasks)
+    end_at = None if checked.errors else await _estimated_end_of_new(info.context, new_job, checked.tasks)
     return CallListCheck(checked.rows, checked.errors, end_at)
 
 
 async def launch_call_job(info: Info, input: CallListArgument) -> CallJob:
-    """Stores a list as a job, which calls its numbers from its start time on."""
-    new = await _validated(info, input)
+    """Stores a list as a job. Its numbers are called from the job's start time on."""
+    new_job = await _validated_job(info, input)
     key = input_key(require_operator(info), "launchCallJob", input)
-    return await info.context.stores.call_jobs.launch(new, input.csv, key)
+    return await info.context.stores.call_jobs.launch(new_job, input.csv, key)
 
 
-async def _validated(info: Info, input: LaunchCallJobInput) -> NewCallJob:
+async def _validated_job(info: Info, input: LaunchCallJobInput) -> NewCallJob:
     """Returns the validated job, without its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
-    new = new_call_job(require_operator(info), input)
-    if new.start_at is not None and new.start_at > await info.context.stores.call_jobs.now() + MAX_AHEAD:
-        raise BadUserInput("startAt", f"a time at most {MAX_AHEAD.days} days ahead")
-    return new
+    new_job = new_call_job(require_operator(info), input)
+    if new_job.start_at is not None and new_job.start_at > await info.context.stores.call_jobs.now() + MAX_START_AHEAD:
+        raise BadUserInput("startAt", f"a time at most {MAX_START_AHEAD.days} days ahead")
+    return new_job
 
 
 async def pause_call_job(info: Info, id: CallJobId) -> CallJob:
@@ -119,7 +119,7 @@ async def cancel_call_job(info: Info, id: CallJobId) -> CallJob:
 
 
 async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None:
-    """Returns the earliest possible end of the job, or None when it is final or never ends."""
+    """Returns the earliest possible end of the job, or None if the job has ended or can never end."""
     if root.state not in OPEN_STATES:
         return None
     limits = await info.context.stores.call_jobs.limits(root.organization_id)
@@ -128,9 +128,9 @@ async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None
     return _earliest_end(remaining, limits, root, now)
 
 
-async def _estimated_end_of_new(context: Context, new: NewCallJob, tasks: int) -> datetime | None:
-    limits = await context.stores.call_jobs.limits(new.organization_id)
-    return _earliest_end(tasks, limits, new, await context.stores.call_jobs.now())
+async def _estimated_end_of_new(context: Context, new_job: NewCallJob, tasks: int) -> datetime | None:
+    limits = await context.stores.call_jobs.limits(new_job.organization_id)
+    return _earliest_end(tasks, limits, new_job, await context.stores.call_jobs.now())
 
 
 def _earliest_end(remaining: int, limits: CallLimits, job: CallJob | NewCallJob, now: datetime) -> datetime | None:
@@ -142,14 +142,14 @@ def _earliest_end(remaining: int, limits: CallLimits, job: CallJob | NewCallJob,
 async def row_errors(
     root: Parent[CallJob], info: Info, after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
-    """Returns the bad rows of a rejected list."""
+    """Returns the rows with errors of a rejected list."""
     return await info.context.stores.call_jobs.row_errors(root, _checked_row(after_row), checked_limit(limit))
 
 
 async def check_row_errors(
     root: Parent[CallListCheck], after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
-    """Returns the bad rows of a checked list."""
+    """Returns the rows with errors of a checked list."""
     row, count = _checked_row(after_row), checked_limit(limit)
     return [error for error in root.errors if error.row > row][:count]
 
@@ -167,8 +167,9 @@ async def tasks(
     limit: RowLimit = 100,
 ) -> list[CallTask]:
     """Returns the job's numbers in list order."""
-    wanted = states or None
-    return await info.context.stores.call_jobs.tasks(root, wanted, _checked_row(after_row), checked_limit(limit))
+    return await info.context.stores.call_jobs.tasks(
+        root, states or None, _checked_row(after_row), checked_limit(limit)
+    )
 
 
 def _checked_row(after_row: int) -> int:

@@ -34,22 +34,22 @@ async def set_call_limits(
 
 
 async def do_not_call(info: Info, phone_numbers: PhoneNumbers) -> list[bool]:
-    """Returns for each number whether it must not be called."""
+    """Returns for each number whether it is on the do-not-call list."""
     viewer = require_operator(info)
     numbers = checked_phone_numbers(phone_numbers)
-    blocked = await info.context.stores.do_not_call.among(viewer.organization_id, numbers)
-    return [number in blocked for number in numbers]
+    listed = await info.context.stores.do_not_call.among(viewer.organization_id, numbers)
+    return [number in listed for number in numbers]
 
 
 async def add_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
-    """Forbids calls to the numbers. Returns how many were new."""
+    """Adds numbers to the do-not-call list. Returns how many were not listed before."""
     viewer = require_operator(info)
     numbers = checked_phone_numbers(phone_numbers)
     return await info.context.stores.do_not_call.add(viewer.organization_id, numbers)
 
 
 async def remove_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
-    """Allows calls to the numbers again. Returns how many were listed."""
+    """Removes numbers from the do-not-call list. Returns how many were listed."""
     viewer = require_operator(info)
     numbers = checked_phone_numbers(phone_numbers)
     return await info.context.stores.do_not_call.remove(viewer.organization_id, numbers)

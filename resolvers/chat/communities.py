@@ -26,9 +26,9 @@ from storage.chat.records import Community, Topic, TrendingTopic
 from storage.identity.records import User
 from storage.timeline import Page, timeline_range
 
-MAX_NAME = 100
-MAX_DESCRIPTION = 2000
-MAX_TITLE = 200
+MAX_NAME_CHARS = 100
+MAX_DESCRIPTION_CHARS = 2000
+MAX_TITLE_CHARS = 200
 
 CommunityId = Annotated[ID, strawberry.argument(description="Id of the community.")]
 
@@ -47,9 +47,9 @@ async def communities(
 ) -> list[Community]:
     """Lists the organization's communities by name."""
     viewer = require_member(info)
-    wanted = joined if isinstance(joined, bool) else None
+    joined_or_none = joined if isinstance(joined, bool) else None
     return await info.context.stores.communities.list_by_name(
-        viewer.organization_id, viewer.id, wanted, text_or_none(after), checked_limit(limit)
+        viewer.organization_id, viewer.id, joined_or_none, text_or_none(after), checked_limit(limit)
     )
 
 
@@ -64,18 +64,18 @@ async def joined(root: Parent[Community], info: Info) -> bool:
 
 
 async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
-    """Lists members by handle."""
+    """Lists the community's members by handle."""
     users = info.context.stores.users
-    last = text_or_none(after)
-    handle = None if last is None else (await users.get(root.organization_id, last)).handle
-    ids = await info.context.stores.communities.members(root.id, handle, checked_limit(limit))
+    last_id = text_or_none(after)
+    last_handle = None if last_id is None else (await users.get(root.organization_id, last_id)).handle
+    ids = await info.context.stores.communities.members(root.id, last_handle, checked_limit(limit))
     return await users.find_many(root.organization_id, ids)
 
 
 async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 20) -> list[Topic]:
     """Lists the most recently active topics."""
-    newest = timeline_range(latest=-1, limit=checked_limit(limit))
-    return list((await info.context.stores.topics.page(root.id, newest)).items)
+    newest_range = timeline_range(latest=-1, limit=checked_limit(limit))
+    return list((await info.context.stores.topics.page(root.id, newest_range)).items)
 
 
 async def create_community(
@@ -86,8 +86,8 @@ async def create_community(
     viewer = require_member(info)
     new = NewCommunity(
         viewer.organization_id,
-        checked_text("name", input.name, 1, MAX_NAME),
-        checked_text("description", input.description, 0, MAX_DESCRIPTION),
+        checked_text("name", input.name, 1, MAX_NAME_CHARS),
+        checked_text("description", input.description, 0, MAX_DESCRIPTION_CHARS),
     )
     key = input_key(viewer, "createCommunity", input)
     return await info.context.stores.communities.create(new, viewer, key)
@@ -96,15 +96,15 @@ async def create_community(
 async def join_community(info: Info, community_id: CommunityId) -> Community:
     """Joins a community."""
     viewer = require_member(info)
-    found = await info.context.stores.communities.get(viewer.organization_id, community_id)
-    return await info.context.stores.communities.join(found, viewer)
+    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    return await info.context.stores.communities.join(community, viewer)
 
 
 async def leave_community(info: Info, community_id: CommunityId) -> Community:
     """Leaves a community."""
     viewer = require_member(info)
-    found = await info.context.stores.communities.get(viewer.organization_id, community_id)
-    return await info.context.stores.communities.leave(found, viewer.id)
+    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    return await info.context.stores.communities.leave(community, viewer.id)
 
 
 async def create_topic(
@@ -112,10 +112,10 @@ async def create_topic(
 ) -> Topic:
     """Creates a topic."""
     viewer = require_member(info)
-    title = checked_text("title", input.title, 1, MAX_TITLE)
-    found = await require_joined_community(info, input.community_id)
+    title = checked_text("title", input.title, 1, MAX_TITLE_CHARS)
+    community = await require_joined_community(info, input.community_id)
     key = input_key(viewer, "createTopic", input)
-    return await info.context.stores.topics.create(found, viewer.id, title, key)
+    return await info.context.stores.topics.create(community, viewer.id, title, key)
 
 
 async def community_topics(
@@ -126,12 +126,12 @@ async def community_topics(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[Topic]:
-    """Returns a page of a community's topics by last activity."""
+    """Returns a page of a community's topics, ordered by last activity."""
     range_ = page_range(oldest, latest, limit, inclusive)
-    found = await info.context.stores.communities.get(require_member(info).organization_id, community_id)
-    return await info.context.stores.topics.page(found.id, range_)
+    community = await info.context.stores.communities.get(require_member(info).organization_id, community_id)
+    return await info.context.stores.topics.page(community.id, range_)
 
 
 async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
-    """Lists the organization's topics by posting rate."""
+    """Lists the organization's topics, highest posting rate first."""
     return await info.context.stores.topics.trending(require_member(info).organization_id, checked_limit(limit))

@@ -24,6 +24,7 @@ from storage.streams.log import Position, Stream, format_cursor, parse_cursor
 from storage.streams.subscription import StreamEvent, SubscriptionStart, follow_events
 
 RECHECK_S = 2.0
+"""How often a subscription checks whether its viewer is still a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ EventRecord = StreamReady | MessageEvent | TopicEvent
 class ChatEventSource(SharedEventSource):
     """A viewer's subscription to a topic or community.
 
-    `community_id` is the community whose members may listen; None admits everyone.
+    `community_id` is the community whose members may listen. None: every viewer may.
     """
 
     context: Context
@@ -71,21 +72,21 @@ class ChatEventSource(SharedEventSource):
         return TopicEvent(cursor, event.event.at, event.event.kind, event.subject)
 
     async def wait_until_readable(self, position: Position) -> None:
-        """Returns when every page read afterwards contains everything up to the position.
+        """Waits until every page that is read afterwards contains everything up to the position.
 
         A subscription that starts at the position delivers no earlier events. Without this wait, a message whose
-        posting has not returned yet could be missing both in the subscription and in the hot page.
+        mutation has not returned yet could be missing both from the subscription and from the hot page.
         """
         if self.stream.kind == "topic":
             await self.context.stores.messages.wait_until_readable(self.stream.id, position.n)
 
     async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
-        """Returns for each event the ids of the users who must not see it, since they blocked its author."""
+        """Returns for each event the ids of the users who blocked the author, and so must not see the event."""
         authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
         blockers_of, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
-        found = await asyncio.gather(*(blockers_of(organization_id, author) for author in authors))
-        blockers = dict(zip(authors, found, strict=True))
-        return [blockers.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
+        results = await asyncio.gather(*(blockers_of(organization_id, author) for author in authors))
+        blockers_by_author = dict(zip(authors, results, strict=True))
+        return [blockers_by_author.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
 
     async def departures(self) -> int:
         """Returns a number that grows whenever a user loses the right to listen."""
@@ -116,8 +117,8 @@ class ChatEventSource(SharedEventSource):
                     yield self.record(item.position.epoch, item.event)
 
     async def _is_hidden(self, event: HydratedEvent) -> bool:
-        (hidden_from,) = await self.hidden_from([event])
-        return self.viewer.id in hidden_from
+        (user_ids,) = await self.hidden_from([event])
+        return self.viewer.id in user_ids
 
     def forbidden(self) -> Forbidden:
         """Returns the error for a viewer who left the community."""

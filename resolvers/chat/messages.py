@@ -35,7 +35,7 @@ from storage.link_previews import LinkPreview, first_url
 from storage.redis.queue import PREVIEWS
 from storage.timeline import Page
 
-MAX_TEXT = 4000
+MAX_TEXT_CHARS = 4000
 
 MessageId = Annotated[ID, strawberry.argument(description="Id of the message.")]
 Emoji = Annotated[str, strawberry.argument(description="One emoji: a single grapheme.")]
@@ -45,10 +45,10 @@ async def message(info: Info, id: MessageId) -> Message:
     """Returns a message that the viewer may see."""
     viewer = require_member(info)
     key = await _require_readable(info, viewer, id)
-    found = await info.context.stores.messages.get(key)
-    if found.author_id in (await info.context.visibility()).blocked:
+    message = await info.context.stores.messages.get(key)
+    if message.author_id in (await info.context.visibility()).blocked:
         raise NotFound("message", id)
-    return found
+    return message
 
 
 async def post_message(
@@ -57,12 +57,12 @@ async def post_message(
     """Posts a message to a topic."""
     viewer = require_member(info)
     stamp_id = _checked_stamp(text_or_none(input.stamp_id))
-    body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
+    body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT_CHARS)
     topic = await require_joined_topic(info, input.topic_id)
     key = input_key(viewer, "postMessage", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
-    new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
-    posted = await info.context.stores.messages.post(new, key)
+    new_message = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
+    posted = await info.context.stores.messages.post(new_message, key)
     await _enqueue_preview(info, posted)
     return posted
 
@@ -77,7 +77,7 @@ async def edit_message(
 ) -> Message:
     """Replaces the text of the viewer's own message."""
     viewer = require_member(info)
-    body = checked_text("text", text, 0, MAX_TEXT)
+    body = checked_text("text", text, 0, MAX_TEXT_CHARS)
     key = await _require_readable(info, viewer, id)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
@@ -89,7 +89,7 @@ async def delete_message(info: Info, id: MessageId) -> Message:
     """Replaces a message by a tombstone: the viewer's own, or any for an ADMIN."""
     viewer = require_member(info)
     is_admin = Role.ADMIN in granted_roles(info.context)
-    # An ADMIN need not be a member.
+    # An ADMIN may delete messages of communities that the ADMIN has not joined.
     key = (await _locate(info, viewer, id))[0] if is_admin else await _require_readable(info, viewer, id)
     return await info.context.stores.messages.delete(key, viewer.id, is_admin)
 
@@ -97,17 +97,17 @@ async def delete_message(info: Info, id: MessageId) -> Message:
 async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
     """Adds a reaction of the viewer."""
     viewer = require_member(info)
-    checked = checked_emoji(emoji)
+    emoji = checked_emoji(emoji)
     key = await _require_visible(info, viewer, message_id)
-    return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, checked)
+    return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, emoji)
 
 
 async def remove_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
     """Removes a reaction of the viewer."""
     viewer = require_member(info)
-    checked = checked_emoji(emoji)
+    emoji = checked_emoji(emoji)
     key = await _require_visible(info, viewer, message_id)
-    return await info.context.stores.messages.remove_reaction(viewer.organization_id, key, viewer.id, checked)
+    return await info.context.stores.messages.remove_reaction(viewer.organization_id, key, viewer.id, emoji)
 
 
 async def reactions_received(
@@ -136,12 +136,12 @@ async def authors(messages: Sequence[Message], info: Info) -> list[User]:
 
 
 async def mentions(root: Parent[Message], info: Info) -> list[User]:
-    """Returns the users that a text mentions."""
+    """Returns the users whom the message's text mentions."""
     return await info.context.stores.users.find_many(require_member(info).organization_id, root.mention_ids)
 
 
 async def mentions_of_many(messages: Sequence[Message], info: Info) -> list[list[User]]:
-    """Returns the users that each text mentions."""
+    """Returns the users whom each message's text mentions."""
     ids = [message.mention_ids for message in messages]
     return await info.context.stores.users.find_each(require_member(info).organization_id, ids)
 
@@ -181,7 +181,7 @@ async def link_previews(messages: Sequence[Message], info: Info) -> list[LinkPre
 
 
 def proxied_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:
-    """Returns the preview with its image address replaced by that of this server's image proxy."""
+    """Returns the preview with the image's URL replaced by a URL of this server's image proxy."""
     if preview is None or preview.image_url is None:
         return preview
     return replace(preview, image_url=info.context.sign_image(preview.image_url))
@@ -224,8 +224,8 @@ async def _require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
 async def _require_visible(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message that exists and whose author is not blocked. Raises: NotFound, Forbidden."""
     key = await _require_readable(info, viewer, id_)
-    found = await info.context.stores.messages.get(key)
-    if found.author_id in (await info.context.visibility()).blocked:
+    message = await info.context.stores.messages.get(key)
+    if message.author_id in (await info.context.visibility()).blocked:
         raise NotFound("message", id_)
     return key
 

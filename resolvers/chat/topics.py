@@ -32,7 +32,7 @@ async def last_message(root: Parent[Topic], info: Info) -> Message | None:
 
 
 async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
-    """Returns the newest message of each topic that the viewer may see, or None."""
+    """Returns for each topic the newest message that the viewer may see, or None."""
     joined = await _joined_community_ids(topics, info)
     visibility = await info.context.visibility()
     last = iter(await info.context.stores.messages.last_of_each(_heads(topics, joined), visibility.blocked))
@@ -45,7 +45,7 @@ async def unread_count(root: Parent[Topic], info: Info) -> int:
 
 
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
-    """Returns the number of messages after the viewer's read mark in each topic."""
+    """Returns for each topic the number of messages after the viewer's read mark."""
     viewer, joined = require_member(info), await _joined_community_ids(topics, info)
     visibility = await info.context.visibility()
     heads = _heads(topics, joined)
@@ -59,7 +59,7 @@ async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:
 
 
 async def read_marks(topics: Sequence[Topic], info: Info) -> list[Timestamp | None]:
-    """Returns the viewer's read mark in each topic, or None."""
+    """Returns for each topic the viewer's read mark, or None."""
     joined = await _joined_community_ids(topics, info)
     ids = [topic.id for topic in topics if topic.community_id in joined]
     marks = iter(await info.context.stores.topics.read_marks(ids, require_member(info).id))
@@ -114,10 +114,10 @@ async def messages_around(
     """Returns the messages around a timestamp."""
     require_member(info)
     centre = checked_timestamp("timestamp", timestamp)
-    checked = page_range(centre, UNSET, limit, True).limit
-    found = await require_joined_topic(info, topic_id)
+    checked_limit = page_range(centre, UNSET, limit, True).limit
+    topic = await require_joined_topic(info, topic_id)
     visibility = await info.context.visibility()
-    return await info.context.stores.messages.around(found.id, centre, checked, visibility.blocked)
+    return await info.context.stores.messages.around(topic.id, centre, checked_limit, visibility.blocked)
 
 
 async def mark_read(
@@ -129,10 +129,10 @@ async def mark_read(
 ) -> Topic:
     """Moves the viewer's read mark forward, up to the newest message."""
     viewer = require_member(info)
-    read = checked_timestamp("timestamp", timestamp)
-    found = await require_joined_topic(info, topic_id)
-    await info.context.stores.topics.mark_read(found.id, viewer.id, read, found.last_activity)
-    return found
+    read_up_to = checked_timestamp("timestamp", timestamp)
+    topic = await require_joined_topic(info, topic_id)
+    await info.context.stores.topics.mark_read(topic.id, viewer.id, read_up_to, topic.last_activity)
+    return topic
 
 
 async def _is_joined(topic: Topic, info: Info) -> bool:

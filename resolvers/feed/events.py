@@ -55,7 +55,7 @@ HomeEventRecord = StreamReady | PostArrived | PostRemoved
 
 @dataclass(frozen=True, slots=True)
 class HomeSource(ViewerEventSource):
-    """A subscription to a reader's home stream, merged with the streams of the merged authors they follow."""
+    """A subscription to a reader's home stream and to the streams of merged authors whom the reader follows."""
 
     context: Context
     viewer: User
@@ -63,41 +63,42 @@ class HomeSource(ViewerEventSource):
 
     async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
         """Yields events; after a failure it continues from the last position."""
-        main, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
-        others = partial(self._merged_authors, _PresenceRecorder(self.context.stores.home, self.viewer))
+        reader_stream, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
+        author_streams = partial(self._author_streams, _PresenceRecorder(self.context.stores.home, self.viewer))
         while True:
             try:
-                steps = follow_merged(self.context.stores.hub, main, others, positions)
-                async with aclosing(steps):
-                    async for step in steps:
-                        positions = parse_positions(main, step.cursor)
-                        event = await self._to_record(step)
-                        if event is not None:
-                            yield event
+                items = follow_merged(self.context.stores.hub, reader_stream, author_streams, positions)
+                async with aclosing(items):
+                    async for item in items:
+                        positions = parse_positions(reader_stream, item.cursor)
+                        record = await self._to_record(item)
+                        if record is not None:
+                            yield record
             except DomainError:
                 raise
             except Exception as error:
-                log.warning("home_subscription_restarted", stream=main.name, error=repr(error))
+                log.warning("home_subscription_restarted", stream=reader_stream.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
-    async def _merged_authors(self, presence: "_PresenceRecorder") -> Mapping[Stream, Position]:
-        """Returns the streams of merged authors, and records presence. Called at the start and every ten seconds."""
+    async def _author_streams(self, presence: "_PresenceRecorder") -> Mapping[Stream, Position]:
+        """Returns the streams of merged authors with their first positions, and records presence. Called every 10 s."""
         await presence.renew()
         organization_id, reader_id = self.viewer.organization_id, self.viewer.id
         blocked = (await self.context.visibility()).blocked
         reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
-        return {author_stream(organization_id, author): begin for author, begin in reader.merged.items()}
+        return {author_stream(organization_id, author): first for author, first in reader.merged.items()}
 
-    async def _to_record(self, step: MergedStart | MergedEvent) -> HomeEventRecord | None:
-        if isinstance(step, MergedStart):
-            return StreamReady(step.cursor, step.at, step.resumed)
-        subject, is_own = step.event.subject, step.stream.kind == "home"
-        # Pushed posts arrive on the reader's own stream, merged posts on their author's stream.
+    async def _to_record(self, item: MergedStart | MergedEvent) -> HomeEventRecord | None:
+        """Returns the item's record, or None if the viewer gets the post from the other stream or may not see it."""
+        if isinstance(item, MergedStart):
+            return StreamReady(item.cursor, item.at, item.resumed)
+        subject, is_own = item.event.subject, item.stream.kind == "home"
+        # Pushed posts are taken from the reader's own stream, merged posts from their author's stream.
         if subject.merged is is_own and subject.author_id != self.viewer.id:
             return None
         if not await self._may_see(subject.author_id):
             return None
-        return _home_record(step.cursor, step.event)
+        return _home_record(item.cursor, item.event)
 
     async def _may_see(self, author_id: str) -> bool:
         if author_id == self.viewer.id:
@@ -121,14 +122,15 @@ class _PresenceRecorder:
 
     home: HomeStore
     viewer: User
-    renew_at: float = -math.inf
+    renew_at_s: float = -math.inf
+    """When the next visit is recorded, by the loop's clock."""
 
     async def renew(self) -> None:
         """Records a visit, unless one was recorded within the last hour."""
-        now = asyncio.get_running_loop().time()
-        if now >= self.renew_at:
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self.renew_at_s:
             await self.home.record_visit(self.viewer.organization_id, self.viewer.id)
-            self.renew_at = now + SEEN_EVERY_S
+            self.renew_at_s = now_s + SEEN_EVERY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ class NotificationSource(ViewerEventSource):
     since: Position | None
 
     async def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
-        """Yields notifications, without those caused by blocked users."""
+        """Yields notifications, except those that blocked users caused."""
         stream = user_stream(self.viewer.organization_id, self.viewer.id)
         async with aclosing(viewer_events(self.context.stores.hub, stream, self.since, _notification_record)) as events:
             async for event in events:
@@ -157,13 +159,13 @@ def _notification_record(cursor: Cursor, event: HydratedEvent) -> NotificationAr
 
 async def home_feed_events(info: Info, since: Since = UNSET) -> HomeSource:
     """Subscribes to posts that arrive in the viewer's home feed and leave it."""
-    viewer, text = require_member(info), text_or_none(since)
-    main = home_stream(viewer.organization_id, viewer.id)
-    return HomeSource(info.context, viewer, None if text is None else parse_positions(main, text))
+    viewer, cursor = require_member(info), text_or_none(since)
+    stream = home_stream(viewer.organization_id, viewer.id)
+    return HomeSource(info.context, viewer, None if cursor is None else parse_positions(stream, cursor))
 
 
 async def notification_events(info: Info, since: Since = UNSET) -> NotificationSource:
     """Subscribes to the viewer's new notifications."""
-    viewer, text = require_member(info), text_or_none(since)
+    viewer, cursor = require_member(info), text_or_none(since)
     stream = user_stream(viewer.organization_id, viewer.id)
-    return NotificationSource(info.context, viewer, None if text is None else parse_cursor(stream, text))
+    return NotificationSource(info.context, viewer, None if cursor is None else parse_cursor(stream, cursor))

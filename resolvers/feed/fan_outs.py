@@ -1,4 +1,4 @@
-"""Fan-outs and their events. Only the post's author may see them."""
+"""Fan-outs and their events. Only the post's author may see a fan-out."""
 
 from dataclasses import dataclass
 

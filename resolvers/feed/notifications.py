@@ -19,7 +19,7 @@ from storage.timeline import Page, Timestamp
 async def notifications(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
 ) -> Page[Notification]:
-    """Returns a page of the viewer's notifications, by time."""
+    """Returns a page of the viewer's notifications, ordered by time."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
     blocked = (await info.context.visibility()).blocked
@@ -39,10 +39,10 @@ async def mark_notifications_read(
         Timestamp, strawberry.argument(description="Timestamp of the newest notification that was read.")
     ],
 ) -> int:
-    """Moves the read mark forward, up to the newest notification. Returns the number that is still unread."""
+    """Moves the read mark forward, at most to the newest notification. Returns how many are still unread."""
     viewer = require_member(info)
-    read = checked_timestamp("timestamp", timestamp)
-    await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read)
+    read_up_to = checked_timestamp("timestamp", timestamp)
+    await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read_up_to)
     return await unread_notification_count(info)
 
 
@@ -55,7 +55,7 @@ async def actor(root: Parent[Notification], info: Info) -> User | None:
 
 
 async def message(root: Parent[Notification], info: Info) -> Message | None:
-    """Returns the message, or None if there is none or the viewer may no longer read it."""
+    """Returns the notification's message, or None if it has none or the viewer may no longer read the message."""
     viewer, stores = require_member(info), info.context.stores
     if root.message is None:
         return None
@@ -66,12 +66,12 @@ async def message(root: Parent[Notification], info: Info) -> Message | None:
 
 
 async def post(root: Parent[Notification], info: Info) -> Post | None:
-    """Returns the post, or None if there is none or it was deleted."""
+    """Returns the notification's post, or None if it has none or the post was deleted."""
     return None if root.post is None else await info.context.stores.posts.find(root.post)
 
 
 async def publication(root: Parent[Notification], info: Info) -> Publication | None:
-    """Returns the publication, or None if there is none or it was removed."""
+    """Returns the notification's publication, or None if it has none or the publication was removed."""
     if root.publication_id is None:
         return None
     organization_id = require_member(info).organization_id

@@ -24,9 +24,9 @@ from storage.link_previews import MAX_URL_CHARS, LinkPreview, first_url
 from storage.redis.queue import FAN_OUT, PREVIEWS
 from storage.timeline import Page
 
-MAX_TEXT = 4000
+MAX_TEXT_CHARS = 4000
 MAX_MEDIA = 10
-_MEDIA = re.compile(r"https?://[^\s/\\]+[^\s\\]*", re.IGNORECASE)
+_MEDIA_URL = re.compile(r"https?://[^\s/\\]+[^\s\\]*", re.IGNORECASE)
 
 PostId = Annotated[ID, strawberry.argument(description="Id of the post.")]
 
@@ -36,20 +36,20 @@ async def create_post(
 ) -> Post:
     """Creates a post."""
     viewer = require_member(info)
-    media = [_checked_media(url) for url in input.media_urls]
+    media = [_checked_media_url(url) for url in input.media_urls]
     if len(media) > MAX_MEDIA:
         raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses; there are {len(media)}")
-    body = checked_text("text", input.text, 0 if media else 1, MAX_TEXT)
+    body = checked_text("text", input.text, 0 if media else 1, MAX_TEXT_CHARS)
     key = input_key(viewer, "createPost", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
-    new = NewPost(viewer.organization_id, viewer.id, body, media, mentions, find_hashtags(body))
-    posted = await info.context.stores.posts.create(new, key)
+    new_post = NewPost(viewer.organization_id, viewer.id, body, media, mentions, find_hashtags(body))
+    posted = await info.context.stores.posts.create(new_post, key)
     await _enqueue_jobs(info, posted)
     return posted
 
 
 async def _enqueue_jobs(info: Info, posted: Post) -> None:
-    """Wakes workers for the fan-out and the link preview."""
+    """Enqueues the fan-out and the link preview, unless a repeated request finds them done."""
     queue, key = info.context.stores.queue, posted.key
     fan_out = await info.context.stores.fan_outs.find(key)
     if fan_out is not None and fan_out.state is FanOutState.PENDING:
@@ -70,10 +70,10 @@ async def delete_post(info: Info, id: PostId) -> Post:
 async def post(info: Info, id: PostId) -> Post:
     """Returns a post that the viewer may see. Raises: NotFound."""
     viewer = require_member(info)
-    found = await info.context.stores.posts.get(post_key(viewer.organization_id, id))
-    if found.author_id in (await info.context.visibility()).blocked:
+    post = await info.context.stores.posts.get(post_key(viewer.organization_id, id))
+    if post.author_id in (await info.context.visibility()).blocked:
         raise NotFound("post", id)
-    return found
+    return post
 
 
 async def local_feed(
@@ -115,9 +115,9 @@ async def hashtag_posts(
     """Returns a page of posts with a hashtag."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    wanted = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
+    hashtag = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
     blocked = (await info.context.visibility()).blocked
-    return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, wanted, range_, blocked)
+    return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, hashtag, range_, blocked)
 
 
 async def author(root: Parent[Post], info: Info) -> User:
@@ -144,12 +144,12 @@ async def mentions_of_many(posts: Sequence[Post], info: Info) -> list[list[User]
 
 
 async def media_urls(root: Parent[Post], info: Info) -> list[str]:
-    """Returns the addresses of the pictures on this server's image proxy."""
+    """Returns the URLs of the post's images on this server's image proxy."""
     return [info.context.sign_image(url) for url in root.media]
 
 
 async def media_urls_of_many(posts: Sequence[Post], info: Info) -> list[list[str]]:
-    """Returns the addresses of the pictures of each post."""
+    """Returns the URLs of each post's images on this server's image proxy."""
     return [[info.context.sign_image(url) for url in post.media] for post in posts]
 
 
@@ -163,7 +163,7 @@ async def link_previews(posts: Sequence[Post], info: Info) -> list[LinkPreview |
     return [proxied_preview(post.link_preview, info) for post in posts]
 
 
-def _checked_media(url: str) -> str:
-    if len(url) > MAX_URL_CHARS or not _MEDIA.fullmatch(url) or not url.isprintable():
+def _checked_media_url(url: str) -> str:
+    if len(url) > MAX_URL_CHARS or not _MEDIA_URL.fullmatch(url) or not url.isprintable():
         raise BadUserInput("mediaUrls", f"http or https addresses of at most {MAX_URL_CHARS} characters")
     return url

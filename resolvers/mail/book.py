@@ -19,7 +19,7 @@ from storage.mail.records import AddressStanding, BounceRate, DomainStanding
 
 MAX_ITEMS = 1000
 MAX_DAYS = 400
-MAX_REASON = 500
+MAX_REASON_CHARS = 500
 
 Reason = Annotated[
     str, strawberry.argument(description="Reason for the change, stored with the user: 1 to 500 characters.")
@@ -36,9 +36,9 @@ async def address_book(
     info: Info,
     addresses: Annotated[list[str], strawberry.argument(description="Mail addresses, at most 1000.")],
 ) -> list[AddressStanding]:
-    """Returns the standing of each address, in the order of the addresses."""
+    """Returns the standing of each address, in the same order."""
     viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
-    at_most_1000("addresses", addresses)
+    check_at_most_1000("addresses", addresses)
     return await look_up(info.context, viewer.organization_id, addresses)
 
 
@@ -46,9 +46,9 @@ async def domain_standings(
     info: Info,
     domains: Annotated[list[str], strawberry.argument(description="Domains such as example.org, at most 1000.")],
 ) -> list[DomainStanding]:
-    """Returns the standing of each domain, in the order of the domains."""
+    """Returns the standing of each domain, in the same order."""
     viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
-    at_most_1000("domains", domains)
+    check_at_most_1000("domains", domains)
     return await info.context.stores.address_book.domain_standings(viewer.organization_id, domains)
 
 
@@ -66,21 +66,21 @@ async def bounce_rates(
     first, last = day_of(from_), day_of(to)
     if not 0 <= last - first < MAX_DAYS:
         raise BadUserInput("to", f"a day at or after `from`, at most {MAX_DAYS} days in all")
-    wanted = text_or_none(domain)
-    name = None if wanted is None else _domain(wanted)
+    domain_name = text_or_none(domain)
+    name = None if domain_name is None else _checked_domain(domain_name)
     return await info.context.stores.bounce_rates.between(viewer.organization_id, name, first, last)
 
 
 async def unblock_address(
     info: Info, address: Annotated[str, strawberry.argument(description="Mail address.")], reason: Reason
 ) -> AddressStanding:
-    """Resets an address's counters."""
+    """Resets an address's counters, so that it is no longer blocked."""
     viewer = require_role(info, Role.OPERATOR)
-    found = normalize(address)
-    if found is None:
+    normalized = normalize(address)
+    if normalized is None:
         raise BadUserInput("address", "a mail address such as ann@example.org")
-    checked_reason = checked_text("reason", reason, 1, MAX_REASON)
-    return await info.context.stores.address_book.unblock(viewer.organization_id, found, viewer.id, checked_reason)
+    checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
+    return await info.context.stores.address_book.unblock(viewer.organization_id, normalized, viewer.id, checked_reason)
 
 
 async def set_domain_blocked(
@@ -96,19 +96,19 @@ async def set_domain_blocked(
 ) -> DomainStanding:
     """Blocks or allows a domain regardless of its counters; with null, the counters decide again."""
     viewer = require_role(info, Role.OPERATOR)
-    name, checked_reason = _domain(domain), checked_text("reason", reason, 1, MAX_REASON)
+    name, checked_reason = _checked_domain(domain), checked_text("reason", reason, 1, MAX_REASON_CHARS)
     override = blocked if isinstance(blocked, bool) else None
     book = info.context.stores.address_book
     return await book.set_domain_blocked(viewer.organization_id, name, override, viewer.id, checked_reason)
 
 
-def at_most_1000(field: str, items: Sequence[object]) -> None:
+def check_at_most_1000(field: str, items: Sequence[object]) -> None:
     """Checks the length of a list. Raises: BadUserInput for more than 1000 items."""
     if len(items) > MAX_ITEMS:
         raise BadUserInput(field, f"at most {MAX_ITEMS}, not {len(items)}")
 
 
-def _domain(text: str) -> str:
+def _checked_domain(text: str) -> str:
     name = normalize_domain(text)
     if name is None:
         raise BadUserInput("domain", "a domain such as example.org")

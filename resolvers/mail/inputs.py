@@ -1,4 +1,4 @@
-"""Input of delivery events."""
+"""The input object of a delivery event."""
 
 from datetime import datetime
 
@@ -38,7 +38,7 @@ class DeliveryEventInput:
     )
 
     def event(self) -> DeliveryEvent:
-        """Returns the input as a record."""
+        """Returns the event as a record."""
         return DeliveryEvent(
             event_id=self.event_id,
             address=self.address,

@@ -1,6 +1,6 @@
-"""Lookups in the address book, of which the legacy book answers a share during a migration.
+"""Lookups in the address book. During a migration the legacy book answers a share of them.
 
-If one book fails, the other answers. If both answer and differ, the difference is stored.
+If one book fails, the other book answers. If both answer and the answers differ, the difference is stored.
 """
 
 import asyncio
@@ -17,27 +17,28 @@ from storage.mail.legacy_book import LegacyBook, LegacyBookError, is_answered_by
 from storage.mail.records import AddressStanding, Verdict, VerdictRule
 from storage.mail.standings import invalid_address_standing
 
-BLOCKED = Verdict(VerdictRule.HARD_BOUNCED, "The legacy book blocks this address.")
-ALLOWED = Verdict(VerdictRule.DELIVERABLE, "The legacy book allows this address.")
+BLOCKED_BY_LEGACY = Verdict(VerdictRule.HARD_BOUNCED, "The legacy book blocks this address.")
+ALLOWED_BY_LEGACY = Verdict(VerdictRule.DELIVERABLE, "The legacy book allows this address.")
 
 log = structlog.get_logger(__name__)
 
 
 async def look_up(context: Context, organization_id: str, addresses: Sequence[str]) -> list[AddressStanding]:
-    """Returns the standing of each address, in the order of the addresses. The legacy book answers for its share."""
+    """Returns the standing of each address, in the same order. The legacy book answers for its share."""
     book, legacy = context.stores.address_book, context.legacy_book
-    shared = [] if legacy is None else [each for each in addresses if is_answered_by_legacy(each, legacy.share)]
-    if legacy is None or not shared:
+    legacy_share = [] if legacy is None else [each for each in addresses if is_answered_by_legacy(each, legacy.share)]
+    if legacy is None or not legacy_share:
         return await _own_standings(context, organization_id, addresses)
     standings, blocked_by_legacy = await asyncio.gather(
-        _own_standings(context, organization_id, addresses), _ask_legacy_book(legacy, list(dict.fromkeys(shared)))
+        _own_standings(context, organization_id, addresses),
+        _ask_legacy_book(legacy, list(dict.fromkeys(legacy_share))),
     )
     await book.record_differences(organization_id, standings, blocked_by_legacy)
     return [_with_legacy_answer(standing, blocked_by_legacy) for standing in standings]
 
 
 async def _own_standings(context: Context, org: str, addresses: Sequence[str]) -> list[AddressStanding]:
-    """Returns standings from this product's book or, if it fails, from the legacy book."""
+    """Returns standings from this product's book. If that fails, returns the legacy book's."""
     try:
         return await context.stores.address_book.look_up(org, addresses)
     except (PyMongoError, Unavailable):
@@ -50,7 +51,7 @@ async def _own_standings(context: Context, org: str, addresses: Sequence[str]) -
 
 
 async def _ask_legacy_book(legacy: LegacyBook, addresses: Sequence[str]) -> Mapping[str, bool]:
-    """Returns whether the legacy book blocks each address; empty if the book fails."""
+    """Returns for each address whether the legacy book blocks it. Returns an empty mapping if the book fails."""
     try:
         return await legacy.ask(addresses)
     except LegacyBookError as error:
@@ -62,12 +63,12 @@ def _with_legacy_answer(standing: AddressStanding, blocked_by_legacy: Mapping[st
     blocked = blocked_by_legacy.get(standing.address)
     if blocked is None or blocked == standing.blocked or standing.normalized is None:
         return standing
-    return replace(standing, blocked=blocked, verdict=BLOCKED if blocked else ALLOWED)
+    return replace(standing, blocked=blocked, verdict=BLOCKED_BY_LEGACY if blocked else ALLOWED_BY_LEGACY)
 
 
 def _legacy_standing(written: str, blocked_by_legacy: Mapping[str, bool]) -> AddressStanding:
     address, blocked = normalize(written), blocked_by_legacy.get(written)
     if address is None or blocked is None:
         return invalid_address_standing(written)
-    verdict = BLOCKED if blocked else ALLOWED
+    verdict = BLOCKED_BY_LEGACY if blocked else ALLOWED_BY_LEGACY
     return AddressStanding(written, address.text, blocked, verdict, 0, 0, 0, None, None)

@@ -10,7 +10,7 @@ from resolvers.access import require_role
 from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Info
 from resolvers.idempotency import input_key
-from resolvers.publishing.addresses import web_address
+from resolvers.publishing.addresses import checked_web_address
 from resolvers.publishing.inputs import ConnectAccountInput
 from storage.errors import BadUserInput
 from storage.identity.roles import Role
@@ -19,13 +19,13 @@ from storage.publishing.networks import BEHAVIOURS, Network
 from storage.publishing.records import ConnectedAccount
 from storage.secrets.webhook_keys import webhook_key
 
-MAX_NAME = 100
-MAX_CREDENTIALS = 4096
+MAX_NAME_CHARS = 100
+MAX_CREDENTIALS_CHARS = 4096
 SANDBOX_CREDENTIALS = ("ok", "fail", "lose", "slow")
 
 
 async def connected_accounts(info: Info) -> list[ConnectedAccount]:
-    """Resolves the organization's connected accounts."""
+    """Returns the organization's connected accounts."""
     viewer = require_role(info, Role.OPERATOR)
     return await info.context.stores.accounts.list_connected(viewer.organization_id)
 
@@ -35,9 +35,9 @@ async def connect_account(
 ) -> ConnectedAccount:
     """Connects an account."""
     viewer, accounts = require_role(info, Role.OPERATOR), info.context.stores.accounts
-    name = checked_text("name", input.name, 1, MAX_NAME)
-    base_url = _base_url(input.network, text_or_none(input.base_url))
-    credentials = _credentials(input.network, input.credentials)
+    name = checked_text("name", input.name, 1, MAX_NAME_CHARS)
+    base_url = _checked_base_url(input.network, text_or_none(input.base_url))
+    credentials = _checked_credentials(input.network, input.credentials)
     key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
     return await accounts.connect(NewAccount(viewer.organization_id, input.network, name, base_url), credentials, key)
 
@@ -45,7 +45,7 @@ async def connect_account(
 async def disconnect_account(
     info: Info, id: Annotated[ID, strawberry.argument(description="Id of the account.")]
 ) -> ConnectedAccount:
-    """Deletes the account's credentials and fails the publications that wait for it."""
+    """Deletes the account's credentials, and fails its scheduled publications."""
     viewer, stores = require_role(info, Role.OPERATOR), info.context.stores
     account = await stores.accounts.get(viewer.organization_id, id)
     account = await stores.accounts.disconnect(account)
@@ -54,7 +54,7 @@ async def disconnect_account(
     return account
 
 
-def _base_url(network: Network, url: str | None) -> str | None:
+def _checked_base_url(network: Network, url: str | None) -> str | None:
     if network is Network.SANDBOX:
         if url is not None:
             raise BadUserInput("baseUrl", "no address, because the sandbox is part of this server")
@@ -63,14 +63,14 @@ def _base_url(network: Network, url: str | None) -> str | None:
         if BEHAVIOURS[network].own_address is None:
             raise BadUserInput("baseUrl", f"an address, because {network.value} has no default one")
         return None
-    address = web_address("baseUrl", url)
+    address = checked_web_address("baseUrl", url)
     return address if network is Network.WEBHOOK else address.rstrip("/")
 
 
-def _credentials(network: Network, value: str) -> str:
-    """Returns the credentials if they have the network's format. Raises: BadUserInput, without them in its message."""
+def _checked_credentials(network: Network, value: str) -> str:
+    """Returns the credentials if they have the network's format. Raises: BadUserInput, whose message omits them."""
     is_valid, expected = _CREDENTIAL_FORMATS.get(network, (_is_token, "an access token"))
-    if not 1 <= len(value) <= MAX_CREDENTIALS or not is_valid(value):
+    if not 1 <= len(value) <= MAX_CREDENTIALS_CHARS or not is_valid(value):
         raise BadUserInput("credentials", expected)
     return value
 

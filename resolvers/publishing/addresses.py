@@ -1,4 +1,4 @@
-"""Web addresses from clients. Only their form is checked here. The egress guard checks the host before a request."""
+"""Web addresses from clients. Only their form is checked here; the address guard checks the host at each request."""
 
 from urllib.parse import urlsplit
 
@@ -7,7 +7,7 @@ from storage.errors import BadUserInput
 MAX_CHARS = 2048
 
 
-def web_address(field: str, url: str) -> str:
+def checked_web_address(field: str, url: str) -> str:
     """Returns the address if it is a valid http or https address. Raises: BadUserInput."""
     try:
         parts = urlsplit(url)

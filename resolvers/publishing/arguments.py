@@ -1,4 +1,4 @@
-"""Validates scheduled posts from clients: each field, the targets, and the post against the limits of every target."""
+"""Validation of scheduled posts from clients: each field, the targets, and the limits of every target."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from resolvers.access import require_joined_topic, require_role
 from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.context import Info
-from resolvers.publishing.addresses import web_address
+from resolvers.publishing.addresses import checked_web_address
 from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
 from resolvers.publishing.times import due_moment
 from storage.errors import BadUserInput, Conflict
@@ -23,8 +23,8 @@ from storage.publishing.records import (
 )
 from storage.publishing.scheduling import NewScheduledPost, ScheduledPostEdit
 
-MAX_TEXT = 10_000
-MAX_ALT_TEXT = 1500
+MAX_TEXT_CHARS = 10_000
+MAX_ALT_TEXT_CHARS = 1500
 MAX_MEDIA = 20
 MAX_TARGETS = 50
 MAX_LATENESS_S = 7 * 86_400
@@ -45,7 +45,7 @@ async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput)
         targets=targets,
         due_at=due_moment(input.due_at, zone),
         time_zone=zone,
-        max_lateness_s=max_lateness(input.max_lateness_s),
+        max_lateness_s=checked_max_lateness_s(input.max_lateness_s),
     )
     check_targets(targets, new.text, media)
     return new
@@ -54,7 +54,7 @@ async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput)
 async def scheduled_post_edit(
     info: Info, viewer: User, post: ScheduledPost, input: UpdateScheduledPostInput
 ) -> ScheduledPostEdit:
-    """Returns the validated edit. The edited post as a whole must fit its targets. Raises like new_scheduled_post."""
+    """Returns the validated edit. The edited post as a whole must fit its targets. Raises: as new_scheduled_post."""
     zone = checked_time_zone(input.time_zone) if isinstance(input.time_zone, str) else None
     media = _media(input.media) if isinstance(input.media, list) else None
     new_text = input.text if isinstance(input.text, str) else None
@@ -63,18 +63,18 @@ async def scheduled_post_edit(
     edited_media = post.media if media is None else media
     edited_text = _text(post.text if new_text is None else new_text, edited_media)
     check_targets(targets, edited_text, edited_media)
-    lateness_s = max_lateness(input.max_lateness_s) if isinstance(input.max_lateness_s, int) else None
+    lateness_s = checked_max_lateness_s(input.max_lateness_s) if isinstance(input.max_lateness_s, int) else None
     return ScheduledPostEdit(new_text, media, targets, due_at, zone, lateness_s, revision=post.revision)
 
 
 async def _edited_targets(
     info: Info, viewer: User, post: ScheduledPost, input: UpdateScheduledPostInput
 ) -> list[Target]:
-    """Returns all targets of the edited post. Kinds that the input leaves out keep their targets."""
-    before = [each.target for each in await info.context.stores.scheduled_posts.publications_of(post.id)]
-    home: Sequence[Target] = [each for each in before if isinstance(each, HomeFeedTarget)]
-    topics: Sequence[Target] = [each for each in before if isinstance(each, TopicTarget)]
-    accounts: Sequence[Target] = [each for each in before if isinstance(each, AccountTarget)]
+    """Returns all targets of the edited post. Targets of a kind that the input leaves out do not change."""
+    targets = [each.target for each in await info.context.stores.scheduled_posts.publications_of(post.id)]
+    home: Sequence[Target] = [each for each in targets if isinstance(each, HomeFeedTarget)]
+    topics: Sequence[Target] = [each for each in targets if isinstance(each, TopicTarget)]
+    accounts: Sequence[Target] = [each for each in targets if isinstance(each, AccountTarget)]
     if isinstance(input.to_home_feed, bool):
         home = _home_feed(viewer, input.to_home_feed)
     if isinstance(input.to_topic_ids, list):
@@ -84,23 +84,23 @@ async def _edited_targets(
     return [*home, *topics, *accounts]
 
 
-def _home_feed(viewer: User, is_wanted: bool) -> list[Target]:
-    return [HomeFeedTarget(viewer.id)] if is_wanted else []
+def _home_feed(viewer: User, is_target: bool) -> list[Target]:
+    return [HomeFeedTarget(viewer.id)] if is_target else []
 
 
 async def _topics(info: Info, ids: Iterable[str]) -> list[Target]:
-    """Returns topics of communities that the viewer has joined. Raises: NotFound, Forbidden."""
+    """Returns the topics, whose communities the viewer must have joined. Raises: NotFound, Forbidden."""
     topics = [await require_joined_topic(info, id_) for id_ in _distinct("toTopicIds", ids)]
     return [TopicTarget(topic.id, topic.community_id) for topic in topics]
 
 
 async def _accounts(info: Info, ids: Iterable[str]) -> list[Target]:
-    """Returns connected accounts. Raises: Forbidden, NotFound; Conflict for a disconnected account."""
-    wanted = _distinct("toAccountIds", ids)
-    if not wanted:
+    """Returns the accounts, which must be connected. Raises: Forbidden, NotFound; Conflict for a disconnected one."""
+    account_ids = _distinct("toAccountIds", ids)
+    if not account_ids:
         return []
     viewer = require_role(info, Role.OPERATOR)
-    accounts = [await info.context.stores.accounts.get(viewer.organization_id, id_) for id_ in wanted]
+    accounts = [await info.context.stores.accounts.get(viewer.organization_id, id_) for id_ in account_ids]
     for account in accounts:
         if account.disconnected_at is not None:
             raise Conflict(f"The account {account.name!r} is disconnected. Choose a connected one.")
@@ -115,20 +115,24 @@ def _distinct(field: str, ids: Iterable[str]) -> list[str]:
 
 
 def _text(value: str, media: Sequence[ScheduledMedia]) -> str:
-    return checked_text("text", value, 0 if media else 1, MAX_TEXT)
+    return checked_text("text", value, 0 if media else 1, MAX_TEXT_CHARS)
 
 
 def _media(media: Sequence[ScheduledMediaInput]) -> list[ScheduledMedia]:
     if len(media) > MAX_MEDIA:
         raise BadUserInput("media", f"at most {MAX_MEDIA} media, not {len(media)}")
     return [
-        ScheduledMedia(web_address("url", each.url), checked_text("altText", each.alt_text, 0, MAX_ALT_TEXT), each.kind)
+        ScheduledMedia(
+            checked_web_address("url", each.url),
+            checked_text("altText", each.alt_text, 0, MAX_ALT_TEXT_CHARS),
+            each.kind,
+        )
         for each in media
     ]
 
 
-def max_lateness(seconds: int) -> int:
-    """Returns the number of seconds if it is within the limits. Raises: BadUserInput."""
+def checked_max_lateness_s(seconds: int) -> int:
+    """Returns the number of seconds if it is allowed. Raises: BadUserInput."""
     if not 1 <= seconds <= MAX_LATENESS_S:
         raise BadUserInput("maxLatenessS", f"a number of seconds from 1 to {MAX_LATENESS_S}, not {seconds}")
     return seconds

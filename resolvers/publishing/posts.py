@@ -1,4 +1,4 @@
-"""Scheduled posts: scheduling, updating and cancelling them, and their timeline by due time."""
+"""Scheduled posts: scheduling, updating and cancelling them, and the timeline of posts by due time."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -26,13 +26,15 @@ from storage.redis.queue import PUBLISHING
 from storage.timeline import Page
 
 WAKE_WITHIN_S = 10.0
+"""A post that is due within this time wakes a worker at once. A sweeper finds posts that are due later."""
+
 UPDATE_ATTEMPTS = 3
 
 PostId = Annotated[ID, strawberry.argument(description="Id of the scheduled post.")]
 
 
 async def scheduled_post(info: Info, id: PostId) -> ScheduledPost:
-    """Resolves one scheduled post."""
+    """Returns a scheduled post that the viewer may see."""
     return await _visible_post(info, require_member(info), id)
 
 
@@ -47,12 +49,12 @@ async def scheduled_posts(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[ScheduledPost]:
-    """Resolves a page by due time: of the viewer's posts, or of the organization's for an OPERATOR."""
+    """Returns a page, ordered by due time, of the viewer's posts or, for an OPERATOR, of the organization's posts."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
     author_id = None if Role.OPERATOR in granted_roles(info.context) else viewer.id
-    wanted = states if isinstance(states, list) else None
-    return await info.context.stores.scheduled_posts.page(viewer.organization_id, author_id, range_, wanted)
+    only_states = states if isinstance(states, list) else None
+    return await info.context.stores.scheduled_posts.page(viewer.organization_id, author_id, range_, only_states)
 
 
 async def schedule_post(
@@ -60,9 +62,9 @@ async def schedule_post(
 ) -> ScheduledPost:
     """Schedules a post."""
     viewer = require_member(info)
-    new = await new_scheduled_post(info, viewer, input)
+    new_post = await new_scheduled_post(info, viewer, input)
     key = input_key(viewer, "schedulePost", input)
-    return await _wake_worker(info, await info.context.stores.scheduled_posts.schedule(new, key))
+    return await _wake_worker(info, await info.context.stores.scheduled_posts.schedule(new_post, key))
 
 
 async def update_scheduled_post(
@@ -98,29 +100,29 @@ async def cancel_scheduled_post(info: Info, id: PostId) -> ScheduledPost:
 
 
 async def author(root: Parent[ScheduledPost], info: Info) -> User:
-    """Resolves the author."""
+    """Returns the author."""
     return await info.context.stores.users.get(root.organization_id, root.author_id)
 
 
 async def publications(root: Parent[ScheduledPost], info: Info) -> list[Publication]:
-    """Resolves the publications, one for each target."""
+    """Returns the publications, one for each target."""
     return await info.context.stores.scheduled_posts.publications_of(root.id)
 
 
 async def state(root: Parent[ScheduledPost], info: Info) -> ScheduledPostState:
-    """Resolves the state, derived from the publications."""
-    found = await info.context.stores.scheduled_posts.publications_of(root.id)
-    return post_state([each.state for each in found])
+    """Returns the state, derived from the publications."""
+    publications = await info.context.stores.scheduled_posts.publications_of(root.id)
+    return post_state([each.state for each in publications])
 
 
 async def editable(root: Parent[ScheduledPost], info: Info) -> bool:
-    """Resolves whether at least one publication has not started."""
-    found = await info.context.stores.scheduled_posts.publications_of(root.id)
-    return any(each.state is PublicationState.SCHEDULED for each in found)
+    """Returns whether at least one publication has not started."""
+    publications = await info.context.stores.scheduled_posts.publications_of(root.id)
+    return any(each.state is PublicationState.SCHEDULED for each in publications)
 
 
 def may_see(viewer: User, roles: frozenset[Role], author_id: str) -> bool:
-    """Returns whether the viewer sees the author's posts and publications: their own, or all as an OPERATOR."""
+    """Returns whether the viewer may see the author's posts: if it is the viewer, or if the viewer is an OPERATOR."""
     return author_id == viewer.id or Role.OPERATOR in roles
 
 

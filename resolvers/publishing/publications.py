@@ -16,7 +16,7 @@ from storage.errors import Forbidden
 from storage.identity.records import User
 from storage.publishing.records import AccountTarget, ConnectedAccount, HomeFeedTarget, Publication, TopicTarget
 
-MAX_EXTERNAL_ID = 500
+MAX_EXTERNAL_ID_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ JOB_EVENTS = {
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Returns whether the id is a scheduled post's. Raises: Forbidden if the viewer may not see the post."""
+    """Returns whether the id belongs to a scheduled post. Raises: Forbidden if the viewer may not see the post."""
     post = await context.stores.scheduled_posts.find(viewer.organization_id, job_id)
     if post is not None and not may_see(viewer, granted_roles(context), post.author_id):
         raise Forbidden("A scheduled post is visible only to its author and to an OPERATOR.")
@@ -55,24 +55,25 @@ async def resolve_publication(
 ) -> Publication:
     """Stores the outcome of an UNKNOWN publication."""
     viewer, store = require_member(info), info.context.stores.scheduled_posts
-    found = await store.publication(viewer.organization_id, id)
-    if not may_see(viewer, granted_roles(info.context), found.author_id):
+    publication = await store.publication(viewer.organization_id, id)
+    if not may_see(viewer, granted_roles(info.context), publication.author_id):
         raise Forbidden("A publication is visible only to its author and to an OPERATOR.")
-    named = text_or_none(external_id)
-    checked = None if named is None else checked_text("externalId", named, 1, MAX_EXTERNAL_ID)
-    return await store.resolve(found, published, checked)
+    network_id = text_or_none(external_id)
+    if network_id is not None:
+        network_id = checked_text("externalId", network_id, 1, MAX_EXTERNAL_ID_CHARS)
+    return await store.resolve(publication, published, network_id)
 
 
 async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:
-    """Resolves the author whose followers receive the post."""
+    """Returns the author whose followers receive the post."""
     return await info.context.stores.users.get(require_member(info).organization_id, root.author_id)
 
 
 async def topic(root: Parent[TopicTarget], info: Info) -> Topic | None:
-    """Resolves the topic; None if it no longer exists."""
+    """Returns the topic, or None if it no longer exists."""
     return await info.context.stores.topics.find(require_member(info).organization_id, root.topic_id)
 
 
 async def account(root: Parent[AccountTarget], info: Info) -> ConnectedAccount:
-    """Resolves the account, connected or not."""
+    """Returns the account, also if it is disconnected."""
     return await info.context.stores.accounts.get(require_member(info).organization_id, root.account_id)

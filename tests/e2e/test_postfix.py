@@ -43,9 +43,9 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
             messages = len(addresses) + len(BOUNCED)
             async with asyncio.timeout(150):
                 while not mta.has_removed(messages):
-                    await tail.step()
+                    await tail.read_new_lines()
                     await asyncio.sleep(0.1)
-            while await tail.step():
+            while await tail.read_new_lines():
                 pass
             tail.close()
     await mail.aggregate()

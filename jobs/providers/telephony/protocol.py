@@ -1,4 +1,4 @@
-"""The protocol of telephony services, and the outcomes of their calls. Providers raise for no expected outcome."""
+"""The protocol of telephony services, and the outcomes of calls. Methods return expected outcomes, never raise."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,14 +9,14 @@ from storage.calls.records import CallOutcome
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The call was started; reports follow. `reference` is the service's own id, where it does not store callId."""
+    """The call was started; reports follow. `reference` is the service's id of the call, if it does not use callId."""
 
     reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CallDeferred:
-    """The call was provably not started. It may be retried, after `hold_off_s` seconds for the whole organization."""
+    """The call was provably not started, and may be retried. `hold_off_s`: how long the organization starts no call."""
 
     hold_off_s: float = 0.0
 
@@ -45,7 +45,7 @@ class CallActive:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The call has ended. `outcome` is None if the service does not know how."""
+    """The call has ended. `outcome` is None if the service does not know how the call ended."""
 
     outcome: CallOutcome | None
 
@@ -62,7 +62,7 @@ class CallUntraceable:
 
 @dataclass(frozen=True, slots=True)
 class QueryFailed:
-    """The service did not respond."""
+    """The service did not respond, or its response does not contain the state."""
 
     reason: str
 
@@ -71,13 +71,13 @@ CallState = CallActive | CallEnded | CallNotFound | CallUntraceable | QueryFaile
 
 
 class Telephony(Protocol):
-    """Starts and queries calls. Reports arrive by `reportCall` or by signed callbacks, not through here."""
+    """Starts and queries calls. Reports arrive by `reportCall` or by signed callbacks, not through this protocol."""
 
     honours_not_after: bool
     """Whether the service itself refuses calls that arrive after notAfter."""
 
     async def start(self, call: Call) -> StartOutcome:
-        """Starts the call. Repeating it starts one call only, where the service recognizes callIds."""
+        """Starts the call. A service that stores callIds starts one call only, even if the request is repeated."""
         ...
 
     async def look_up(self, call: Call) -> CallState:

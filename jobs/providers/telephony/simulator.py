@@ -1,13 +1,12 @@
-"""The built-in telephony simulator: its calls last and end as real ones do, and no phone rings.
+"""The built-in telephony simulator. Simulated calls last and end as real calls do, but no phone rings.
 
-A call's script follows from its id alone. Calls are stored in MongoDB, so that any worker continues those of another.
+A call's script is derived from its id. Calls are stored in MongoDB, so that any worker can continue another's calls.
 """
 
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 import structlog
 from pymongo.asynchronous.collection import AsyncCollection
@@ -27,7 +26,7 @@ from storage.calls.records import CallOutcome, CallReportEvent
 from storage.errors import DomainError
 from storage.mongo import Document, Mongo
 
-OUTCOMES: dict[CallOutcome, int] = {
+OUTCOME_SHARES: dict[CallOutcome, int] = {
     CallOutcome.ANSWERED: 58,
     CallOutcome.NO_ANSWER: 19,
     CallOutcome.VOICEMAIL: 12,
@@ -36,13 +35,13 @@ OUTCOMES: dict[CallOutcome, int] = {
     CallOutcome.INVALID_NUMBER: 1,
     CallOutcome.NETWORK_ERROR: 1,
 }
-"""Shares in percent."""
+"""Each outcome's share of the calls, in percent."""
 
-RING_S, RING_MAX_S = (8.0, 0.5), 30.0
-TALK_S, TALK_MAX_S = (45.0, 0.7), 600.0
-"""Median and spread of log-normal durations, and their upper bound."""
+RING_MEDIAN_S, RING_SPREAD, MAX_RING_S = 8.0, 0.5, 30.0
+TALK_MEDIAN_S, TALK_SPREAD, MAX_TALK_S = 45.0, 0.7, 600.0
+"""Durations are log-normal, with this median and spread (sigma), up to the maximum."""
 
-IMMEDIATE = frozenset({CallOutcome.BUSY, CallOutcome.INVALID_NUMBER, CallOutcome.NETWORK_ERROR})
+IMMEDIATE_OUTCOMES = frozenset({CallOutcome.BUSY, CallOutcome.INVALID_NUMBER, CallOutcome.NETWORK_ERROR})
 
 Report = Callable[[str, int, CallReportEvent, CallOutcome | None], Awaitable[object]]
 
@@ -64,20 +63,20 @@ class CallScript:
 
 
 def realistic_script(seed: str) -> CallScript:
-    """Returns the one script of a seed. Over many seeds, scripts are distributed as in real campaigns."""
+    """Returns the script of a seed, always the same. Over many seeds, scripts are distributed as in real campaigns."""
     rng = random.Random(seed)  # noqa: S311
-    (outcome,) = rng.choices([*OUTCOMES], [*OUTCOMES.values()])
-    if outcome in IMMEDIATE:
+    (outcome,) = rng.choices([*OUTCOME_SHARES], [*OUTCOME_SHARES.values()])
+    if outcome in IMMEDIATE_OUTCOMES:
         return CallScript(rng.uniform(0.5, 3), 0, outcome)
     if outcome is CallOutcome.NO_ANSWER:
-        return CallScript(RING_MAX_S, 0, outcome)
-    ring_s, talk_s = _duration_s(rng, RING_S, RING_MAX_S), _duration_s(rng, TALK_S, TALK_MAX_S)
+        return CallScript(MAX_RING_S, 0, outcome)
+    ring_s = _duration_s(rng, RING_MEDIAN_S, RING_SPREAD, MAX_RING_S)
+    talk_s = _duration_s(rng, TALK_MEDIAN_S, TALK_SPREAD, MAX_TALK_S)
     return CallScript(ring_s, 0 if outcome is CallOutcome.REJECTED else talk_s, outcome)
 
 
-def _duration_s(rng: random.Random, shape: tuple[float, float], most_s: float) -> float:
-    median_s, spread = shape
-    return min(median_s * float(2.718281828 ** (spread * rng.gauss(0, 1))), most_s)
+def _duration_s(rng: random.Random, median_s: float, spread: float, max_s: float) -> float:
+    return min(median_s * float(2.718281828 ** (spread * rng.gauss(0, 1))), max_s)
 
 
 class Simulator:
@@ -109,36 +108,36 @@ class Simulator:
         return CallStarted()
 
     async def look_up(self, call: Call) -> CallState:
-        """Returns the stored call's state, and continues a call that a dead worker left."""
+        """Returns the stored call's state. Continues the script if the worker that ran it has died."""
         pipeline: list[Document] = [{"$match": {"_id": call.id}}, {"$set": {"now": "$$NOW"}}]
         rows = await self._mongo.aggregate(SIMULATED_CALLS, pipeline)
         if not rows:
             return CallNotFound()
-        since_s = _seconds(rows[0]["at"], rows[0]["now"])
+        elapsed_s = (rows[0]["now"] - rows[0]["at"]).total_seconds()
         script = self._script(call.id)
-        if since_s >= (script.ring_s + script.talk_s) / self._speed:
+        if elapsed_s >= (script.ring_s + script.talk_s) / self._speed:
             return CallEnded(script.outcome)
         if call.id not in self._running:
-            self._run(call.id, since_s)
+            self._run(call.id, elapsed_s)
         return CallActive()
 
     async def aclose(self) -> None:
-        """Stops the tasks. Their calls remain stored and are reported when they are queried."""
+        """Stops the tasks. Their calls remain stored, and a later query returns their state."""
         for task in [*self._running.values()]:
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
-    def _run(self, call_id: str, since_s: float) -> None:
+    def _run(self, call_id: str, elapsed_s: float) -> None:
         if call_id not in self._running:
             self._running[call_id] = asyncio.create_task(
-                self._run_script(call_id, since_s), name=f"simulated {call_id}"
+                self._run_script(call_id, elapsed_s), name=f"simulated {call_id}"
             )
             self._running[call_id].add_done_callback(lambda _: self._running.pop(call_id, None))
 
-    async def _run_script(self, call_id: str, since_s: float) -> None:
+    async def _run_script(self, call_id: str, elapsed_s: float) -> None:
         """Runs a call's script: the call rings, may be answered, and ends."""
         loop, script = asyncio.get_running_loop(), self._script(call_id)
-        started_at = loop.time() - since_s
+        started_at = loop.time() - elapsed_s
         ring_s, end_s = script.ring_s / self._speed, (script.ring_s + script.talk_s) / self._speed
         try:
             if script.is_answered:
@@ -148,9 +147,5 @@ class Simulator:
             await asyncio.sleep(max(started_at + end_s - loop.time(), 0))
             await self._report(call_id, 2, CallReportEvent.ENDED, script.outcome)
         except DomainError as error:
-            # Polling finds the outcome later.
+            # The poll of the overdue call finds the outcome later.
             log.warning("report_lost", call_id=call_id, error=repr(error))
-
-
-def _seconds(since: datetime, now: datetime) -> float:
-    return (now - since).total_seconds()

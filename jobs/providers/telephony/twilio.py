@@ -1,7 +1,7 @@
 """Twilio's Calls API and its status callbacks (https://www.twilio.com/docs/voice/api/call-resource).
 
-Twilio knows neither callId nor notAfter: the callId travels in the callback's URL, and the broker must prevent late
-starts.
+Twilio has no parameter for callId or notAfter. The callId is part of the callback's URL, and the broker must prevent
+late starts.
 """
 
 import base64
@@ -53,14 +53,14 @@ class TwilioTelephony:
     honours_not_after = False
 
     def __init__(self, account: str, token: str, caller: str, callback_url: str, api_url: str = API_URL) -> None:
-        """`caller` is the displayed number; `callback_url` has no query."""
+        """`caller` is the number that is shown to the called person; `callback_url` has no query."""
         self._calls = f"{api_url}/{VERSION}/Accounts/{account}/Calls"
         self._caller = caller
         self._callback_url = callback_url
         self._http = httpx2.AsyncClient(auth=(account, token), timeout=TIMEOUT_S, trust_env=False)
 
     async def start(self, call: Call) -> StartOutcome:
-        """Sends POST Calls.json. A lost response is never repeated: Twilio would call twice."""
+        """Sends POST Calls.json. After a lost response the request is not repeated, because Twilio would call twice."""
         try:
             response = await self._http.post(f"{self._calls}.json", data=self._form(call))
         except httpx2.ConnectError:
@@ -74,7 +74,7 @@ class TwilioTelephony:
         return CallStarted(_sid(response)) if response.is_success else CallRefused(_refusal_reason(response))
 
     async def look_up(self, call: Call) -> CallState:
-        """Returns the call by its SID; without one, by the list of calls to this number at that time."""
+        """Returns the call's state, by its SID or else from the list of calls to the number at that time."""
         try:
             if call.reference is not None:
                 return _state_from_response(
@@ -103,7 +103,7 @@ class TwilioTelephony:
 
 
 def _instructions(call: Call) -> dict[str, str]:
-    """Returns the parameters of a scenario: the URL of TwiML, an application's id, or words to say."""
+    """Returns the parameters for a scenario: a URL of TwiML, an application's id, or words to say."""
     variables = dict(call.variables)
     if call.scenario.startswith(("https://", "http://")):
         separator = "&" if "?" in call.scenario else "?"
@@ -124,8 +124,8 @@ def _refusal_reason(response: httpx2.Response) -> str:
         return f"Twilio: {response.status_code}"
 
 
-def _is_of(row: Mapping[str, str], call: Call) -> bool:
-    """Returns whether the row was created when this call was started."""
+def _may_be_row_of(row: Mapping[str, str], call: Call) -> bool:
+    """Returns whether Twilio created the row at the time when this call may have been started."""
     try:
         created: datetime = parsedate_to_datetime(row["date_created"])
     except (KeyError, TypeError, ValueError):
@@ -143,7 +143,7 @@ def _sid(response: httpx2.Response) -> str | None:
 
 def _state_from_response(response: httpx2.Response) -> CallState:
     if response.status_code == 404:
-        # A deleted call: only ended ones can be deleted.
+        # The call was deleted, which Twilio allows for ended calls only.
         return CallEnded(None)
     if response.status_code != 200:
         return QueryFailed(f"{response.status_code} to a query")
@@ -151,13 +151,13 @@ def _state_from_response(response: httpx2.Response) -> CallState:
 
 
 def _state_from_list(response: httpx2.Response, call: Call) -> CallState:
-    """Returns the state from the listed calls that may be this one. It is active while any of them is."""
+    """Returns the state from the listed calls that may be this call. It is active while any of them is active."""
     if response.status_code != 200:
         return QueryFailed(f"{response.status_code} to a query")
-    found = [_state_from_row(row) for row in response.json()["calls"] if _is_of(row, call)]
-    if CallActive() in found:
+    states = [_state_from_row(row) for row in response.json()["calls"] if _may_be_row_of(row, call)]
+    if CallActive() in states:
         return CallActive()
-    return found[0] if len(found) == 1 else CallUntraceable()
+    return states[0] if len(states) == 1 else CallUntraceable()
 
 
 def _state_from_row(row: Mapping[str, str]) -> CallState:
@@ -165,7 +165,7 @@ def _state_from_row(row: Mapping[str, str]) -> CallState:
 
 
 def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:
-    """Returns how a call ended by Twilio's fields of a callback or a call, or None when unknown."""
+    """Returns how a call ended, from the fields of a callback or a call; None if they do not show it."""
     status = fields.get("CallStatus") or fields.get("status", "")
     if status == "completed":
         machine = fields.get("AnsweredBy") or fields.get("answered_by") or ""
@@ -177,7 +177,7 @@ def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:
 
 @dataclass(frozen=True, slots=True)
 class TwilioReport:
-    """Twilio's status callbacks, translated to reports."""
+    """A status callback of Twilio as a report."""
 
     sequence: int
     event: CallReportEvent
@@ -185,7 +185,7 @@ class TwilioReport:
 
 
 def report_of(fields: Mapping[str, str]) -> TwilioReport | None:
-    """Returns the report of a callback, or None for states such as ringing. Raises: ValueError for unknown content."""
+    """Returns the report in a callback, or None for states such as ringing. Raises: ValueError for unknown content."""
     sequence = int(fields.get("SequenceNumber", ""))
     if fields.get("CallStatus") == "in-progress":
         return TwilioReport(sequence, CallReportEvent.ANSWERED, None)

@@ -1,4 +1,4 @@
-"""Telephony by signed webhook: POST starts a call, GET queries it, callbackUrl gets reports (docs/interfaces.md)."""
+"""Telephony by signed webhook (docs/interfaces.md): POST starts a call, GET queries it, callbackUrl gets reports."""
 
 import time
 from urllib.parse import quote, urlsplit
@@ -25,11 +25,11 @@ from storage.calls.records import CallOutcome
 TIMEOUT_S = 10.0
 HOLD_OFF_S = 1.0
 MAX_HOLD_OFF_S = 60.0
-MAX_REASON = 200
+MAX_REASON_CHARS = 200
 
 
 class WebhookTelephony:
-    """One service, chosen by the operator; its address need not be public."""
+    """The telephony service at the operator's URL. The address may be private, since the operator chose it."""
 
     honours_not_after = True
 
@@ -41,7 +41,7 @@ class WebhookTelephony:
         self._http = httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False, follow_redirects=False, limits=_LIMITS)
 
     async def start(self, call: Call) -> StartOutcome:
-        """Sends POST /calls once; an uncertain call is queried."""
+        """Sends POST /calls, without retries."""
         body = orjson.dumps(self._request_body(call))
         headers = {"content-type": "application/json", **sign(self._secret, call.id, int(time.time()), body)}
         try:
@@ -50,10 +50,10 @@ class WebhookTelephony:
             return CallDeferred(HOLD_OFF_S)
         except httpx2.HTTPError as error:
             return StartUncertain(_reason(error))
-        return _answer(response)
+        return _start_outcome(response)
 
     async def look_up(self, call: Call) -> CallState:
-        """Sends GET /calls/{callId}, signed by its path."""
+        """Sends GET /calls/{callId}. The signature covers the path."""
         url = f"{self._url}/calls/{quote(call.id, safe='')}"
         headers = sign(self._secret, call.id, int(time.time()), urlsplit(url).path.encode())
         try:
@@ -85,7 +85,7 @@ class WebhookTelephony:
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
-def _answer(response: httpx2.Response) -> StartOutcome:
+def _start_outcome(response: httpx2.Response) -> StartOutcome:
     status = response.status_code
     if response.is_success:
         return CallStarted()
@@ -94,12 +94,12 @@ def _answer(response: httpx2.Response) -> StartOutcome:
     if status == 429:
         return CallDeferred(hold_off_s(response.headers.get("retry-after", "")))
     if 400 <= status < 500:
-        return CallRefused(f"{status}: {response.text[:MAX_REASON]}")
+        return CallRefused(f"{status}: {response.text[:MAX_REASON_CHARS]}")
     return StartUncertain(f"{status} to a call")
 
 
 def hold_off_s(retry_after: str) -> float:
-    """Returns the seconds that Retry-After asks for, within bounds."""
+    """Returns the seconds in a Retry-After header, at least 1 and at most 60; 1 without a number."""
     requested_s = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else HOLD_OFF_S
     return min(max(requested_s, HOLD_OFF_S), MAX_HOLD_OFF_S)
 
@@ -118,4 +118,4 @@ def _state_from_body(content: bytes) -> CallState:
 
 
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:MAX_REASON]
+    return f"{type(error).__name__}: {error}"[:MAX_REASON_CHARS]

@@ -97,7 +97,7 @@ def start_tail(
 
 
 async def drain(tail: MailLogFollower) -> None:
-    while await tail.step():
+    while await tail.read_new_lines():
         pass
 
 
@@ -124,7 +124,7 @@ async def test_tail_status_gives_progress(mta: LoggingMailServer, start_tail: Ca
     tail = start_tail()
     assert tail.status() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
     mta.write(1500)
-    await tail.step()
+    await tail.read_new_lines()
     left_bytes = mta.path.stat().st_size - tail._files[0].offset
     assert left_bytes > 0
     assert tail.status() == {"file": str(mta.path), "lines": 1000, "events": 1000, "behind_bytes": left_bytes}
@@ -205,7 +205,7 @@ async def test_tail_restart_reads_no_line_twice(
     mta.write(5)
     lines = 0
     tail = start_tail()
-    while line_count := await tail.step():
+    while line_count := await tail.read_new_lines():
         lines += line_count
     assert lines == 5
     assert is_complete(mta, ledger)
@@ -327,7 +327,7 @@ async def test_tail_random_rotations_and_kills_lose_no_line(
                 ledger.kills = [rng.choice(["before", "after", "no"]) for _ in range(2)]
         try:
             for _ in range(rng.randint(0, 3)):
-                await tail.step()
+                await tail.read_new_lines()
         except ProcessKilled:
             tail = start_tail()
         ledger.kills = []

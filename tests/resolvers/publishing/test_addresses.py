@@ -2,13 +2,13 @@
 
 import pytest
 
-from resolvers.publishing.addresses import web_address
+from resolvers.publishing.addresses import checked_web_address
 from storage.errors import BadUserInput
 
 
 @pytest.mark.parametrize("url", ["https://example.org", "http://example.org:8080/a?b=c", "https://例え.jp/x"])
 def test_web_address_is_returned_unchanged(url: str) -> None:
-    assert web_address("url", url) == url
+    assert checked_web_address("url", url) == url
 
 
 INVALID_ADDRESSES = ["", "example.org", "ftp://example.org", "file:///etc/passwd", "https://", "javascript:1"]
@@ -19,4 +19,4 @@ INVALID_ADDRESSES += ["https://example.org:99999/", "https://e.org/" + "x" * 204
 @pytest.mark.parametrize("url", INVALID_ADDRESSES)
 def test_other_address_is_refused(url: str) -> None:
     with pytest.raises(BadUserInput):
-        web_address("url", url)
+        checked_web_address("url", url)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resolvers.publishing.arguments import MAX_LATENESS_S, check_targets, max_lateness
+from resolvers.publishing.arguments import MAX_LATENESS_S, check_targets, checked_max_lateness_s
 from storage.errors import BadUserInput
 from storage.publishing.networks import Network
 from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, TopicTarget
@@ -27,7 +27,7 @@ def test_refusal_names_target(targets: list[Target], text: str, target_name: str
 
 
 def test_max_lateness_out_of_range_is_refused() -> None:
-    assert (max_lateness(1), max_lateness(MAX_LATENESS_S)) == (1, MAX_LATENESS_S)
+    assert (checked_max_lateness_s(1), checked_max_lateness_s(MAX_LATENESS_S)) == (1, MAX_LATENESS_S)
     for seconds in (0, -1, MAX_LATENESS_S + 1):
         with pytest.raises(BadUserInput):
-            max_lateness(seconds)
+            checked_max_lateness_s(seconds)

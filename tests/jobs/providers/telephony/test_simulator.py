@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from jobs.providers.telephony import CallActive, CallDeferred, CallEnded, CallNotFound, CallStarted
-from jobs.providers.telephony.simulator import OUTCOMES, CallScript, Simulator, realistic_script
+from jobs.providers.telephony.simulator import OUTCOME_SHARES, CallScript, Simulator, realistic_script
 from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
@@ -35,7 +35,7 @@ def test_outcomes_are_distributed_and_follow_from_seed() -> None:
     scripts = [realistic_script(f"call-{n}") for n in range(5000)]
     assert scripts == [realistic_script(f"call-{n}") for n in range(5000)]
     counts = Counter(script.outcome for script in scripts)
-    for outcome, percent in OUTCOMES.items():
+    for outcome, percent in OUTCOME_SHARES.items():
         assert abs(counts[outcome] / 50 - percent) < 3
     talks = sorted(script.talk_s for script in scripts if script.outcome is CallOutcome.ANSWERED)
     assert 30 < talks[len(talks) // 2] < 60
