@@ -1,8 +1,8 @@
 """`schedulePost` and `updateScheduledPost` at a due moment that already has many posts, while calls are placed.
 
 100 concurrent mutations compete with a call job of nearly ten starts a second for the organization's stream. They run
-in stores of their own, as in a web process. The product counts index keys to find a free timestamp. The other variant
-reads the posts of the moment, a thousand at a time, for each mutation.
+in separate stores, as in a web process. The product counts index keys to find a free timestamp. The other variant
+reads the posts at the due moment, a thousand at a time, for each mutation.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ from tests.storage.publishing.scenario import PublishingScenario, create_publish
 
 STARTS_PER_SECOND = 10.0
 TALK_S = 1.0
-BEFORE_S = 3.0
-"""How long calls are placed before the mutations begin, and after they have ended."""
+MARGIN_S = 3.0
+"""How long calls are placed before the mutations begin, and again after the mutations have ended."""
 
 NUMBERS = 5000
 PAGE = 1000
@@ -50,12 +50,12 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 async def search_by_reading(
     self: FreeTimestamps, mongo: Mongo, session: Session, organization_id: str, at: datetime
 ) -> None:
-    """Reads the posts from the due moment on until a timestamp is missing."""
+    """Reads the posts from the due moment on until a timestamp is missing. Replaces `FreeTimestamps.search`."""
     free = microseconds(at)
     is_taken = True
     while is_taken:
-        wanted = {"org": organization_id, "ts": {"$gte": free}}
-        rows = await mongo.find(SCHEDULED_POSTS, wanted, {"_id": 0, "ts": 1}, [("ts", 1)], PAGE, session)
+        filter_ = {"org": organization_id, "ts": {"$gte": free}}
+        rows = await mongo.find(SCHEDULED_POSTS, filter_, {"_id": 0, "ts": 1}, [("ts", 1)], PAGE, session)
         taken = sum(row["ts"] == ts for row, ts in zip(rows, range(free, free + PAGE), strict=False))
         is_taken, free = taken == PAGE, free + taken
     self.found.add(next(ts for ts in count(free) if ts not in self.found))
@@ -65,7 +65,7 @@ VARIANTS: dict[str, Search] = {"index keys": FreeTimestamps.search, "posts read"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BurstResult:
     """The result of one burst of mutations."""
 
     seconds: float
@@ -75,7 +75,7 @@ class Run:
 
 
 async def occupy(scenario: PublishingScenario, due_at: datetime, posts: int) -> None:
-    """Stores posts at the first timestamps of the moment."""
+    """Stores posts at the first timestamps of the due moment."""
     first, organization_id = microseconds(due_at), scenario.organization_id
     for start in range(first, first + posts, INSERT_BATCH):
         timestamps = range(start, min(start + INSERT_BATCH, first + posts))
@@ -84,15 +84,15 @@ async def occupy(scenario: PublishingScenario, due_at: datetime, posts: int) -> 
 
 
 @asynccontextmanager
-async def calling(worker: Stores, organization_id: str) -> AsyncIterator[None]:
+async def placing_calls(worker: Stores, organization_id: str) -> AsyncIterator[None]:
     """Places calls in the background."""
     jobs = job_context(worker, telephony=simulator(worker, lambda _: TALK_S))
     job_id = await launch(worker, organization_id, NUMBERS, 100, STARTS_PER_SECOND)
     brokers = asyncio.create_task(run_broker_pool(jobs))
     try:
-        await asyncio.sleep(BEFORE_S)
+        await asyncio.sleep(MARGIN_S)
         yield
-        await asyncio.sleep(BEFORE_S)
+        await asyncio.sleep(MARGIN_S)
     finally:
         await worker.call_jobs.act(organization_id, job_id, JobAction.CANCEL)
         brokers.cancel()
@@ -100,39 +100,41 @@ async def calling(worker: Stores, organization_id: str) -> AsyncIterator[None]:
         await jobs.telephony.aclose()
 
 
-async def burst(mutations: Sequence[Awaitable[object]]) -> tuple[float, int]:
-    """Returns the seconds until all are answered, and how many were refused."""
-    began = time.perf_counter()
+async def run_burst(mutations: Sequence[Awaitable[object]]) -> tuple[float, int]:
+    """Runs the mutations concurrently. Returns the seconds until all have an answer, and the number of refusals."""
+    began_s = time.perf_counter()
     answers = await asyncio.gather(*mutations, return_exceptions=True)
     refused = [each for each in answers if isinstance(each, Unavailable)]
     assert len(refused) == sum(isinstance(each, BaseException) for each in answers), answers
-    return time.perf_counter() - began, len(refused)
+    return time.perf_counter() - began_s, len(refused)
 
 
-async def measure(web: Stores, worker: Stores, search: Search, posts: int, concurrent: int, move: bool) -> Run:
-    """Measures one burst, in an organization of its own."""
+async def measure(
+    web: Stores, worker: Stores, search: Search, posts: int, concurrent: int, is_update: bool
+) -> BurstResult:
+    """Measures one burst of mutations in a new organization. `is_update` tells whether they move existing posts."""
     scenario = await create_publishing_scenario(web)
     due_at = (await scenario.now() + timedelta(hours=1)).replace(microsecond=0)
     await occupy(scenario, due_at, posts)
     update, edit = web.scheduled_posts.update, ScheduledPostEdit(due_at=due_at)
-    existing = await asyncio.gather(*(scenario.schedule() for _ in range(concurrent))) if move else []
+    existing = await asyncio.gather(*(scenario.schedule() for _ in range(concurrent))) if is_update else []
     moves = [update(scenario.organization_id, post.id, edit) for post in existing]
     with patch.object(FreeTimestamps, "search", search):
-        async with calling(worker, scenario.organization_id):
-            began = await scenario.now()
-            seconds, refused = await burst(moves or [scenario.schedule(due_at=due_at) for _ in range(concurrent)])
-            ended = await scenario.now()
-    return Run(seconds, refused, *await call_starts(worker, began, ended))
+        async with placing_calls(worker, scenario.organization_id):
+            began_at = await scenario.now()
+            seconds, refused = await run_burst(moves or [scenario.schedule(due_at=due_at) for _ in range(concurrent)])
+            ended_at = await scenario.now()
+    return BurstResult(seconds, refused, *await call_starts(worker, began_at, ended_at))
 
 
-async def call_starts(worker: Stores, began: datetime, ended: datetime) -> tuple[float, float]:
-    """Returns the starts a second around the burst, and the longest gap between two starts."""
-    around = timedelta(seconds=BEFORE_S - 1)
-    wanted = {"at": {"$gte": began - around, "$lte": ended + around}}
-    found = await worker.mongo.find(SIMULATED_CALLS, wanted, {"at": 1}, [("at", 1)])
-    starts = [call["at"].timestamp() for call in found]
+async def call_starts(worker: Stores, began_at: datetime, ended_at: datetime) -> tuple[float, float]:
+    """Returns the call starts a second around the burst, and the longest gap between two starts."""
+    margin = timedelta(seconds=MARGIN_S - 1)
+    filter_ = {"at": {"$gte": began_at - margin, "$lte": ended_at + margin}}
+    calls = await worker.mongo.find(SIMULATED_CALLS, filter_, {"at": 1}, [("at", 1)])
+    starts = [call["at"].timestamp() for call in calls]
     gaps = [later - earlier for earlier, later in pairwise(starts)]
-    return len(starts) / (ended - began + 2 * around).total_seconds(), max(gaps, default=float("inf"))
+    return len(starts) / (ended_at - began_at + 2 * margin).total_seconds(), max(gaps, default=float("inf"))
 
 
 async def run(sizes: Sequence[int], concurrent: int, console: Console) -> None:
@@ -146,19 +148,21 @@ async def run(sizes: Sequence[int], concurrent: int, console: Console) -> None:
         open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as worker,
     ):
         for posts in sizes:
-            for move in (False, True):
+            for is_update in (False, True):
                 for variant, search in VARIANTS.items():
-                    found = await measure(web, worker, search, posts, concurrent, move)
-                    row = (f"{found.seconds:.2f}", f"{found.refused}", f"{found.starts_per_second:.1f}")
-                    name = "updateScheduledPost" if move else "schedulePost"
-                    table.add_row(f"{posts:,}", name, variant, *row, f"{found.longest_gap_s:.2f}")
+                    result = await measure(web, worker, search, posts, concurrent, is_update)
+                    row = (f"{result.seconds:.2f}", f"{result.refused}", f"{result.starts_per_second:.1f}")
+                    name = "updateScheduledPost" if is_update else "schedulePost"
+                    table.add_row(f"{posts:,}", name, variant, *row, f"{result.longest_gap_s:.2f}")
     console.print(table)
 
 
 @app.command()
 def main(
-    sizes: Annotated[str, typer.Option(help="Posts that the moment has, comma-separated.")] = "0,2000,5000,20000",
-    concurrent: Annotated[int, typer.Option(min=1, help="Concurrent mutations.")] = 100,
+    sizes: Annotated[
+        str, typer.Option(help="Numbers of posts at the due moment, separated by commas.")
+    ] = "0,2000,5000,20000",
+    concurrent: Annotated[int, typer.Option(min=1, help="Number of concurrent mutations.")] = 100,
 ) -> None:
     """Measures bursts of mutations and prints a table."""
     import uvloop

@@ -35,7 +35,7 @@ async def join_in_batches(stores: Stores, community: Community, user: User) -> N
 
 
 async def join_in_a_transaction_each(stores: Stores, community: Community, user: User) -> None:
-    """Joins in a transaction of its own."""
+    """Joins in a separate transaction."""
     mongo = stores.mongo
 
     async def work(session: Session) -> None:
@@ -50,46 +50,49 @@ VARIANTS: dict[str, Join] = {"group commit": join_in_batches, "a transaction eac
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JoinResult:
     """The outcome of one join."""
 
     seconds: float
     is_refused: bool
 
 
-async def timed(join: Awaitable[object], begin_s: float) -> Answer:
-    """Joins after `begin_s` seconds. The time counts from then."""
-    await asyncio.sleep(begin_s)
-    began = time.perf_counter()
+async def time_join(join: Awaitable[object], delay_s: float) -> JoinResult:
+    """Joins after a delay. The duration is measured from the end of the delay."""
+    await asyncio.sleep(delay_s)
+    began_s = time.perf_counter()
     try:
         await join
     except Unavailable:
-        return Answer(time.perf_counter() - began, is_refused=True)
-    return Answer(time.perf_counter() - began, is_refused=False)
+        return JoinResult(time.perf_counter() - began_s, is_refused=True)
+    return JoinResult(time.perf_counter() - began_s, is_refused=False)
 
 
-async def measure(processes: list[Stores], join: Join, joins: int, over_s: float) -> tuple[float, list[Answer]]:
-    """Returns the seconds until all have joined a new community, and the answers. Checks the count of members."""
+async def measure(processes: list[Stores], join: Join, joins: int, over_s: float) -> tuple[float, list[JoinResult]]:
+    """Returns the seconds until all joins to a new community have a result, and the results.
+
+    Raises: AssertionError, if the count of members is wrong.
+    """
     org = new_id()
     users = [User(f"u{number}", f"u{number}", "User", org, (), 0, 0) for number in range(joins + 1)]
     community = await processes[0].communities.create(NewCommunity(org, "Hills", ""), users.pop(), None)
-    began = time.perf_counter()
-    answers = await asyncio.gather(
+    began_s = time.perf_counter()
+    results = await asyncio.gather(
         *(
-            timed(join(processes[number % len(processes)], community, user), over_s * number / joins)
+            time_join(join(processes[number % len(processes)], community, user), over_s * number / joins)
             for number, user in enumerate(users)
         )
     )
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - began_s
     members = await processes[0].mongo[MEMBERSHIPS].count_documents({"community": community.id})
     assert (await processes[0].communities.get(org, community.id)).member_count == members
-    assert members > sum(not answer.is_refused for answer in answers)
-    return seconds, answers
+    assert members > sum(not result.is_refused for result in results)
+    return seconds, results
 
 
-def percentile_ms(answers: list[Answer], share: float) -> str:
-    """Returns the latency that this share of the joins had at most, in milliseconds."""
-    ordered = sorted(answer.seconds for answer in answers)
+def percentile_ms(results: list[JoinResult], share: float) -> str:
+    """Returns a percentile of the latencies in milliseconds. `share` is 0.5 for p50."""
+    ordered = sorted(result.seconds for result in results)
     return f"{ordered[min(int(share * len(ordered)), len(ordered) - 1)] * 1000:,.0f}"
 
 
@@ -100,21 +103,23 @@ async def run(loads: list[tuple[int, float]], console: Console) -> None:
         table.add_column(column, justify="left" if column == "variant" else "right")
     async with (
         databases("pymongo") as servers,
-        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as one,
-        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as other,
+        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as first_process,
+        open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as second_process,
     ):
         for joins, over_s in loads:
             for variant, join in VARIANTS.items():
-                seconds, answers = await measure([one, other], join, joins, over_s)
-                latency = percentile_ms(answers, 0.5), percentile_ms(answers, 0.99)
-                refused = sum(answer.is_refused for answer in answers)
+                seconds, results = await measure([first_process, second_process], join, joins, over_s)
+                latency = percentile_ms(results, 0.5), percentile_ms(results, 0.99)
+                refused = sum(result.is_refused for result in results)
                 table.add_row(f"{joins:,}", f"{over_s:g}", variant, f"{seconds:.1f}", *latency, f"{refused:,}")
     console.print(table)
 
 
 @app.command()
 def main(
-    joins: Annotated[int, typer.Option(min=1, help="Joins of the even load, and of the largest burst.")] = 1000,
+    joins: Annotated[
+        int, typer.Option(min=1, help="Number of joins of the even load and of the largest burst.")
+    ] = 1000,
     over_s: Annotated[float, typer.Option(help="Seconds over which the even load is spread.")] = 10.0,
 ) -> None:
     """Measures an even load and bursts of a tenth, a fifth and all of the joins."""

@@ -35,7 +35,10 @@ LAYERS: tuple[tuple[str, str], ...] = (
     ("resolvers, access checks", r"/resolvers/"),
     ("addresses: normalization and hashing", r"/storage/mail/addresses\.py"),
     ("records", r"/storage/mail/standings\.py"),
-    ("records", r"(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>"),
+    (
+        "records",
+        r"(?:message_record|decode|user_record|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>",
+    ),
     ("lookups: batches, filters", r"/storage/"),
     ("BSON", r"/bson/|unpack_response|_op_msg"),
     ("driver: its threads", r"/motor/|/concurrent/futures/|/threading\.py|/queue\.py"),

@@ -34,7 +34,7 @@ class AnonymousClient(NamedTuple):
 
 
 @pytest.fixture
-async def tenant(stores: Stores) -> Stores:
+async def tenant_stores(stores: Stores) -> Stores:
     """Yields stores with chat, calls and mail of one organization, and the heartbeat of a worker."""
     scenario = await create_topic_scenario(stores, ORG)
     await scenario.post(TEXT)
@@ -46,7 +46,9 @@ async def tenant(stores: Stores) -> Stores:
 
 
 @pytest.fixture
-async def anonymous(tenant: Stores, mongodb_uri: str, redis_url: str, database: str) -> AsyncIterator[AnonymousClient]:
+async def anonymous(
+    tenant_stores: Stores, mongodb_uri: str, redis_url: str, database: str
+) -> AsyncIterator[AnonymousClient]:
     """Yields a client of the application on the tenant's database."""
     secret = "a secret of the tests, longer than 32 bytes"
     app = create_app(
@@ -60,7 +62,7 @@ async def anonymous(tenant: Stores, mongodb_uri: str, redis_url: str, database: 
 
 
 def paths(routes: Iterable[BaseRoute]) -> Iterable[str]:
-    """Yields a path of every route. The parameters of a path get some value."""
+    """Yields a path of every route. Each parameter of a path is replaced by "value"."""
     for route in routes:
         assert isinstance(route, Route | Mount | WebSocketRoute), route
         path = re.sub(r"{\w+(:\w+)?}", "value", route.path)
@@ -78,8 +80,8 @@ async def test_no_route_shows_an_organization_without_token(anonymous: Anonymous
             response = await anonymous.http.request(
                 method, path, content=BODY, headers={"content-type": "application/json"}
             )
-            shown = f"{response.headers} {response.text}"
-            assert [name for name in names_of_tenant() if name in shown] == [], (method, path)
+            response_text = f"{response.headers} {response.text}"
+            assert [name for name in names_of_tenant() if name in response_text] == [], (method, path)
 
 
 async def test_metrics_have_no_label_with_a_name(anonymous: AnonymousClient) -> None:

@@ -1,4 +1,4 @@
-"""Requests for foreign hosts are refused on every route, so that no page can rebind its name to this server."""
+"""Requests for foreign hosts are refused on every route, so that no page can reach this server by DNS rebinding."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from server.http.hosts import AllowedHosts, is_loopback
 from tests.serving import WebProcess, web_process
 
-FOREIGN = "evil.example"
+FOREIGN_HOST = "evil.example"
 HANDSHAKE = {
     "connection": "Upgrade",
     "upgrade": "websocket",
@@ -50,17 +50,19 @@ def http(web: WebProcess) -> Iterator[httpx2.Client]:
     ],
 )
 def test_foreign_host_is_refused(http: httpx2.Client, method: str, path: str) -> None:
-    refused = http.request(method, path, json={"user": "hana", "query": "{ viewer { id } }"}, headers={"host": FOREIGN})
-    assert refused.status_code == 400
-    (error,) = refused.json()["errors"]
+    response = http.request(
+        method, path, json={"user": "hana", "query": "{ viewer { id } }"}, headers={"host": FOREIGN_HOST}
+    )
+    assert response.status_code == 400
+    (error,) = response.json()["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "Host")
     assert "NOROSHI_ALLOWED_HOSTS" in error["message"]
 
 
 def test_socket_whose_origin_is_its_forged_host_is_refused(http: httpx2.Client) -> None:
-    refused = http.get("/graphql", headers=HANDSHAKE | {"host": FOREIGN, "origin": f"http://{FOREIGN}"})
-    assert refused.status_code == 400
-    assert refused.json()["errors"][0]["extensions"]["field"] == "Host"
+    response = http.get("/graphql", headers=HANDSHAKE | {"host": FOREIGN_HOST, "origin": f"http://{FOREIGN_HOST}"})
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["extensions"]["field"] == "Host"
 
 
 @pytest.mark.parametrize("host", ["chat.example.org", "inside.example.org:8443", "localhost:1", "10.1.2.3", "[::1]:80"])
@@ -82,7 +84,7 @@ def test_demo_sign_in_from_this_machine_gets_token(http: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "allowed"),
+    ("host", "is_allowed"),
     [
         (b"localhost", True),
         (b"LocalHost.:80", True),
@@ -109,8 +111,8 @@ def test_demo_sign_in_from_this_machine_gets_token(http: httpx2.Client) -> None:
         (b"", False),
     ],
 )
-def test_host_is_compared_as_name_without_port(host: bytes, allowed: bool) -> None:
-    assert AllowedHosts(["chat.example.org", "*.wild.example"]).allows(host) is allowed
+def test_host_is_compared_as_name_without_port(host: bytes, is_allowed: bool) -> None:
+    assert AllowedHosts(["chat.example.org", "*.wild.example"]).allows(host) is is_allowed
 
 
 def test_asterisk_allows_every_host() -> None:
@@ -118,7 +120,7 @@ def test_asterisk_allows_every_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "loopback"), [("localhost", True), ("127.1.2.3", True), ("::1", True), ("10.0.0.1", False), ("a", False)]
+    ("name", "expected"), [("localhost", True), ("127.1.2.3", True), ("::1", True), ("10.0.0.1", False), ("a", False)]
 )
-def test_loopback_names(name: str, loopback: bool) -> None:
-    assert is_loopback(name) is loopback
+def test_loopback_names_are_recognized(name: str, expected: bool) -> None:
+    assert is_loopback(name) is expected
