@@ -58,7 +58,7 @@ async def search_by_reading(
         rows = await mongo.find(SCHEDULED_POSTS, filter_, {"_id": 0, "ts": 1}, [("ts", 1)], PAGE, session)
         taken = sum(row["ts"] == ts for row, ts in zip(rows, range(free, free + PAGE), strict=False))
         is_taken, free = taken == PAGE, free + taken
-    self.found.add(next(ts for ts in count(free) if ts not in self.found))
+    self.free.add(next(ts for ts in count(free) if ts not in self.free))
 
 
 VARIANTS: dict[str, Search] = {"index keys": FreeTimestamps.search, "posts read": search_by_reading}

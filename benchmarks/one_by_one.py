@@ -7,6 +7,7 @@ serves a mutation that does nothing, through the product's own view. benchmarks.
 import asyncio
 import socket
 import sys
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -28,7 +29,7 @@ from server.settings import Settings
 from server.web import serve_web
 from storage.streams.changes import Change
 from storage.streams.log import Stream
-from storage.streams.sequencer import Sequencer, _Member
+from storage.streams.sequencer import Sequencer, _Member, _StreamQueue
 from storage.streams.write_leases import WriteLease, WriteLeases
 
 Result = TypeVar("Result")
@@ -41,7 +42,8 @@ class UngroupedSequencer(Sequencer):
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Result] = loop.create_future()
-        await self._commit_batch(stream, [_Member(change, answer, loop.time())])
+        queue = _StreamQueue(waiting=deque([_Member(change, answer, loop.time())]))
+        await self._commit_batch(stream, queue)
         return await answer
 
 

@@ -33,7 +33,7 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from server.worker import tune_interpreter
-from storage.publishing.claims import moment_reached
+from storage.publishing.claims import due_filter
 from storage.publishing.networks import Network
 from storage.publishing.records import ScheduledPost, Target
 from storage.publishing.sandbox import SandboxStore
@@ -185,7 +185,7 @@ async def measure_sweep(stores: Stores, waiting: int) -> tuple[float, int]:
         began_s = time.perf_counter()
         assert await stores.claims.claim(500) == []
         durations_ms.append((time.perf_counter() - began_s) * 1000)
-    command = {"find": "publications", "filter": moment_reached("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
+    command = {"find": "publications", "filter": due_filter("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
     explained = await stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
     return statistics.median(durations_ms), explained["executionStats"]["totalKeysExamined"]
 

@@ -98,7 +98,7 @@ async def _write_chunk(jobs: JobContext, claim: FanOutClaim, chunk: _ReaderChunk
 
 async def finish_fan_outs(jobs: JobContext) -> int:
     """Continues unfinished fan-outs that no worker has claimed. Returns how many."""
-    keys = await jobs.stores.fan_outs.open(SWEEP_LIMIT)
+    keys = await jobs.stores.fan_outs.unclaimed(SWEEP_LIMIT)
     await asyncio.gather(*(_run_isolated(_run_fan_out(jobs, key, TIME_SLICE_S)) for key in keys))
     return len(keys)
 
@@ -119,14 +119,14 @@ async def _retry_inserts(jobs: JobContext, retry: FanOutRetry) -> None:
         return
     readers = sorted(retry.tries)
     allowed = await stores.feeds.without_blockers(retry.key.organization_id, post.author_id, readers)
-    await stores.fan_outs.settle_retries(retry, await stores.feeds.push(retry.key, post.author_id, allowed))
+    await stores.fan_outs.store_retry_outcomes(retry, await stores.feeds.push(retry.key, post.author_id, allowed))
 
 
 async def settle_follows(jobs: JobContext) -> int:
     """Applies follows and unfollows to the feeds, if they have waited for 3 s. Returns how many."""
-    pairs = await jobs.stores.follows.unsettled(UNSETTLED_S, SWEEP_LIMIT * 10)
+    pairs = await jobs.stores.follows.pending_changes(UNSETTLED_S, SWEEP_LIMIT * 10)
     for pair in pairs:
-        await jobs.stores.follows.try_to_settle(pair)
+        await jobs.stores.follows.try_to_apply_change(pair)
     return len(pairs)
 
 
@@ -138,7 +138,7 @@ async def rebuild_feed(ctx: dict[str, Any], organization_id: str, reader_id: str
 
 async def rebuild_feeds(jobs: JobContext) -> int:
     """Rebuilds feeds whose job was lost. Returns how many."""
-    readers = await jobs.stores.home.rebuilding(SWEEP_LIMIT)
+    readers = await jobs.stores.home.readers_to_rebuild(SWEEP_LIMIT)
     for reader in readers:
         await _run_isolated(jobs.stores.home.rebuild(*reader))
     return len(readers)

@@ -66,7 +66,7 @@ async def exclude_reacting_viewers(info: Info, messages: Sequence[Message]) -> N
     """
     audience = info.context.audience
     if not audience.is_single:
-        audience.exclude(await info.context.stores.reactions.reacting_among(messages, audience.viewer_ids))
+        audience.exclude(await info.context.stores.reactions.possible_reactors(messages, audience.viewer_ids))
 
 
 async def require_joined_community(info: Info, community_id: str) -> Community:

@@ -58,7 +58,7 @@ class Context:
     async def _read_visibility(self, audience: Audience) -> Visibility:
         relations = self.stores.relations
         if not audience.is_single:
-            audience.exclude(await relations.blocking_among(audience.organization_id, audience.viewer_ids))
+            audience.exclude(await relations.users_who_blocked(audience.organization_id, audience.viewer_ids))
             return Visibility(None, frozenset())
         (viewer_id,) = audience.viewer_ids
         return Visibility(viewer_id, await relations.blocked_by(audience.organization_id, viewer_id))

@@ -18,9 +18,9 @@ from storage.chat.reactions import ReactionStore
 from storage.chat.topics import TopicStore
 from storage.event_kinds import OUTBOX_RELAYS, EventSubjectReader
 from storage.feed.fan_outs import FanOutStore
-from storage.feed.feeds import FeedStore
+from storage.feed.feeds import FeedItemStore
 from storage.feed.follows import FollowStore
-from storage.feed.home import HomeStore
+from storage.feed.home import HomeFeedStore
 from storage.feed.posts import PostStore
 from storage.identity.relations import RelationStore
 from storage.identity.users import UserStore
@@ -72,8 +72,8 @@ class Stores:
     posts: PostStore
     fan_outs: FanOutStore
     follows: FollowStore
-    feeds: FeedStore
-    home: HomeStore
+    feeds: FeedItemStore
+    home: HomeFeedStore
     notifications: NotificationStore
     call_jobs: CallJobStore
     calls: CallStore
@@ -139,7 +139,7 @@ async def _started(
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
     clock = DatabaseClock(mongo)
     topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer, hot_pages)
-    posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
+    posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedItemStore(mongo, outbox)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_wake_ups = WakeUpChannel(redis, keys)
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
@@ -163,7 +163,7 @@ async def _started(
         fan_outs=fan_outs,
         follows=FollowStore(mongo, sequencer),
         feeds=feeds,
-        home=HomeStore(mongo, posts, feeds),
+        home=HomeFeedStore(mongo, posts, feeds),
         notifications=notifications,
         call_jobs=call_jobs,
         calls=CallStore(mongo, sequencer, call_wake_ups),

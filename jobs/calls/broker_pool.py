@@ -131,7 +131,7 @@ class BrokerPool:
         self._tasks.pop(organization_id, None)
         if was_held:
             # A job may have been launched since the broker's last plan, so every process may start a broker now.
-            self._jobs.stores.call_wake_ups.wake(organization_id, released=True)
+            self._jobs.stores.call_wake_ups.wake(organization_id, is_lock_released=True)
         else:
             # Another process was faster. The pool looks again, to learn when that process's lease expires.
             self._woken.set()

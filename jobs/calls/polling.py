@@ -13,7 +13,7 @@ from jobs.providers.telephony import CallActive, CallEnded, CallNotFound, CallSt
 from storage.calls.call_changes import NOT_FOUND_TRUSTED_AFTER
 from storage.calls.calls import OverdueCall
 from storage.calls.limiter import JITTER_S
-from storage.calls.records import LAST_SEQUENCE, CallReportEvent
+from storage.calls.records import POLLED_SEQUENCE, CallReportEvent
 
 MAX_CONCURRENT_POLLS = 200
 CLAIM_SIZE = 50
@@ -30,7 +30,7 @@ async def poll_overdue_calls(jobs: JobContext) -> int:
     """Claims calls whose report is overdue until none is left, and polls them concurrently. Returns how many."""
     count, permits = 0, asyncio.Semaphore(MAX_CONCURRENT_POLLS)
     async with asyncio.TaskGroup() as polls:
-        while overdue := await jobs.stores.calls.take_overdue_calls(CLAIM_SIZE):
+        while overdue := await jobs.stores.calls.claim_overdue_calls(CLAIM_SIZE):
             for call in overdue:
                 # A slow response occupies one permit only, so the other polls continue.
                 await permits.acquire()
@@ -74,7 +74,7 @@ async def _store_outcome(jobs: JobContext, overdue: OverdueCall, state: CallStat
         case CallUntraceable() if overdue.has_report:
             await calls.mark_unknown(call, "The telephony service cannot identify the call.", keeps_slot=True)
         case CallEnded(outcome=outcome) if outcome is not None:
-            await calls.report(call.id, LAST_SEQUENCE, CallReportEvent.ENDED, outcome)
+            await calls.report(call.id, POLLED_SEQUENCE, CallReportEvent.ENDED, outcome)
         case CallEnded() | CallUntraceable():
             await calls.mark_unknown(call, "The telephony service does not know how the call ended.", keeps_slot=False)
         case CallNotFound() if overdue.has_report:

@@ -307,7 +307,7 @@ def _retry_change(call: NetworkCall, error: NoEffect | UploadExpired) -> Schedul
     after_s = error.after_s if isinstance(error, NoEffect) else 0.0
     if after_s is None:
         after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
-    return ScheduleRetry(publication, after_s, str(error), upload_gone=isinstance(error, UploadExpired))
+    return ScheduleRetry(publication, after_s, str(error), must_upload_again=isinstance(error, UploadExpired))
 
 
 def _outcome_of_refusal(call: NetworkCall, error: NetworkRefused, is_queryable: bool) -> PublicationChange:

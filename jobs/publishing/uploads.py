@@ -58,7 +58,7 @@ class MediaUploader:
             # Rights or media may be restored by the due moment, so only the attempt at that moment fails for good.
             change = StoreUpload(publication, token, None, message=str(error))
         except (NoEffect, OutcomeUncertain) as error:
-            change = StoreUpload(publication, token, None, message=str(error), again_in_s=RETRY_AFTER_S)
+            change = StoreUpload(publication, token, None, message=str(error), retry_in_s=RETRY_AFTER_S)
         except Exception as error:
             log.error("upload_failed", publication=publication.id, exc_info=error)
             change = StoreUpload(publication, token, None, message=f"Unexpected error: {type(error).__name__}")

@@ -98,7 +98,7 @@ async def launch_call_job(info: Info, input: CallListArgument) -> CallJob:
 async def _validated_job(info: Info, input: LaunchCallJobInput) -> NewCallJob:
     """Returns the validated job, without its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
     new_job = new_call_job(require_operator(info), input)
-    if new_job.start_at is not None and new_job.start_at > await info.context.stores.call_jobs.now() + MAX_START_AHEAD:
+    if new_job.start_at is not None and new_job.start_at > await info.context.stores.mongo.now() + MAX_START_AHEAD:
         raise BadUserInput("startAt", f"a time at most {MAX_START_AHEAD.days} days ahead")
     return new_job
 
@@ -124,13 +124,13 @@ async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None
         return None
     limits = await info.context.stores.call_jobs.limits(root.organization_id)
     remaining = root.progress.queued + root.progress.active
-    now = await info.context.stores.call_jobs.now()
+    now = await info.context.stores.mongo.now()
     return _earliest_end(remaining, limits, root, now)
 
 
 async def _estimated_end_of_new(context: Context, new_job: NewCallJob, tasks: int) -> datetime | None:
     limits = await context.stores.call_jobs.limits(new_job.organization_id)
-    return _earliest_end(tasks, limits, new_job, await context.stores.call_jobs.now())
+    return _earliest_end(tasks, limits, new_job, await context.stores.mongo.now())
 
 
 def _earliest_end(remaining: int, limits: CallLimits, job: CallJob | NewCallJob, now: datetime) -> datetime | None:

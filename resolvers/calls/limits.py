@@ -37,7 +37,7 @@ async def do_not_call(info: Info, phone_numbers: PhoneNumbers) -> list[bool]:
     """Returns for each number whether it is on the do-not-call list."""
     viewer = require_operator(info)
     numbers = checked_phone_numbers(phone_numbers)
-    listed = await info.context.stores.do_not_call.among(viewer.organization_id, numbers)
+    listed = await info.context.stores.do_not_call.listed_numbers(viewer.organization_id, numbers)
     return [number in listed for number in numbers]
 
 

@@ -35,7 +35,7 @@ async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | N
     """Returns for each topic the newest message that the viewer may see, or None."""
     joined = await _joined_community_ids(topics, info)
     visibility = await info.context.visibility()
-    last = iter(await info.context.stores.messages.last_of_each(_heads(topics, joined), visibility.blocked))
+    last = iter(await info.context.stores.messages.last_messages(_heads(topics, joined), visibility.blocked))
     return [next(last) if topic.community_id in joined else None for topic in topics]
 
 
@@ -142,7 +142,7 @@ async def _is_joined(topic: Topic, info: Info) -> bool:
 async def _joined_community_ids(topics: Sequence[Topic], info: Info) -> set[str]:
     """Returns the ids of the topics' communities that the viewer has joined."""
     ids = {topic.community_id for topic in topics}
-    return await info.context.stores.communities.joined_among(ids, require_member(info).id)
+    return await info.context.stores.communities.joined_communities(ids, require_member(info).id)
 
 
 def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
@@ -152,4 +152,4 @@ def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
 async def _page(info: Info, topic: Topic, range_: Range, blocked: frozenset[str]) -> Page[Message]:
     stores = info.context.stores
     hot = await stores.topics.is_hot(topic)
-    return await stores.messages.page(topic.id, range_, blocked, hot=hot, last=topic.last_activity)
+    return await stores.messages.page(topic.id, range_, blocked, is_hot=hot, last=topic.last_activity)

@@ -15,7 +15,7 @@ from resolvers.arguments import Since, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, StreamReady, ViewerEventSource, viewer_events
 from storage.errors import DomainError
-from storage.feed.home import SEEN_EVERY_S, HomeStore
+from storage.feed.home import SEEN_EVERY_S, HomeFeedStore
 from storage.feed.records import Post, RemovedPost, author_stream, home_stream
 from storage.identity.records import User, user_stream
 from storage.notifications import Notification
@@ -120,7 +120,7 @@ def _home_record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
 class _PresenceRecorder:
     """Records a visit once an hour while the reader is subscribed, so that the reader does not count as absent."""
 
-    home: HomeStore
+    home: HomeFeedStore
     viewer: User
     renew_at_s: float = -math.inf
     """When the next visit is recorded, by the loop's clock."""

@@ -53,7 +53,7 @@ async def _own_standings(context: Context, org: str, addresses: Sequence[str]) -
 async def _ask_legacy_book(legacy: LegacyBook, addresses: Sequence[str]) -> Mapping[str, bool]:
     """Returns for each address whether the legacy book blocks it. Returns an empty mapping if the book fails."""
     try:
-        return await legacy.ask(addresses)
+        return await legacy.look_up(addresses)
     except LegacyBookError as error:
         log.warning("legacy_book_failed", error=str(error))
         return {}

@@ -46,18 +46,18 @@ from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch, Change, DocumentKey
 
 START_LOOKAHEAD = timedelta(milliseconds=60)
-"""How long before its start time a call may be committed. After the commit the broker waits for the start time."""
+"""How long before its start time a call may be committed. The broker sends the call at the start time."""
 
 POLL_AFTER = timedelta(seconds=30)
 POLL_INTERVAL = timedelta(seconds=60)
 NOT_FOUND_TRUSTED_AFTER = timedelta(seconds=5)
-"""How long after notAfter a "no such call" of the telephony service is trusted. Until then the request may arrive."""
+"""How long after notAfter the answer "no such call" is trusted. Earlier, a request on its way may still arrive."""
 
 UNREPORTED = -1
-"""The sequence of a call without a report. It is -1, because services count from 0 or from 1."""
+"""The sequence of a call without a report. Services count reports from 0 or from 1."""
 
 UNTRIED = 0
-"""The queue position of numbers that were never tried. Retries have the microsecond from which they are due."""
+"""The queue position of numbers that were never tried. A retry has the Unix time in microseconds at which it is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """A committed start. The call begins `delay_s` after the commit, and the next call at least `gap_s` after that."""
+    """A committed start. The call begins `delay_s` after the commit. The next call begins at least `gap_s` later."""
 
     call: Call
     delay_s: float
@@ -104,7 +104,7 @@ class StartRefusal(Enum):
 
 @dataclass(slots=True)
 class _TaskChange:
-    """Base of changes of one task. They work on copies of the task, its job and the limiter."""
+    """Base of changes of one task. They change copies of the task, its job and the limiter."""
 
     organization_id: str
     task: TaskKey
@@ -124,21 +124,21 @@ class _TaskChange:
         return task
 
     def set_state(self, batch: Batch, job: CallJobDocument, task: CallTaskDocument, state: CallTaskState) -> None:
-        """Sets the task's state and updates the job's counts, which may complete the job. Puts and emits both."""
-        before = task["state"]
+        """Sets the task's state, updates the job's counts and completes the job if possible. Puts and emits both."""
+        old_state = task["state"]
         if state is CallTaskState.QUEUED and job["state"] == CallJobState.CANCELLED.value:
             state = CallTaskState.CANCELLED
-        job["counts"][before] -= 1
+        job["counts"][old_state] -= 1
         job["counts"][state.value] += 1
         task["state"] = state.value
         if state is not CallTaskState.QUEUED:
             task.pop("queue", None)
         if state not in ACTIVE_STATES and state is not CallTaskState.UNKNOWN:
             task.pop("ask_at", None)
-        finished = complete_if_done(job)
+        is_completed = complete_if_done(job)
         emit_task_changed(batch, job, task)
         batch.put(TASKS, task)
-        emit_job_changed(batch, job, at_once=finished)
+        emit_job_changed(batch, job, at_once=is_completed)
 
     def free_slot(self, batch: Batch, call: LatestCall) -> None:
         """Frees the slot of the task's latest call."""
@@ -149,7 +149,10 @@ class _TaskChange:
 
 @dataclass(slots=True)
 class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
-    """Stores the intent of one call, with its slot, start time and attempt. The result says why if it may not start."""
+    """Stores the intent of one call, with its slot and start time, and counts the attempt.
+
+    The result is a StartRefusal if the call may not start.
+    """
 
     events = 2
     fence: int
@@ -162,7 +165,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
         return [*_TaskChange.needs(self), (DO_NOT_CALL, _phone_number_id(self.organization_id, self.phone_number))]
 
     def plan(self, batch: Batch) -> CallStart | StartRefusal:
-        """Starts the call if all conditions hold. Raises: BrokerSuperseded when another broker has taken over."""
+        """Starts the call if all conditions hold. Raises: BrokerSuperseded if another broker has taken over."""
         limiter = Limiter.from_batch(batch, self.organization_id)
         limiter.check_fence(self.fence)
         job, task = copy_job(batch, self.organization_id, self.task.job_id), self.copy_task(batch)
@@ -237,7 +240,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
     """When the event happened by the reporter's clock; None if unknown."""
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the task, its job and, for an end, the limiter whose slot it frees."""
+        """Returns the task, its job and, for the end of a call, the limiter, whose slot is freed."""
         needs = _TaskChange.needs(self)
         return needs if self.event is CallReportEvent.ENDED else [need for need in needs if need[0] != LIMITS]
 
@@ -250,7 +253,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
                 batch.add(DO_NOT_CALL, entry)
 
     def plan(self, batch: Batch) -> CallTask:
-        """Applies the report unless its sequence is not higher than the last one, or the call is over.
+        """Applies the report if the call is not over and the sequence is higher than that of the last report.
 
         Raises: NotFound for a call that was never made, BadUserInput for an end without an outcome.
         """
@@ -269,7 +272,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
         if self.outcome is not None and self.event is CallReportEvent.ENDED:
             self._end(batch, job, task, call, self.outcome)
         elif task["state"] == CallTaskState.UNKNOWN.value:
-            # The job may be completed, and another call may hold the slot. Only a report of the end settles the call.
+            # The job may be completed, and another call may hold the slot. Only a report of the end changes the state.
             batch.put(TASKS, task)
         else:
             task["ask_at"] = batch.at + POLL_INTERVAL
@@ -299,13 +302,13 @@ class ReportCall(_TaskChange, Change[CallTask]):
             batch.put(DO_NOT_CALL, entry)
 
     def _ended_at(self, batch: Batch, call: LatestCall) -> datetime:
-        """Returns the reported time, limited to the span from the call's start to now. It is only displayed."""
+        """Returns the reported time, limited to the span from the call's start to now. Only people see this time."""
         return batch.at if self.at is None else min(max(self.at, call["start_at"]), batch.at)
 
 
 @dataclass(slots=True)
 class RequeueCall(_TaskChange, Change[bool]):
-    """Queues the number of a call that provably never happened again. The attempt is not counted."""
+    """Queues a number again after a call that provably never happened. The attempt is not counted."""
 
     events = 2
     number: int
@@ -313,7 +316,7 @@ class RequeueCall(_TaskChange, Change[bool]):
     """For how many seconds the organization starts no call, as the telephony service requested."""
 
     def plan(self, batch: Batch) -> bool:
-        """Returns False and changes nothing if the call has a report, which proves that it happened."""
+        """Queues the number. Returns False and changes nothing if a report proves that the call happened."""
         task = self.copy_task(batch)
         if not is_unreported(task, self.number):
             return False
@@ -323,7 +326,7 @@ class RequeueCall(_TaskChange, Change[bool]):
         limiter = Limiter.from_batch(batch, self.organization_id)
         limiter.free_slot(CallKey(self.task, self.number).id)
         if self.hold_off_s:
-            limiter.hold_off(batch.at + timedelta(seconds=self.hold_off_s))
+            limiter.forbid_starts(batch.at + timedelta(seconds=self.hold_off_s))
         limiter.put(batch)
         if job["state"] == CallJobState.COMPLETED.value:
             # The task was UNKNOWN, so the job completed without it.
@@ -352,7 +355,7 @@ class FailCall(_TaskChange, Change[bool]):
     error: str
 
     def plan(self, batch: Batch) -> bool:
-        """Returns False and changes nothing if the call has a report."""
+        """Fails the task. Returns False and changes nothing if the call has a report."""
         task = self.copy_task(batch)
         if not is_unreported(task, self.number):
             return False
@@ -366,15 +369,16 @@ class FailCall(_TaskChange, Change[bool]):
 
 @dataclass(slots=True)
 class MarkCallUnknown(_TaskChange, Change[bool]):
-    """Marks a call whose outcome is unknown. With `keeps_slot` the call may still be active, so its slot stays."""
+    """Marks a call whose outcome is unknown."""
 
     events = 2
     number: int
     error: str
     keeps_slot: bool
+    """Whether the call may still be active, so that its slot stays."""
 
     def plan(self, batch: Batch) -> bool:
-        """Returns whether this changed anything."""
+        """Sets the state to UNKNOWN. Returns False and changes nothing if the call is over or already unknown."""
         task = self.copy_task(batch)
         call = task.get("call")
         if call is None or call["n"] != self.number or call["over"]:

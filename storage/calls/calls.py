@@ -1,4 +1,4 @@
-"""Calls as brokers and telephony providers use them: planning, starting, reporting and polling."""
+"""Operations on calls for brokers and telephony providers: planning, starting, reporting and polling."""
 
 import asyncio
 import math
@@ -73,39 +73,46 @@ class NextCall:
 
 @dataclass(frozen=True, slots=True)
 class TimedStart:
-    """A committed call and when to send it to the telephony service. Before `plan_at` no other start can be committed.
+    """A committed call and when to send it to the telephony service.
 
-    Both times are seconds of this process's monotonic clock.
+    The times are in seconds of this process's monotonic clock.
     """
 
     call: Call
     due: float
+    """When to send the call."""
+
     plan_at: float
+    """When to plan the next start. An earlier commit of another start would be refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """A broker's next work: calls to start, jobs whose stored state is outdated, and when to plan again.
-
-    `wait_s` is None if only a wake-up can change the plan. Without work the broker may stop.
-    """
+    """A broker's next work."""
 
     has_work: bool
+    """Whether the organization has jobs that run or start soon. Otherwise its broker may stop."""
+
     calls: Sequence[NextCall] = ()
+    """Calls to start now."""
+
     outdated_job_ids: Sequence[str] = ()
+    """Jobs whose stored state is outdated."""
+
     wait_s: float | None = None
+    """Seconds until the broker must plan again; None if only a wake-up can change the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverdueCall:
-    """A call whose report is overdue. `age_s` is the time since its start.
-
-    `has_report` is true if an earlier report said that the call was answered.
-    """
+    """A call whose report is overdue."""
 
     call: Call
     has_report: bool
+    """Whether an earlier report said that the call was answered."""
+
     age_s: float
+    """Seconds since the call's start."""
 
 
 class _LimitsAndJobs(CallLimitsDocument):
@@ -141,19 +148,19 @@ class CallStore:
 
     @property
     def _planning_lead(self) -> timedelta:
-        """How long before the next start to plan it: a little less than its commit may precede the start."""
+        """How long before the next start it is planned. A little less than its commit may precede the start."""
         return START_LOOKAHEAD * 5 / 6 + self._timer.lead
 
     async def organizations_with_work(self) -> list[str]:
-        """Returns organizations that need a broker: of jobs that run, wait for their window, or start within 90 s."""
-        soon = {"$lt": ["$start_at", {"$add": ["$$NOW", int(SOON_S * 1000)]}]}
-        working = [CallJobState.RUNNING.value, CallJobState.WAITING_FOR_WINDOW.value]
-        needed = [{"state": {"$in": working}}, {"state": CallJobState.SCHEDULED.value, "$expr": soon}]
-        pipeline: list[Document] = [{"$match": {"open": True, "$or": needed}}, {"$group": {"_id": "$org"}}]
+        """Returns organizations that need a broker: with jobs that run, wait for a window, or start within 90 s."""
+        starts_soon = {"$lt": ["$start_at", {"$add": ["$$NOW", int(SOON_S * 1000)]}]}
+        started = [CallJobState.RUNNING.value, CallJobState.WAITING_FOR_WINDOW.value]
+        has_work = [{"state": {"$in": started}}, {"state": CallJobState.SCHEDULED.value, "$expr": starts_soon}]
+        pipeline: list[Document] = [{"$match": {"open": True, "$or": has_work}}, {"$group": {"_id": "$org"}}]
         return [group["_id"] for group in await self._mongo.aggregate(JOBS, pipeline)]
 
     async def take_over(self, organization_id: str, fence: int) -> None:
-        """Makes the broker with this fence the only one. Active calls are polled soon. Raises: BrokerSuperseded."""
+        """Lets only the broker with this fence start calls, and polls active calls soon. Raises: BrokerSuperseded."""
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
         stored: CallLimitsDocument | None = await self._mongo[LIMITS].find_one({"_id": organization_id})
         limits = stored or default_limits(organization_id)
@@ -170,7 +177,7 @@ class CallStore:
     async def _plan_work(self, organization_id: str) -> WorkPlan:
         limits = await self._limits_and_jobs(organization_id)
         now = limits["now"]
-        jobs = [job for job in limits["jobs"] if job["state"] != CallJobState.PAUSED.value and _is_soon(job, now)]
+        jobs = [job for job in limits["jobs"] if job["state"] != CallJobState.PAUSED.value and _starts_soon(job, now)]
         if not jobs:
             return WorkPlan(has_work=False)
         outdated = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
@@ -178,8 +185,8 @@ class CallStore:
         times = [change for job in jobs if (change := _next_state_change(job, now)) is not None]
         calls: list[NextCall] = []
         if len(limits["slots"]) < limits["concurrent"] and running:
-            if (room := _room(limits, now, self._timer.lead)) > 0:
-                calls = await self._next_calls(running, now, room)
+            if (count := _startable_calls(limits, now, self._timer.lead)) > 0:
+                calls = await self._next_calls(running, now, count)
                 times += [] if calls else await self._next_retries(running, now)
             else:
                 times.append(limits["next_at"] - self._planning_lead)
@@ -187,7 +194,7 @@ class CallStore:
         return WorkPlan(True, calls, outdated, wait_s)
 
     async def _limits_and_jobs(self, organization_id: str) -> _LimitsAndJobs:
-        """Returns the limiter with the open jobs, oldest first, in one round trip. `take_over` stored the limiter."""
+        """Returns the limiter, which `take_over` has stored, with the open jobs, oldest first, in one round trip."""
         open_jobs: list[Document] = [{"$match": {"org": organization_id, "open": True}}, {"$sort": {"ts": 1}}]
         pipeline: list[Document] = [
             {"$match": {"_id": organization_id}},
@@ -197,7 +204,7 @@ class CallStore:
         found: list[_LimitsAndJobs] = await self._mongo.aggregate(LIMITS, pipeline)
         return found[0]
 
-    async def _next_calls(self, running: Sequence[CallJobDocument], now: datetime, room: int) -> list[NextCall]:
+    async def _next_calls(self, running: Sequence[CallJobDocument], now: datetime, limit: int) -> list[NextCall]:
         """Returns numbers in list order, oldest job first. In each job, due retries precede untried numbers."""
         found: list[NextCall] = []
         for job in running:
@@ -205,14 +212,14 @@ class CallStore:
             for low, high in queues if job["counts"]["QUEUED"] else ():
                 query = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
                 order = [("queue", 1), ("_id.r", 1)]
-                cursor = self._tasks.find(query, {"phone": 1}).sort(order).limit(room - len(found))
+                cursor = self._tasks.find(query, {"phone": 1}).sort(order).limit(limit - len(found))
                 found += [NextCall(TaskKey.from_id(task["_id"]), task["phone"]) async for task in cursor]
-                if len(found) >= room:
+                if len(found) >= limit:
                     return found
         return found
 
     async def _next_retries(self, running: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
-        """Returns the due times of the first retry of each job that has retries."""
+        """Returns when the first retry of each job is due. Jobs without retries are left out."""
         times = []
         for job in running:
             if job["max_attempts"] > 1 and job["counts"]["QUEUED"]:
@@ -223,7 +230,7 @@ class CallStore:
         return times
 
     async def refresh_job_state(self, organization_id: str, job_id: str) -> None:
-        """Updates a job's stored state to the current time."""
+        """Updates a job's stored state to its state at the current time."""
         await self._sequencer.commit(jobs_stream(organization_id), RefreshJobState(organization_id, job_id))
 
     async def start(self, organization_id: str, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
@@ -231,12 +238,12 @@ class CallStore:
 
         Raises: BrokerSuperseded, NotFound.
         """
-        requested = time.monotonic()
+        requested_at = time.monotonic()
         change = StartCall(organization_id, next_call.task, fence, next_call.phone_number, self._timer.lead)
         start = await self._sequencer.commit(jobs_stream(organization_id), change)
         if isinstance(start, StartRefusal):
             return start
-        due = await self._timer.due_at(start, requested)
+        due = await self._timer.due_at(start, requested_at)
         return TimedStart(start.call, due, due + start.gap_s - self._planning_lead.total_seconds())
 
     async def may_still_start(self, call: Call) -> bool:
@@ -274,7 +281,7 @@ class CallStore:
         return task
 
     async def _organization_of(self, job_id: str) -> str | None:
-        """Returns the organization of a job, which never changes, or None without such a job."""
+        """Returns the organization of a job, or None if the job does not exist. Cached, since it never changes."""
         if job_id not in self._organizations:
             job: _JobOwner | None = await self._mongo[JOBS].find_one({"_id": job_id}, {"org": 1})
             if job is None:
@@ -287,29 +294,30 @@ class CallStore:
     async def requeue(self, call: Call, hold_off_s: float = 0.0) -> bool:
         """Queues the number of a call that provably never happened. Returns False if the call has a report."""
         change = RequeueCall(call.organization_id, call.key.task, call.key.number, hold_off_s)
-        return await self._settle(call, change)
+        return await self._commit_and_wake(call, change)
 
     async def fail(self, call: Call, error: str) -> bool:
         """Fails a call that was refused permanently. Returns False if the call has a report."""
-        return await self._settle(call, FailCall(call.organization_id, call.key.task, call.key.number, error))
+        change = FailCall(call.organization_id, call.key.task, call.key.number, error)
+        return await self._commit_and_wake(call, change)
 
     async def mark_unknown(self, call: Call, error: str, keeps_slot: bool) -> bool:
         """Marks a call whose outcome is unknown. Returns whether this changed anything."""
         change = MarkCallUnknown(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
-        return await self._settle(call, change)
+        return await self._commit_and_wake(call, change)
 
-    async def _settle(self, call: Call, change: RequeueCall | FailCall | MarkCallUnknown) -> bool:
+    async def _commit_and_wake(self, call: Call, change: RequeueCall | FailCall | MarkCallUnknown) -> bool:
         has_changed = await self._sequencer.commit(jobs_stream(call.organization_id), change)
         self._wake_ups.wake(call.organization_id)
         return has_changed
 
     async def poll_early(self, call: Call) -> None:
-        """Schedules the poll of a call that may not have begun for when "no such call" can be trusted."""
+        """Schedules the poll of a call that may not have begun for the time at which "no such call" can be trusted."""
         query = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
         await self._tasks.update_one(query, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
     async def store_reference(self, call_id: str, reference: str) -> None:
-        """Stores the telephony service's own identifier of a call, by which it is polled. The first identifier stays.
+        """Stores the telephony service's own identifier of a call, by which the call is polled, unless one is stored.
 
         Raises: NotFound for text that cannot be a callId.
         """
@@ -317,15 +325,15 @@ class CallStore:
         query = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
         await self._tasks.update_one(query, {"$set": {"call.reference": reference}})
 
-    async def take_overdue_calls(self, limit: int) -> list[OverdueCall]:
-        """Claims calls that are due for polling, at most `limit`. Each is claimed by one process, once a minute.
+    async def claim_overdue_calls(self, limit: int) -> list[OverdueCall]:
+        """Claims calls that are due for polling, at most `limit`. A call is claimed by one process once a minute.
 
-        Returns an empty list only if none is due. Calls that other processes claimed meanwhile are skipped.
+        Skips calls that other processes claim meanwhile. Returns an empty list only if no call is due.
         """
         while due := await self._due_tasks(limit * CANDIDATES_PER_CLAIM):
             # Random, because other processes read the same candidates at the same time.
-            chosen = random.sample(due, min(limit, len(due)))
-            if claimed := [task for task in chosen if await self._claim(task)]:
+            candidates = random.sample(due, min(limit, len(due)))
+            if claimed := [task for task in candidates if await self._claim(task)]:
                 ids = list({task["_id"]["j"] for task in claimed})
                 jobs: dict[str, CallJobDocument] = {}
                 async for job in self._mongo[JOBS].find({"_id": {"$in": ids}}):
@@ -334,7 +342,7 @@ class CallStore:
         return []
 
     async def _due_tasks(self, limit: int) -> list[_DueTask]:
-        """Returns the tasks that are due for polling, longest due first."""
+        """Returns tasks that are due for polling, the longest overdue first."""
         due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
         pipeline: list[Document] = [
             {"$match": due},
@@ -357,7 +365,8 @@ def _overdue_call(task: _DueTask, job: CallJobDocument) -> OverdueCall:
     return OverdueCall(call, latest["seq"] != UNREPORTED, (task["now"] - call.start_at).total_seconds())
 
 
-def _is_soon(job: CallJobDocument, now: datetime) -> bool:
+def _starts_soon(job: CallJobDocument, now: datetime) -> bool:
+    """Returns whether the job has started or starts within 90 s."""
     start_at = job["start_at"]
     if start_at is None or job["state"] != CallJobState.SCHEDULED.value:
         return True
@@ -371,14 +380,14 @@ def _next_state_change(job: CallJobDocument, now: datetime) -> datetime | None:
     return None if job["window"] is None else CallingWindow.from_document(job["window"]).next_change(now)
 
 
-def _room(limits: CallLimitsDocument, now: datetime, lead: timedelta) -> int:
+def _startable_calls(limits: CallLimitsDocument, now: datetime, lead: timedelta) -> int:
     """Returns how many calls may be committed now: as many as can start soon, at most the free slots."""
-    ahead_s = (max(limits["next_at"], now) - now).total_seconds()
-    left_s = (START_LOOKAHEAD + lead).total_seconds() - ahead_s
+    wait_s = (max(limits["next_at"], now) - now).total_seconds()
+    left_s = (START_LOOKAHEAD + lead).total_seconds() - wait_s
     if left_s < 0:
         return 0
-    near = 1 + math.floor(left_s / spacing_s(limits["per_second"]))
-    return int(min(near, limits["concurrent"] - len(limits["slots"]), MAX_STARTS_AT_ONCE))
+    soon = 1 + math.floor(left_s / spacing_s(limits["per_second"]))
+    return int(min(soon, limits["concurrent"] - len(limits["slots"]), MAX_STARTS_AT_ONCE))
 
 
 def _us(instant: datetime) -> int:

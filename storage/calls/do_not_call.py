@@ -1,4 +1,4 @@
-"""Numbers that an organization must not call. Each start checks them in its transaction, so an entry acts at once."""
+"""Numbers that an organization must not call. Each start checks them in its transaction, so entries apply at once."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from storage.mongo import Mongo
 
 
 class DoNotCallStore:
-    """One list for each organization, of numbers in E.164 form."""
+    """Reads and changes the do-not-call list of each organization. Numbers are in E.164 form."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._entries: AsyncCollection[DoNotCallDocument] = mongo[DO_NOT_CALL]
@@ -26,8 +26,8 @@ class DoNotCallStore:
         removed = await self._entries.delete_many({"_id": {"$in": _ids(organization_id, phone_numbers)}})
         return removed.deleted_count
 
-    async def among(self, organization_id: str, phone_numbers: Sequence[str]) -> frozenset[str]:
-        """Returns the given numbers that must not be called."""
+    async def listed_numbers(self, organization_id: str, phone_numbers: Sequence[str]) -> frozenset[str]:
+        """Returns those of the numbers that are on the list."""
         cursor = self._entries.find({"_id": {"$in": _ids(organization_id, phone_numbers)}})
         return frozenset([entry["_id"]["phone"] async for entry in cursor])
 

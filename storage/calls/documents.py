@@ -1,4 +1,4 @@
-"""The stored documents of the calls area, one class for each collection, and the collections' names.
+"""Stored documents of the calls area, one class for each collection, and the names of the collections.
 
 Instants are aware UTC datetimes with millisecond precision, by the database's clock.
 """
@@ -42,24 +42,24 @@ class CallJobDocument(TypedDict):
     scenario: str
     created_at: datetime
     start_at: datetime | None
-    """No call begins earlier."""
+    """When calls may begin; None: at once."""
     window: WindowDocument | None
-    """Calls begin only inside it."""
+    """Calls begin only while the window is open; None: at any time."""
     max_attempts: int
-    """Calls for each number, including the first."""
+    """Maximum number of calls to each number, including the first."""
     retry_delay_s: int
     expected_call_s: int
     """Expected length of a call in seconds, for estimates."""
     row_errors: int
     """Number of bad rows of the list. A list with a bad row is REJECTED."""
     counts: dict[str, int]
-    """Tasks by CallTaskState. All states are present."""
+    """Numbers of tasks by CallTaskState. All states are present."""
     outcomes: dict[str, int]
-    """Finished calls by CallOutcome. Outcomes that did not occur are absent."""
+    """Numbers of finished calls by CallOutcome. Outcomes that did not occur are absent."""
     state: str
     """A CallJobState."""
     open: NotRequired[bool]
-    """True while the job can still change, then absent. A partial index therefore holds open jobs only."""
+    """True while the job is not in a final state, then absent. A partial index holds open jobs only."""
     told_at: NotRequired[datetime]
     """When the last CallJobChanged was emitted."""
     untold: NotRequired[bool]
@@ -67,11 +67,11 @@ class CallJobDocument(TypedDict):
     untold_tasks: NotRequired[bool]
     """True while an outbox row for delayed CallTaskChanged events exists."""
     task_events_at: NotRequired[list[datetime]]
-    """When CallTaskChanged was emitted in the last second. At most ten entries."""
+    """When the CallTaskChanged events of the last second were emitted; at most ten instants."""
 
 
 class RowId(TypedDict):
-    """The id of a list's row. Ids of a job are adjacent and in list order."""
+    """The `_id` of a row of a list. The ids of a job's rows are adjacent and in list order."""
 
     j: str
     """The job's id."""
@@ -83,7 +83,7 @@ class LatestCall(TypedDict):
     """The latest call of a task, stored inside the task."""
 
     n: int
-    """The call's number within its task, from 1. Last part of the callId."""
+    """The call's number within its task, counted from 1; the last part of the callId."""
     seq: int
     """Sequence of the last report that was applied; -1 before the first one."""
     over: bool
@@ -106,11 +106,11 @@ class CallTaskDocument(TypedDict):
     state: str
     """A CallTaskState."""
     queue: NotRequired[int]
-    """0 for a number that was never tried, else the microsecond from which it may be tried again. Only while QUEUED."""
+    """0 for a number that was never tried, otherwise the next try in Unix microseconds. Only while QUEUED."""
     attempts: int
-    """Number of calls, without those that provably never happened."""
+    """Number of calls, without calls that provably never happened."""
     dials: int
-    """Number of calls, including those that provably never happened. The next call has the next number."""
+    """Number of calls, including calls that provably never happened; also the number of the latest call."""
     call: NotRequired[LatestCall]
     outcome: NotRequired[str | None]
     """A CallOutcome of the latest call."""
@@ -127,7 +127,7 @@ class CallTaskDocument(TypedDict):
 
 
 class CallDraftDocument(TypedDict):
-    """A list that is being stored (`call_drafts`). Removed by the commit that makes it a job, or an hour later."""
+    """A list that is being stored (`call_drafts`). Removed by the commit that creates the job, or after an hour."""
 
     _id: str
     """The future job's id."""
@@ -136,7 +136,7 @@ class CallDraftDocument(TypedDict):
     org: str
     """The organization's id."""
     discarded: NotRequired[bool]
-    """True from when the sweeper begins to remove the list, which then can no longer become a job."""
+    """True once the sweeper has begun to remove the list. No job can be created from the list then."""
 
 
 class CallRowErrorDocument(TypedDict):
@@ -144,7 +144,7 @@ class CallRowErrorDocument(TypedDict):
 
     _id: RowId
     column: str | None
-    """The bad column. None when the whole row is bad."""
+    """The bad column; None if the whole row is bad."""
     message: str
     """The error, as a sentence for people."""
 
@@ -155,23 +155,23 @@ class CallLimitsDocument(TypedDict):
     _id: str
     """The organization's id."""
     concurrent: int
-    """How many calls may be active."""
+    """Maximum number of active calls."""
     per_second: float
-    """How many calls may start in any rolling second."""
+    """Maximum number of starts in any rolling second."""
     slots: list[str]
     """The callIds that count as active."""
     last_start: datetime | None
-    """The latest start time of a call."""
+    """The latest start time of a call; None before the first call."""
     next_at: datetime
-    """No call may start earlier."""
+    """The earliest time of the next start."""
     hold_until: NotRequired[datetime]
-    """Until when the telephony service forbids starts. New limits do not shorten it."""
+    """Until when the telephony service forbids starts. A change of the limits keeps this time."""
     fence: int
     """The fence of the current broker. It only grows."""
 
 
 class PhoneNumberId(TypedDict):
-    """The id of a do-not-call entry."""
+    """The `_id` of a do-not-call entry."""
 
     org: str
     """The organization's id."""

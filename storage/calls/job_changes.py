@@ -81,7 +81,7 @@ class NewCallJob:
 
 
 def state_at(job: CallJobDocument, now: datetime) -> CallJobState:
-    """Returns the state of an open, unpaused job at a time, according to its start time and window."""
+    """Returns the state that an open, unpaused job has at `now`, according to its start time and window."""
     if job["start_at"] is not None and job["start_at"] > now:
         return CallJobState.SCHEDULED
     window = job["window"]
@@ -100,7 +100,7 @@ def set_state(job: CallJobDocument, state: CallJobState) -> None:
 
 
 def copy_job(batch: Batch, organization_id: str, job_id: str) -> CallJobDocument:
-    """Returns a copy of the batch's job, to be changed and put back. Raises: NotFound."""
+    """Returns a copy of the job, to be changed and put back. Raises: NotFound."""
     stored: CallJobDocument | None = batch.get(JOBS, job_id)
     if stored is None or stored["org"] != organization_id:
         raise NotFound("call job", job_id)
@@ -137,7 +137,10 @@ def job_event_delay(job: CallJobDocument, at: datetime) -> timedelta | None:
 
 
 def emit_task_changed(batch: Batch, job: CallJobDocument, task: CallTaskDocument) -> None:
-    """Emits CallTaskChanged, or marks the task so that the outbox relay does later. The caller puts job and task."""
+    """Emits CallTaskChanged, or marks the task so that the outbox relay emits it later.
+
+    The caller puts the job and the task.
+    """
     if reserve_task_event(job, batch.at) is None:
         task.pop("untold", None)
         batch.emit("CallTaskChanged", TaskKey.from_id(task["_id"]).id)
@@ -152,11 +155,11 @@ def emit_task_changed(batch: Batch, job: CallJobDocument, task: CallTaskDocument
 def reserve_task_event(job: CallJobDocument, at: datetime) -> timedelta | None:
     """Reserves one of the ten task events that the job may emit in any second.
 
-    Returns None if one was available, otherwise how long until the next one is.
+    Returns None if the event may be emitted now, otherwise how long it must wait.
     """
-    emitted = job.get("task_events_at", [])
-    # Instants after `at` come from the clock of another primary. If they counted, they would delay every event.
-    recent = [each for each in emitted if each <= at < each + TASK_EVENT_WINDOW]
+    emitted_at = job.get("task_events_at", [])
+    # Instants after `at` come from the clock of another primary. They are ignored, as they would delay every event.
+    recent = [each for each in emitted_at if each <= at < each + TASK_EVENT_WINDOW]
     if len(recent) >= MAX_TASK_EVENTS:
         return recent[-MAX_TASK_EVENTS] + TASK_EVENT_WINDOW - at
     job["task_events_at"] = [*recent, at]
@@ -178,7 +181,7 @@ class LaunchJob(Change[CallJob]):
         return [(DRAFTS, self.new.id)]
 
     def plan(self, batch: Batch) -> CallJob:
-        """Puts the job. Raises: Conflict if the sweeper removed the tasks, because storing them took over an hour."""
+        """Puts the job. Raises: Conflict if storing took over an hour, so that the sweeper removed the tasks."""
         draft: CallDraftDocument | None = batch.get(DRAFTS, self.new.id)
         if draft is None or draft.get("discarded"):
             raise Conflict("Storing the list took too long. Launch it again.")
@@ -206,7 +209,7 @@ _FINAL_STATES: Mapping[JobAction, CallJobState] = {JobAction.CANCEL: CallJobStat
 
 @dataclass(slots=True)
 class ActOnJob(Change[CallJob]):
-    """Pauses, resumes or cancels a job. Active calls continue. No call starts after the commit of a pause or cancel."""
+    """Pauses, resumes or cancels a job. Active calls continue. After a pause or cancel is committed, no call starts."""
 
     organization_id: str
     job_id: str
@@ -217,24 +220,25 @@ class ActOnJob(Change[CallJob]):
         return [(JOBS, self.job_id)]
 
     def plan(self, batch: Batch) -> CallJob:
-        """Repeating an action changes nothing. Raises: NotFound, Conflict for a job in a final state."""
+        """Sets the job's state. Idempotent. Raises: NotFound, Conflict for a job in a final state."""
         job = copy_job(batch, self.organization_id, self.job_id)
-        before = CallJobState(job["state"])
-        if before is _FINAL_STATES.get(self.action):
+        state = CallJobState(job["state"])
+        if state is _FINAL_STATES.get(self.action):
             return job_record(job)
-        if before not in OPEN_STATES:
-            raise Conflict(f"The job is {before.value}, which is final. There is nothing to {self.action.value}.")
-        after = self._state_after(job, before, batch.at)
-        if after is not before:
-            set_state(job, after)
+        if state not in OPEN_STATES:
+            raise Conflict(f"The job is {state.value}, which is final. There is nothing to {self.action.value}.")
+        new_state = self._apply_action(job, state, batch.at)
+        if new_state is not state:
+            set_state(job, new_state)
             emit_job_changed(batch, job, at_once=True)
         return job_record(job)
 
-    def _state_after(self, job: CallJobDocument, before: CallJobState, at: datetime) -> CallJobState:
+    def _apply_action(self, job: CallJobDocument, state: CallJobState, at: datetime) -> CallJobState:
+        """Returns the state after the action. Cancelling also moves the queued tasks to the cancelled in the counts."""
         if self.action is JobAction.PAUSE:
             return CallJobState.PAUSED
         if self.action is JobAction.RESUME:
-            return state_at(job, at) if before is CallJobState.PAUSED else before
+            return state_at(job, at) if state is CallJobState.PAUSED else state
         counts = job["counts"]
         counts["CANCELLED"] += counts["QUEUED"]
         counts["QUEUED"] = 0
@@ -285,7 +289,7 @@ class SetLimits(Change[CallLimits]):
 
 @dataclass(slots=True)
 class TakeOver(Change[None]):
-    """Makes one broker the only one that may start calls. Brokers with a smaller fence can start none."""
+    """Stores the fence of a broker. Brokers with a smaller fence can start no calls afterwards."""
 
     events = 0
     organization_id: str
@@ -303,5 +307,5 @@ class TakeOver(Change[None]):
 
 
 def count_outcome(job: CallJobDocument, outcome: CallOutcome) -> None:
-    """Counts one more finished call with this outcome."""
+    """Adds one finished call to the count of its outcome."""
     job["outcomes"][outcome.value] = job["outcomes"].get(outcome.value, 0) + 1

@@ -1,6 +1,6 @@
 """Checks lists and stores them as jobs: first the tasks in chunks, then one commit that creates the job.
 
-A launch that is interrupted leaves a draft, whose tasks are invisible. A sweeper removes them.
+A launch that is interrupted leaves a draft, whose tasks are invisible. A sweeper removes the draft and its tasks.
 """
 
 import asyncio
@@ -34,11 +34,16 @@ SWEEP_LIMIT = 20
 
 @dataclass(frozen=True, slots=True)
 class CheckedList:
-    """A list's number of rows without the header, its number of distinct phone numbers, and its bad rows."""
+    """The result of checking a list."""
 
     rows: int
+    """Number of rows without the header."""
+
     tasks: int
+    """Number of distinct valid phone numbers."""
+
     errors: list[CallRowError]
+    """The bad rows, in list order."""
 
 
 class JobLauncher:
@@ -59,7 +64,7 @@ class JobLauncher:
             rows += len(chunk)
             tasks += len(_numbers(chunk))
             errors += _errors(chunk)
-        # An error of the header is reported for line 1, which is not a row.
+        # An error of the header is reported for line 1. The header does not count as a row.
         return CheckedList(rows - any(error.row == 1 for error in errors), tasks, errors)
 
     async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None) -> str:
@@ -82,7 +87,7 @@ class JobLauncher:
             key.raise_duplicate(earlier)
 
     async def _store(self, new: NewCallJob, csv: str) -> tuple[int, int]:
-        """Stores tasks and row errors. Returns how many of each there are."""
+        """Stores tasks and row errors. Returns the numbers of tasks and of row errors. A bad list has no tasks."""
         draft = [{"$set": {"at": "$$NOW", "org": {"$literal": new.organization_id}}}]
         await self._drafts.update_one({"_id": new.id}, draft, upsert=True)
         rows, tasks, row_errors = parse_list(csv), 0, 0

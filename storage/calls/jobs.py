@@ -1,7 +1,6 @@
 """Operations on call jobs for clients: launching, reading, pausing and limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -41,7 +40,7 @@ from storage.timeline import Page, Range, read_page
 
 
 class CallJobStore:
-    """Jobs with their tasks and row errors, and the limits of organizations."""
+    """Launches, reads and changes jobs with their tasks and row errors, and the limits of organizations."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, wake_ups: WakeUpChannel) -> None:
         self._mongo = mongo
@@ -82,7 +81,7 @@ class CallJobStore:
         return job
 
     async def page(self, organization_id: str, states: Sequence[CallJobState] | None, range_: Range) -> Page[CallJob]:
-        """Returns a page of the organization's jobs by creation, filtered by `states` unless that is None."""
+        """Returns a page of the organization's jobs by creation, filtered by `states` unless `states` is None."""
         in_states = {} if states is None else {"state": {"$in": [state.value for state in states]}}
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[CallJob]:
@@ -100,14 +99,14 @@ class CallJobStore:
         return job
 
     async def row_errors(self, job: CallJob, after_row: int, limit: int) -> list[CallRowError]:
-        """Returns the bad rows of a rejected list, by row."""
+        """Returns the bad rows of a rejected list that come after `after_row`, in list order."""
         cursor = self._row_errors.find(_rows_after(job, after_row)).sort("_id", 1).limit(limit)
         return [CallRowError(error["_id"]["r"], error["column"], error["message"]) async for error in cursor]
 
     async def tasks(
         self, job: CallJob, states: Sequence[CallTaskState] | None, after_row: int, limit: int
     ) -> list[CallTask]:
-        """Returns the job's numbers in list order, filtered by `states` unless that is None."""
+        """Returns the job's tasks in list order, filtered by `states` unless `states` is None."""
         query = _rows_after(job, after_row)
         if states is not None:
             query["state"] = {"$in": _stored_states(job, states)}
@@ -124,13 +123,6 @@ class CallJobStore:
         limits = await self._sequencer.commit(jobs_stream(organization_id), change)
         self._wake_ups.wake(organization_id)
         return limits
-
-    async def now(self) -> datetime:
-        """Returns the time by the database's clock."""
-        hello = await self._mongo.database.command("hello")
-        at: datetime = hello["localTime"]
-        # Replies to commands are not decoded with the database's codec options, so the zone is missing.
-        return at.replace(tzinfo=UTC)
 
     async def jobs_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallJob]:
         """Returns the jobs that events refer to."""
@@ -165,10 +157,10 @@ def _rows_after(job: CallJob, after_row: int) -> Document:
 
 
 def _stored_states(job: CallJob, states: Sequence[CallTaskState]) -> list[str]:
-    """Returns the stored states to filter by. Tasks of a cancelled job may be stored as QUEUED."""
-    query = set(states)
+    """Returns the stored states to filter by. CANCELLED tasks of a cancelled job may be stored as QUEUED."""
+    stored = set(states)
     if job.state is CallJobState.CANCELLED:
-        query.discard(CallTaskState.QUEUED)
-        if CallTaskState.CANCELLED in query:
-            query.add(CallTaskState.QUEUED)
-    return [state.value for state in query]
+        stored.discard(CallTaskState.QUEUED)
+        if CallTaskState.CANCELLED in stored:
+            stored.add(CallTaskState.QUEUED)
+    return [state.value for state in stored]

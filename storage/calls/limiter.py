@@ -1,6 +1,6 @@
 """The limiter: one document for each organization, with a slot for each active call and the time of the next start.
 
-It changes in the transaction that starts, reports or requeues a call, together with the task. Slots and calls therefore
+Starting, reporting or requeuing a call changes the limiter and the task in one transaction. Slots and calls therefore
 always agree, even if a process dies or is cancelled. The limits also hold while two brokers run at once.
 """
 
@@ -16,7 +16,7 @@ from storage.streams.changes import Batch
 DEFAULT_CONCURRENT = 1
 DEFAULT_PER_SECOND = 1.0
 JITTER_S = 0.1
-"""How late a start may reach the telephony service without exceeding the limit in any rolling second there."""
+"""How many seconds late a start may reach the telephony service without exceeding the limit in any rolling second."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -31,8 +31,8 @@ class BrokerSuperseded(Conflict):
 def spacing_s(per_second: float) -> float:
     """Returns how far apart starts must be, in seconds.
 
-    Any n + 1 consecutive starts span at least 1.1 s, so with 100 ms of jitter no rolling second holds more than n
-    starts. Below one start a second, the same holds for any rolling 1/rate seconds.
+    With a rate of n per second, any n + 1 consecutive starts span at least 1.1 s. Even with 100 ms of jitter, no
+    rolling second then holds more than n starts. Below one per second, any rolling 1/rate seconds hold one start.
     """
     if per_second < 1:
         return 1 / per_second + JITTER_S
@@ -47,14 +47,14 @@ class Limiter:
 
     @classmethod
     def from_batch(cls, batch: Batch, organization_id: str) -> "Limiter":
-        """Returns the limiter on a copy of the batch's document. The change must need (LIMITS, organization_id)."""
+        """Returns a limiter with a copy of the stored document. The change's `needs` must name that document."""
         stored: CallLimitsDocument | None = batch.get(LIMITS, organization_id)
         document = default_limits(organization_id) if stored is None else stored.copy()
         document["slots"] = list(document["slots"])
         return cls(document)
 
     def put(self, batch: Batch) -> None:
-        """Writes the limiter with the batch."""
+        """Puts the changed document into the batch."""
         batch.put(LIMITS, self.document)
 
     @property
@@ -79,7 +79,7 @@ class Limiter:
         self.document["slots"].remove(call_id)
         return True
 
-    def hold_off(self, until: datetime) -> None:
+    def forbid_starts(self, until: datetime) -> None:
         """Forbids starts before `until`, as the telephony service requested."""
         self.document["next_at"] = max(self.document["next_at"], until)
         self.document["hold_until"] = max(self._hold_until, until)
@@ -87,8 +87,8 @@ class Limiter:
     def set_limits(self, concurrent: int, per_second: float) -> None:
         """Replaces the limits.
 
-        After a change of the rate, the next start comes at least a second after the last one, so that no rolling second
-        holds starts of two rates. This also covers several changes between two starts.
+        After a change of the rate, the next start is at least a second after the last start. No rolling second then
+        holds starts of two rates, even after several changes between two starts.
         """
         is_new_rate = per_second != self.document["per_second"]
         self.document |= {"concurrent": concurrent, "per_second": per_second}
@@ -98,7 +98,7 @@ class Limiter:
 
     @property
     def _hold_until(self) -> datetime:
-        """Until when the telephony service forbids starts. New limits do not shorten it."""
+        """Until when the telephony service forbids starts. A change of the limits keeps this time."""
         return self.document.get("hold_until", _EPOCH)
 
     def check_fence(self, fence: int) -> None:
@@ -108,7 +108,7 @@ class Limiter:
         self.document["fence"] = fence
 
     def _delay_next_start(self, start_at: datetime, gap_s: float) -> None:
-        # Stored instants have milliseconds, so the gap is rounded up. Inner rounding drops binary fraction errors.
+        # Stored instants have milliseconds, so the gap is rounded up. `round` first removes binary fraction errors.
         gap = timedelta(milliseconds=math.ceil(round(gap_s * 1000, 6)) + 1)
         self.document["next_at"] = max(self.document["next_at"], start_at + gap)
 

@@ -1,6 +1,6 @@
-"""Parses lists of numbers row by row: CSV with a header, E.164 numbers and variables. Pure; no I/O.
+"""Parses lists of phone numbers row by row: CSV with a header, E.164 numbers and variables. Pure; no I/O.
 
-Memory use stays low: the text is never split as a whole. Only the numbers so far are kept, to find duplicates.
+To save memory, the text is never split as a whole. Only the numbers of earlier rows are kept, to find duplicates.
 """
 
 import csv
@@ -48,7 +48,9 @@ class _InvalidRow(Exception):
 
 
 def parse_list(text: str) -> Iterator[ListRow | CallRowError]:
-    """Yields the rows in order, each valid or with its first error. Later rows with the same number are duplicates.
+    """Yields the rows in order: valid rows, or the first error of each invalid row.
+
+    If several rows have one number, all except the first are duplicates.
 
     Raises: BadUserInput for more than 10 MB, or when the iteration passes 100,000 rows.
     """
@@ -153,7 +155,7 @@ def parse_phone_number(text: str) -> str:
     except NumberParseException as error:
         is_local = error.error_type == NumberParseException.INVALID_COUNTRY_CODE and text[0] not in "+＋"
         raise ValueError(_INVALID if is_local else _IMPOSSIBLE) from None
-    # is_possible_number would accept numbers that can be dialled only inside their area.
+    # Not `is_possible_number`, which accepts numbers that can be dialled only inside their area.
     if number.extension or phonenumbers.is_possible_number_with_reason(number) != ValidationResult.IS_POSSIBLE:
         raise ValueError(_IMPOSSIBLE)
     return phonenumbers.format_number(number, PhoneNumberFormat.E164)

@@ -11,10 +11,13 @@ from storage.errors import NotFound
 from storage.timeline import Timestamp
 
 MAX_DIGITS = 9
-LAST_SEQUENCE = 2**31 - 1
+"""Maximum number of digits of a row or of a call's number in a callId."""
+
+POLLED_SEQUENCE = 2**31 - 1
 """The sequence of a polled outcome. It is greater than the sequence of any report."""
 
-MAX_SEQUENCE = LAST_SEQUENCE - 1
+MAX_SEQUENCE = POLLED_SEQUENCE - 1
+"""The greatest sequence of a report."""
 
 
 class CallJobState(Enum):
@@ -101,7 +104,7 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcomeCount:
-    """How many finished calls had this outcome."""
+    """An outcome and the number of finished calls that had it."""
 
     outcome: CallOutcome
     count: int
@@ -109,7 +112,7 @@ class CallOutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class CallJobProgress:
-    """How many numbers are in each state. `total` is their sum."""
+    """How many numbers of a job are in each state, and how many calls had each outcome."""
 
     queued: int
     active: int
@@ -122,9 +125,9 @@ class CallJobProgress:
 
     @property
     def total(self) -> int:
-        """All numbers of the job."""
-        settled = self.completed + self.failed + self.unknown + self.skipped + self.cancelled
-        return self.queued + self.active + settled
+        """The number of all phone numbers of the job."""
+        inactive = self.completed + self.failed + self.unknown + self.skipped + self.cancelled
+        return self.queued + self.active + inactive
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,7 @@ class CallVariable:
 
 @dataclass(frozen=True, slots=True)
 class TaskKey:
-    """The key of a task: its job and the line of its row. Clients see it as the id "job-row"."""
+    """The key of a task: its job and the line of its row. Clients see the id "job-row"."""
 
     job_id: str
     row: int
@@ -183,13 +186,13 @@ class TaskKey:
 
     @property
     def document_id(self) -> RowId:
-        """The task's _id. Sorting by it gives the list's order."""
+        """The task's `_id`. Its order is the order of the list."""
         return {"j": self.job_id, "r": self.row}
 
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """One call of a task, counted from 1. Clients see it as the callId "job-row-number"."""
+    """The key of a call: its task and its number, counted from 1. Clients see the callId "job-row-number"."""
 
     task: TaskKey
     number: int
@@ -240,7 +243,7 @@ class CallTask:
 
     @property
     def row(self) -> int:
-        """The line of its row in the list."""
+        """The line of the task's row in the list."""
         return self.key.row
 
 
@@ -280,7 +283,7 @@ def _progress(document: CallJobDocument) -> CallJobProgress:
 
 
 def task_record(document: CallTaskDocument, job_state: CallJobState | None = None) -> CallTask:
-    """Returns the record of a stored task. A task stored as QUEUED is CANCELLED if its job is."""
+    """Returns the record of a stored task. Tasks of a CANCELLED job that are stored as QUEUED are CANCELLED."""
     key = TaskKey.from_id(document["_id"])
     state, outcome = CallTaskState(document["state"]), document.get("outcome")
     if job_state is CallJobState.CANCELLED and state is CallTaskState.QUEUED:

@@ -21,7 +21,7 @@ from storage.streams.outbox import OutboxRelay
 
 
 class CallJobRelay(OutboxRelay):
-    """Emits progress of a job, at most twice a second."""
+    """Emits the delayed progress of a job, at most twice a second."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Loads the jobs that the rows refer to."""
@@ -43,7 +43,7 @@ class CallJobRelay(OutboxRelay):
 
 
 class CallTaskRelay(OutboxRelay):
-    """Emits changed tasks of a job, at most ten a second."""
+    """Emits the delayed task events of a job, at most ten a second."""
 
     def __init__(self) -> None:
         self._delayed: defaultdict[str, list[RowId]] = defaultdict(list)
@@ -59,7 +59,7 @@ class CallTaskRelay(OutboxRelay):
                 self._delayed[job_id].append(task["_id"])
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Emits as many task events as are allowed now. The row stays while events are left."""
+        """Emits as many task events as are allowed now. Keeps the row while events are left."""
         stored: CallJobDocument | None = batch.get(JOBS, row["ref"])
         if stored is None or not stored.get("untold_tasks"):
             return 0.0
@@ -79,12 +79,15 @@ class CallTaskRelay(OutboxRelay):
 
 
 def _is_delayed(task: CallTaskDocument, job: CallJobDocument) -> bool:
-    """Returns whether it is a task of this job with a delayed event. Earlier members of the batch may mark tasks."""
+    """Returns whether the task belongs to the job and has a delayed event.
+
+    Earlier members of the batch may have delayed events of further tasks.
+    """
     return bool(task.get("untold")) and task["_id"]["j"] == job["_id"]
 
 
 async def load_jobs(mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-    """Adds the jobs that the rows refer to, unless an earlier member of the batch has loaded them."""
+    """Adds the jobs that the rows refer to, except jobs that an earlier member of the batch has loaded."""
     ids = [id_ for id_ in {row["ref"] for row in rows} if batch.get(JOBS, id_) is None]
     async for document in mongo[JOBS].find({"_id": {"$in": ids}}, session=session):
         batch.add(JOBS, document)

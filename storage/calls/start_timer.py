@@ -1,7 +1,7 @@
 """Converts start times to this process's clock, and chooses how long after its commit a call should start.
 
-A start whose commit returns over 100 ms after the start time is requeued. While commits are slow, later start times are
-therefore chosen, so that no start is lost.
+A call whose commit returns more than 100 ms after the start time is requeued instead of started. While commits are
+slow, start times are therefore chosen later.
 """
 
 import math
@@ -18,9 +18,9 @@ from storage.mongo.clock import DatabaseClock
 
 MAX_LEAD_S = 1.0
 LEAD_DECAY_S = 2.0
-"""The lead that a slow commit causes shrinks by the factor e in this time.
+"""Time in which the lead that a slow commit causes shrinks by the factor e.
 
-In this time, many organizations start hundreds of calls, and a list of minute-long calls starts one or two.
+In two seconds, many organizations start hundreds of calls, but a list of minute-long calls starts one or two.
 """
 
 
@@ -38,20 +38,21 @@ class StartTimer:
 
     @property
     def _commit_s(self) -> float:
-        """How long a commit may take: the duration of the slowest recent one, decayed since then."""
+        """How long a commit may take, in seconds: the duration of the slowest recent commit, decayed since then."""
         return self._slowest_s * math.exp((self._slowest_at - time.monotonic()) / LEAD_DECAY_S)
 
-    async def due_at(self, start: CallStart, requested: float) -> float:
+    async def due_at(self, start: CallStart, requested_at: float) -> float:
         """Returns when the call starts, by the monotonic clock.
 
-        The commit was requested at `requested` and has just returned.
+        The commit was requested at `requested_at`, by the same clock, and has just returned.
         """
         returned_at = time.monotonic()
         due = returned_at + start.delay_s
         with suppress(PyMongoError):
-            by_database = await self._clock.loop_time(start.call.start_at)
-            # The database's clock may have been set since it was read. The commit lies between request and answer.
-            due = min(max(by_database, requested + start.delay_s), due)
+            measured = await self._clock.loop_time(start.call.start_at)
+            # The measurement is wrong if the database's clock was set since. The commit happened between request and
+            # answer, which limits the error.
+            due = min(max(measured, requested_at + start.delay_s), due)
         self._record(returned_at + start.delay_s - due, returned_at)
         return due
 

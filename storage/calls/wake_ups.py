@@ -1,6 +1,6 @@
 """Wake-ups notify brokers of changes in their organization: directly in this process, through Redis in other processes.
 
-A wake-up is only a hint. Brokers also plan again when their next start is due, and every few seconds.
+A wake-up is only a hint. Without it, a broker plans its work again when the next start is due, and every few seconds.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ WakeUpHandler = Callable[[str, bool], None]
 """Called with an organization's id, and whether its broker's lock was released."""
 
 CHANGED, RELEASED = "=", "!"
+"""First character of a message: the organization's work changed, or its broker's lock was released."""
 
 log = structlog.get_logger(__name__)
 
@@ -39,19 +40,19 @@ class WakeUpChannel:
         self._pending: dict[str, None] = {}
         self._sending: asyncio.Task[None] | None = None
 
-    def wake(self, organization_id: str, released: bool = False) -> None:
+    def wake(self, organization_id: str, is_lock_released: bool = False) -> None:
         """Announces that the organization's jobs, limits or calls changed, or that its broker's lock was released."""
         for handler in self._handlers:
-            handler(organization_id, released)
+            handler(organization_id, is_lock_released)
         if len(self._pending) < MAX_PENDING:
-            self._pending[f"{RELEASED if released else CHANGED}{self._sender}:{organization_id}"] = None
+            self._pending[f"{RELEASED if is_lock_released else CHANGED}{self._sender}:{organization_id}"] = None
         if self._sending is None:
             self._sending = asyncio.create_task(self._send(), name="call wake-ups")
 
-    async def listen(self, handler: WakeUpHandler, connected: Callable[[], None] | None = None) -> None:
+    async def listen(self, handler: WakeUpHandler, on_subscribed: Callable[[], None] | None = None) -> None:
         """Calls `handler` for every wake-up of this and other processes, until cancelled.
 
-        Calls `connected` after each subscription, since earlier wake-ups of other processes are lost.
+        Calls `on_subscribed` after each subscription, since earlier wake-ups of other processes are lost.
         """
         self._handlers.append(handler)
         delay_s = RECONNECT_S[0]
@@ -65,8 +66,8 @@ class WakeUpChannel:
                         async for message in messages(pubsub):
                             if message["type"] == "message":
                                 self._handle(message["data"].decode(), handler)
-                            elif connected is not None:
-                                connected()
+                            elif on_subscribed is not None:
+                                on_subscribed()
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_S[1])
         finally:

@@ -1,7 +1,7 @@
 """Calling windows: local times of day in a time zone, and how long work takes inside them. Pure; no I/O.
 
-The local clock decides: a window is open whenever the clock shows a time inside it, also a repeated one. A window over
-midnight belongs to the weekday on which it begins. If start and end are equal, the window lasts a day.
+A window is open whenever the local clock shows a time inside it, also when clocks go back and a time occurs twice. A
+window over midnight belongs to the weekday on which it begins. If start and end are equal, the window lasts a day.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,10 @@ from zoneinfo import ZoneInfo
 from storage.calls.documents import WindowDocument
 
 DAYS_AHEAD = 9
-MAX_OPENINGS = 4000
+"""How many days the search for the next opening or closing looks ahead."""
+
+MAX_DAYS = 4000
+"""Work that does not end within this time counts as never ending."""
 DAY = timedelta(days=1)
 SEVEN_DAYS = timedelta(days=7)
 MINUTE = timedelta(minutes=1)
@@ -65,13 +68,16 @@ class CallingWindow:
         return (today in self.weekdays and now >= start) or (yesterday in self.weekdays and now < end)
 
     def next_change(self, instant: datetime) -> datetime | None:
-        """Returns the first later instant at which the window opens or closes, or None when there is none."""
+        """Returns the first later instant at which the window opens or closes, or None if it never does."""
         is_open = self.is_open(instant)
         candidates = sorted(each for each in self._candidates(instant) if each > instant)
         return next((each for each in candidates if self.is_open(each) != is_open), None)
 
     def _candidates(self, instant: datetime) -> Iterator[datetime]:
-        """Yields instants of the next days at which it may open or close: its own times and changes of the clock."""
+        """Yields instants of the next days at which the window may open or close.
+
+        These are its start and end, midnight, and changes of the clock.
+        """
         zone = ZoneInfo(self.time_zone)
         today = instant.astimezone(zone).date()
         for days in range(-1, DAYS_AHEAD):
@@ -107,29 +113,31 @@ def earliest_end(
     rate = min(concurrent / max(expected_call_s, 1), per_second)
     # The last call takes expected_call_s at any rate.
     work_s = max(remaining / rate, expected_call_s) if rate > 0 else float("inf")
-    if work_s > MAX_OPENINGS * DAY.total_seconds():
+    if work_s > MAX_DAYS * DAY.total_seconds():
         return None
-    left = timedelta(seconds=work_s)
+    work = timedelta(seconds=work_s)
     try:
-        return at + left if window is None else _end_inside(window, at, left)
+        return at + work if window is None else _end_inside(window, at, work)
     except OverflowError:
         # The end is beyond datetime.max.
         return None
 
 
-def _end_inside(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
-    """Returns when the window has been open for `left`, counted from `at`.
+def _end_inside(window: CallingWindow, at: datetime, work: timedelta) -> datetime | None:
+    """Returns when the window has been open for the time `work`, counted from `at`.
 
     Weeks without a change of the clock have equal open time. One of them is measured, and the others are skipped.
     """
-    horizon = at + MAX_OPENINGS * DAY
+    horizon = at + MAX_DAYS * DAY
     while at < horizon:
         if (equal_weeks := _equal_weeks(ZoneInfo(window.time_zone), at)) > 1:
-            _, rest = _spend(window, at, SEVEN_DAYS, SEVEN_DAYS * 2)
-            # The week in which the open time is used up is never skipped, even if that is its last instant.
-            skipped = min(equal_weeks, -(-left // (SEVEN_DAYS * 2 - rest)) - 1)
-            at, left = at + skipped * SEVEN_DAYS, left - skipped * (SEVEN_DAYS * 2 - rest)
-        end, left = _spend(window, at, SEVEN_DAYS, left)
+            # Two weeks of work cannot end within a week. What is done of it is the week's open time.
+            _, remaining = _work_through(window, at, SEVEN_DAYS, SEVEN_DAYS * 2)
+            open_per_week = SEVEN_DAYS * 2 - remaining
+            # The week in which the work ends is never skipped, even if the work ends at the week's last instant.
+            skipped = min(equal_weeks, -(-work // open_per_week) - 1)
+            at, work = at + skipped * SEVEN_DAYS, work - skipped * open_per_week
+        end, work = _work_through(window, at, SEVEN_DAYS, work)
         if end is not None:
             return end
         at += SEVEN_DAYS
@@ -137,23 +145,26 @@ def _end_inside(window: CallingWindow, at: datetime, left: timedelta) -> datetim
 
 
 def _equal_weeks(zone: ZoneInfo, at: datetime) -> int:
-    """Returns how many weeks after `at` have no change of the clock."""
+    """Returns how many weeks from `at` on have no change of the clock."""
     offset, weeks = at.astimezone(zone).utcoffset(), 0
-    while weeks < MAX_OPENINGS // 7 and (at + (weeks + 1) * SEVEN_DAYS).astimezone(zone).utcoffset() == offset:
+    while weeks < MAX_DAYS // 7 and (at + (weeks + 1) * SEVEN_DAYS).astimezone(zone).utcoffset() == offset:
         weeks += 1
     return weeks
 
 
-def _spend(
-    window: CallingWindow, at: datetime, within: timedelta, left: timedelta
+def _work_through(
+    window: CallingWindow, at: datetime, span: timedelta, work: timedelta
 ) -> tuple[datetime | None, timedelta]:
-    """Returns when the window has been open for `left`, or None if not `within` that time, and the rest of `left`."""
-    until = at + within
-    while at < until:
-        change = min(window.next_change(at) or until, until)
+    """Does work while the window is open, from `at` for at most `span`.
+
+    Returns when the work ends, or None if it does not end within the span, and the remaining work.
+    """
+    end = at + span
+    while at < end:
+        change = min(window.next_change(at) or end, end)
         if window.is_open(at):
-            if at + left <= change:
-                return at + left, timedelta()
-            left -= change - at
+            if at + work <= change:
+                return at + work, timedelta()
+            work -= change - at
         at = change
-    return None, left
+    return None, work

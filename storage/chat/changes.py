@@ -23,7 +23,7 @@ REACTIONS = "reactions"
 class NewMessage:
     """The validated content of a message to post.
 
-    `source` uniquely names the origin of the message, such as a publication, so that a repetition posts it only once.
+    `source` is a unique name of the message's origin, such as a publication. Each origin posts at most one message.
     """
 
     topic_id: str
@@ -71,16 +71,16 @@ class _MessageChange(Change[Message]):
         """Returns the message."""
         return [(MESSAGES, self.key.document_id)]
 
-    def message(self, batch: Batch) -> MessageDocument:
-        """Returns a copy of the message, to change and put back. Raises: NotFound."""
+    def copy_message(self, batch: Batch) -> MessageDocument:
+        """Returns a copy of the message, to be changed and put back. Raises: NotFound."""
         document: MessageDocument | None = batch.get(MESSAGES, self.key.document_id)
         if document is None:
             raise NotFound("message", self.key.id)
         return document.copy()
 
-    def undeleted_message(self, batch: Batch) -> MessageDocument:
-        """Returns a copy of the message. Raises: NotFound, Conflict for a tombstone."""
-        document = self.message(batch)
+    def copy_undeleted_message(self, batch: Batch) -> MessageDocument:
+        """Returns a copy of the message, to be changed and put back. Raises: NotFound, Conflict for a tombstone."""
+        document = self.copy_message(batch)
         if document.get("deleted_at") is not None:
             raise Conflict("The message was deleted.")
         return document
@@ -101,8 +101,11 @@ class EditMessage(_MessageChange):
     mention_ids: Sequence[str]
 
     def plan(self, batch: Batch) -> Message:
-        """Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput for neither text nor stamp."""
-        document = self.undeleted_message(batch)
+        """Puts the edited message, and notifies users whom it mentions newly.
+
+        Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput for neither text nor stamp.
+        """
+        document = self.copy_undeleted_message(batch)
         if document["author"] != self.editor_id:
             raise Forbidden("Only the author can edit a message.")
         if not self.text and document.get("stamp") is None:
@@ -127,14 +130,14 @@ class DeleteMessage(_MessageChange):
     may_delete_any: bool
 
     def plan(self, batch: Batch) -> Message:
-        """Changes nothing if the message is deleted already. Raises: NotFound, Forbidden."""
-        document = self.message(batch)
+        """Puts the tombstone, unless the message is deleted already. Raises: NotFound, Forbidden."""
+        document = self.copy_message(batch)
         if not (self.may_delete_any or document["author"] == self.deleter_id):
             raise Forbidden("Only the author or an ADMIN can delete a message.")
         if document.get("deleted_at") is not None:
             return message_record(document)
         if document.get("reactions"):
-            # The author's stream removes the received reactions.
+            # The relay removes the received reactions in the author's stream.
             batch.add_outbox_row(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
         return self.put_message(batch, _tombstone(document, batch), "MessageDeleted")
 
@@ -156,10 +159,11 @@ class _ReactionChange(_MessageChange):
         """Returns the message and the reaction."""
         return [(MESSAGES, self.key.document_id), (REACTIONS, self.reaction_id)]
 
-    def put_count(self, batch: Batch, document: MessageDocument, step: int) -> Message:
-        """Changes the emoji's count by `step`, and leaves an outbox row for the stream of another author.
+    def change_count(self, batch: Batch, document: MessageDocument, step: int) -> Message:
+        """Changes the emoji's count by `step`, and adds an outbox row for the stream of the message's author.
 
-        The row only identifies the reaction, since additions and removals may be relayed in any order.
+        The row only identifies the reaction, since additions and removals may be relayed in any order. Reactions to the
+        user's own messages have no row.
         """
         counts = {each["emoji"]: each["count"] for each in document.get("reactions", ())}
         counts[self.emoji] = counts.get(self.emoji, 0) + step
@@ -177,8 +181,8 @@ class AddReaction(_ReactionChange):
     """Adds a reaction. Idempotent."""
 
     def plan(self, batch: Batch) -> Message:
-        """Raises: NotFound, Conflict for a tombstone or a 31st emoji."""
-        document = self.undeleted_message(batch)
+        """Puts the reaction, unless it exists. Raises: NotFound, Conflict for a tombstone or a 31st emoji."""
+        document = self.copy_undeleted_message(batch)
         if batch.get(REACTIONS, self.reaction_id) is not None:
             return message_record(document)
         emojis = {each["emoji"] for each in document.get("reactions", ())}
@@ -186,7 +190,7 @@ class AddReaction(_ReactionChange):
             raise Conflict(f"The message already has {MAX_EMOJIS} different reactions. Use one of them.")
         reaction: ReactionDocument = {"_id": self.reaction_id, "at": batch.at}
         batch.put(REACTIONS, reaction)
-        return self.put_count(batch, document, +1)
+        return self.change_count(batch, document, +1)
 
 
 @dataclass(slots=True)
@@ -194,14 +198,14 @@ class RemoveReaction(_ReactionChange):
     """Removes a reaction. Idempotent."""
 
     def plan(self, batch: Batch) -> Message:
-        """Raises: NotFound."""
-        document = self.message(batch)
+        """Removes the reaction if it exists. Raises: NotFound."""
+        document = self.copy_message(batch)
         if batch.get(REACTIONS, self.reaction_id) is None:
             return message_record(document)
         batch.remove(REACTIONS, self.reaction_id)
         if document.get("deleted_at") is not None:
             return message_record(document)
-        return self.put_count(batch, document, -1)
+        return self.change_count(batch, document, -1)
 
 
 @dataclass(slots=True)
@@ -212,8 +216,8 @@ class SetPreview(_MessageChange):
     preview: LinkPreview | None
 
     def plan(self, batch: Batch) -> Message:
-        """Changes nothing if the link is no longer the first one of the text. Raises: NotFound."""
-        document = self.message(batch)
+        """Stores the preview, unless the message was deleted or has another first link. Raises: NotFound."""
+        document = self.copy_message(batch)
         if document.get("deleted_at") is not None or first_url(document["text"]) != self.url:
             return message_record(document)
         document.pop("preview_due", None)
@@ -247,7 +251,7 @@ def _tombstone(document: MessageDocument, batch: Batch) -> MessageDocument:
 
 
 def _set_mentions(document: MessageDocument, user_ids: Sequence[str]) -> None:
-    # Empty lists are not stored, to keep the documents small that every page reads.
+    # An empty list is not stored: every page reads the documents, so they should be small.
     document.pop("mentions", None)
     if user_ids:
         document["mentions"] = list(user_ids)

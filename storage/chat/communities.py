@@ -65,7 +65,8 @@ class CommunityStore:
             try:
                 await store_key(self._mongo, key, id_, session)
             except DuplicateRequest as duplicate:
-                # The empty transaction is committed too: a commit waits until the data that it read is at majority.
+                # The transaction is committed although it writes nothing: the commit waits until the data that was
+                # read is at majority.
                 return duplicate.result_id
             document: CommunityDocument = {
                 "_id": id_,
@@ -97,14 +98,15 @@ class CommunityStore:
     async def list_by_name(
         self, organization_id: str, user_id: str, joined: bool | None, after: str | None, limit: int
     ) -> list[Community]:
-        """Returns communities by name: those after the community `after`, all from the start if it is None.
+        """Returns communities by name. They begin after the community `after`, or with the first if it is None.
 
-        `joined` selects those that the user has joined (True) or has not joined (False). Raises: NotFound for `after`.
+        `joined` selects communities that the user has joined (True) or has not joined (False). Raises: NotFound if
+        `after` does not exist.
         """
         query: Document = {"org": organization_id}
         if joined is not None:
-            mine = [row["community"] async for row in self._memberships.find({"org": organization_id, "user": user_id})]
-            query["_id"] = {"$in" if joined else "$nin": mine}
+            own = self._memberships.find({"org": organization_id, "user": user_id})
+            query["_id"] = {"$in" if joined else "$nin": [row["community"] async for row in own]}
         if after is not None:
             last = await self._communities.find_one({"_id": after, "org": organization_id})
             if last is None:
@@ -116,7 +118,7 @@ class CommunityStore:
         return [_community(document) for document in await cursor.to_list(None)]
 
     async def members(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
-        """Returns the ids of members by handle: those after the given handle, all from the start if it is None."""
+        """Returns the ids of members by handle. They begin after `after_handle`, or with the first if it is None."""
         query: Document = {"community": community_id}
         if after_handle is not None:
             query["handle"] = {"$gt": after_handle}
@@ -127,13 +129,13 @@ class CommunityStore:
         """Returns whether the user is a member of the community."""
         return await self._members.get((community_id, user_id)) is not None
 
-    async def joined_among(self, community_ids: Collection[str], user_id: str) -> set[str]:
-        """Returns the given communities of which the user is a member."""
+    async def joined_communities(self, community_ids: Collection[str], user_id: str) -> set[str]:
+        """Returns those of the communities of which the user is a member."""
         found = await self._members.find([(each, user_id) for each in community_ids])
         return {each for each in community_ids if (each, user_id) in found}
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
-        """Returns the given users who are members of the community, with one read per 1000 users."""
+        """Returns those of the users who are members of the community, with one read per 1000 users."""
         if len(user_ids) == 1:
             # Batched with concurrent lookups.
             return {user_id for user_id in user_ids if await self.is_member(community_id, user_id)}
@@ -146,8 +148,8 @@ class CommunityStore:
 
     async def departures(self, community_id: str) -> int:
         """Returns how many times a member has left. While the number is unchanged, no member has left."""
-        found = await self._communities.find_one({"_id": community_id}, {"departures": 1})
-        return found.get("departures", 0) if found else 0
+        document = await self._communities.find_one({"_id": community_id}, {"departures": 1})
+        return document.get("departures", 0) if document else 0
 
     async def join(self, community: Community, user: User) -> Community:
         """Makes the user a member. Idempotent."""
@@ -169,10 +171,10 @@ class CommunityStore:
         users: defaultdict[str, list[str]] = defaultdict(list)
         for community, user in pairs:
             users[community].append(user)
-        query = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
+        queries = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
         # The index covers the projection.
-        fields = {"_id": 0, "community": 1, "user": 1}
-        rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, {"$or": query}, fields)
+        projection = {"_id": 0, "community": 1, "user": 1}
+        rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, {"$or": queries}, projection)
         return {(row["community"], row["user"]): True for row in rows}
 
 

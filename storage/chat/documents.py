@@ -10,6 +10,7 @@ from bson import ObjectId
 
 from storage.ids import MessageDocumentId
 from storage.link_previews import LinkPreviewDocument
+from storage.streams.documents import PreviousHead
 
 
 class CommunityDocument(TypedDict):
@@ -65,13 +66,6 @@ class MembershipDocument(TypedDict):
     """When the user joined, by the database's clock."""
 
 
-class TopicHeadBefore(TypedDict):
-    """Values of a topic's head before the last batch was allocated."""
-
-    last: NotRequired[int]
-    heat: NotRequired[float]
-
-
 class TopicDocument(TypedDict):
     """A topic and the head of its stream, in `topics`. Never deleted."""
 
@@ -94,7 +88,7 @@ class TopicDocument(TypedDict):
     """When the topic was created, by the database's clock."""
 
     last: int
-    """Timestamp of the last message; that of the creation until there is one."""
+    """Timestamp of the last message, or of the topic's creation if there is no message."""
 
     heat: NotRequired[float]
     """Natural logarithm of the decayed number of posts, plus `now / HEAT_TAU_S`; absent until the first post."""
@@ -111,8 +105,8 @@ class TopicDocument(TypedDict):
     committed_at: NotRequired[datetime]
     """When the last batch was allocated, by the database's clock; absent until the first batch."""
 
-    before: NotRequired[TopicHeadBefore]
-    """Values that a batch restores if it takes no timestamp; absent until the first batch."""
+    before: NotRequired[PreviousHead]
+    """Values of the head before the last batch, restored if it takes no timestamp; absent until the first batch."""
 
 
 class ReactionCountDocument(TypedDict):
@@ -145,13 +139,13 @@ class MessageDocument(TypedDict):
     """Counts in the order of first use, changed in the transaction of the reaction; at most 30."""
 
     source: NotRequired[str]
-    """Unique name of the message's origin, such as a publication. Prevents a second message of the same origin."""
+    """Unique name of the message's origin, such as a publication. Each origin has at most one message."""
 
     preview: NotRequired[LinkPreviewDocument]
     """Preview of the text's first link, stored by a job after posting or editing."""
 
     preview_due: NotRequired[datetime]
-    """When the message began to wait for its preview; absent if it waits for none. Sweepers search for it."""
+    """When the message began to wait for its preview; absent if it waits for no preview. Sweepers search for it."""
 
     edited_at: NotRequired[datetime]
     """When the text was last edited, by the database's clock."""

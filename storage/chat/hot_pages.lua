@@ -8,12 +8,12 @@
 --   begin builder                       -> 1 if the caller must build the page, 0 if it exists or another process builds it
 --   install builder n floor t0 size json... -> 1, or 0 if another process builds; t0 is Redis' time before MongoDB was read
 --   extend first last size json...      -> 1 applied, 0 waits for its predecessor or the building, -1 there is no page
---   reach n                             -> 1: the page now answers only if it contains everything up to n
+--   require n                           -> 1: the page now answers only if it contains everything up to n
 --   renew n t0                          -> 1 if the page contains at least n; its lease now runs from t0
 --   read low high ascending limit       -> {floor, json...}, or {} if the page cannot answer
 --   drop
--- A page of another run of Redis is dropped, since it may be older than acknowledged changes. So is an incomplete or
--- malformed page: Redis may have evicted a part of it, and other programs write to Redis too.
+-- A page of another run of Redis is dropped, since it may be older than acknowledged changes. An incomplete or malformed
+-- page is dropped too: Redis may have evicted a part of it, and other programs write to Redis.
 
 local meta, items, pending = KEYS[1], KEYS[2], KEYS[3]
 local LEASE_MS, BUILDING_MS, IDLE_MS, MAX_PENDING = 2000, 1000, 60000, 100
@@ -88,9 +88,9 @@ end
 local function move_to(page, n, size)
   page.n = n
   while true do
-    local waiting = redis.call('HGET', pending, page.n + 1)
-    if not waiting then break end
-    local extension = cjson.decode(waiting)
+    local encoded = redis.call('HGET', pending, page.n + 1)
+    if not encoded then break end
+    local extension = cjson.decode(encoded)
     redis.call('HDEL', pending, page.n + 1)
     put(page.floor, extension.documents, 1)
     page.n = extension.last
@@ -117,7 +117,7 @@ end
 
 function commands.begin()
   local page = usable_page()
-  -- Callers found the page missing or behind. Within its lease it may still be extended.
+  -- The caller found the page missing or outdated. Until its lease ends, the page may still be extended.
   if page and page.lease_ms > now_ms() then return 0 end
   drop()
   save({ run = run_id(), builder = ARGV[2], n = 0, known = 0, floor = 0, lease_ms = now_ms() + BUILDING_MS })
@@ -158,7 +158,7 @@ function commands.extend()
   return 1
 end
 
-function commands.reach()
+function commands.require()
   local page = usable_page()
   if not page then return 1 end
   page.known = math.max(page.known, tonumber(ARGV[2]))
@@ -179,14 +179,14 @@ function commands.read()
   local page = usable_page()
   if not page or page.builder ~= '' or page.lease_ms <= now_ms() or page.n < page.known then return {} end
   local low, high, ascending, limit = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5]
-  local found
+  local reply
   if ascending then
-    found = redis.call('ZRANGEBYSCORE', items, low, high, 'LIMIT', 0, limit)
+    reply = redis.call('ZRANGEBYSCORE', items, low, high, 'LIMIT', 0, limit)
   else
-    found = redis.call('ZREVRANGEBYSCORE', items, high, low, 'LIMIT', 0, limit)
+    reply = redis.call('ZREVRANGEBYSCORE', items, high, low, 'LIMIT', 0, limit)
   end
-  table.insert(found, 1, integer(page.floor))
-  return found
+  table.insert(reply, 1, integer(page.floor))
+  return reply
 end
 
 function commands.drop()
@@ -194,8 +194,8 @@ function commands.drop()
   return 1
 end
 
-local done, answer = pcall(commands[ARGV[1]])
-if done then return answer end
--- A dropped page cannot be stale.
+local succeeded, reply = pcall(commands[ARGV[1]])
+if succeeded then return reply end
+-- The page may be inconsistent after a failure. Without it, readers use MongoDB.
 drop()
 return {}

@@ -1,6 +1,6 @@
 """Hot pages: the newest messages of hot topics in Redis, which are served without reading MongoDB.
 
-After a change has returned, no reader gets a page without it (docs/semantics.md, 2). ADR 9 explains how.
+After a mutation has returned, no reader gets a page without its change (docs/semantics.md, 2). ADR 9 explains how.
 """
 
 import asyncio
@@ -30,10 +30,11 @@ from storage.timeline import MAX_TIMESTAMP, Timestamp
 SIZE = 500
 LEASE_S = 2.0
 REDIS_TIMEOUT_S = LEASE_S
-"""As long as a poster waits at most. With a shorter timeout, busy processes would read from MongoDB more often."""
+"""Equal to the lease, for which a poster waits anyway. With a shorter timeout, busy processes would often fall back to
+MongoDB."""
 
 RETRY_AFTER_S = 2.0
-"""After a failure of Redis, one reader per interval tries it again. The others read from MongoDB."""
+"""Interval at which one reader tries Redis again after a failure. The other readers use MongoDB."""
 
 RENEW_EVERY_S = 0.7
 BUILD_EVERY_S = 1.0
@@ -42,7 +43,8 @@ HOT_PER_MINUTE = 10.0
 """Minimum number of messages per minute, by the database's clock, at which a topic gets leases."""
 
 MAYBE_HOT_PER_MINUTE = HOT_PER_MINUTE / 2
-"""Rate from which posters extend the hot page. A topic takes minutes to cool to it, and leases end in seconds."""
+"""Minimum rate at which posters extend the hot page. Below it the topic has no lease: its rate was too low for new
+leases for minutes, and a lease lasts seconds."""
 
 _SCRIPT = Path(__file__).with_name("hot_pages.lua").read_text()
 _FAILURES = (RedisError, OSError, TimeoutError)
@@ -52,7 +54,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedRange:
-    """Messages of a range, in its order. From the timestamp `floor` on, the hot page is complete."""
+    """Messages of a range, in the order of the range. The hot page has all messages from the timestamp `floor` on."""
 
     floor: int
     messages: list[Message]
@@ -68,23 +70,23 @@ class HotPages:
         self._mongo = mongo
         self._size = size
         self._unavailable_until = 0.0
-        self._maintaining: dict[str, asyncio.Task[None]] = {}
+        self._maintenance_tasks: dict[str, asyncio.Task[None]] = {}
         self._renewed_at: dict[str, float] = {}
         self._built_at: dict[str, float] = {}
 
     async def read(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> list[Message] | None:
-        """Returns messages with low <= timestamp <= high as MongoDB would, or None if MongoDB must be read."""
-        cached = await self._cached(topic_id, low, high, ascending, limit)
+        """Returns the messages with low <= timestamp <= high, or None if they must be read from MongoDB."""
+        cached = await self._read_cached(topic_id, low, high, ascending, limit)
         is_complete = cached is not None and _is_complete(cached, low, ascending, limit)
         HOT_PAGE_READS.labels("hit" if is_complete else "miss").inc()
-        self._maintain(topic_id, missing=cached is None)
+        self._maintain(topic_id, is_missing=cached is None)
         return cached.messages if cached is not None and is_complete else None
 
     async def extend(self, batch: Batch) -> None:
         """Adds a committed batch to the topic's hot page. Returns when no reader can get a page without the batch.
 
         A batch without events may repeat a change of a process that died before it extended the hot page. The hot page
-        then answers only if it contains every change up to the last event that the batch read.
+        must then contain every change up to the stream's last event before it answers again.
         """
         committed_at = time.monotonic()
         if messages_per_minute(batch.head.get("heat"), batch.at.timestamp()) < MAYBE_HOT_PER_MINUTE:
@@ -96,35 +98,36 @@ class HotPages:
             log.warning("hot_page_extension_failed", topic=batch.stream.id, error=repr(error))
             await asyncio.sleep(committed_at + LEASE_S - time.monotonic())
 
-    async def reach(self, topic_id: str, n: int) -> None:
+    async def require(self, topic_id: str, n: int) -> None:
         """Returns when no reader can get a page without all changes up to event n."""
-        known_at = time.monotonic()
+        called_at = time.monotonic()
         try:
-            await self._run(topic_id, "reach", n)
+            await self._run(topic_id, "require", n)
         except Exception as error:
             log.warning("hot_page_extension_failed", topic=topic_id, error=repr(error))
-            await asyncio.sleep(known_at + LEASE_S - time.monotonic())
+            await asyncio.sleep(called_at + LEASE_S - time.monotonic())
 
     async def close(self) -> None:
         """Cancels background tasks."""
-        tasks = list(self._maintaining.values())
+        tasks = list(self._maintenance_tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _extension(self, batch: Batch) -> list[str | bytes | int]:
+        """Returns the command of hot_pages.lua for a committed batch, with its arguments."""
         if not batch.events:
-            return ["reach", batch.next_n - 1]
+            return ["require", batch.next_n - 1]
         changed = [message_record(document) for document in batch.changed_documents("messages")]
         return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
 
-    async def _cached(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
+    async def _read_cached(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
         if not self._may_try_redis():
             return None
         try:
-            found = await self._run(topic_id, "read", low, high, int(ascending), limit)
+            reply = await self._run(topic_id, "read", low, high, int(ascending), limit)
             self._unavailable_until = 0.0
-            return CachedRange(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
+            return CachedRange(int(reply[0]), [decode(topic_id, item) for item in reply[1:]]) if reply else None
         except _FAILURES:
             self._unavailable_until = time.monotonic() + RETRY_AFTER_S
         except (ValueError, TypeError) as error:
@@ -140,17 +143,17 @@ class HotPages:
             self._unavailable_until = now + RETRY_AFTER_S
         return True
 
-    def _maintain(self, topic_id: str, missing: bool) -> None:
+    def _maintain(self, topic_id: str, is_missing: bool) -> None:
         """Builds or renews the hot page in the background, at a limited rate."""
         now = time.monotonic()
-        last_at = self._built_at if missing else self._renewed_at
-        every_s = BUILD_EVERY_S if missing else RENEW_EVERY_S
-        if topic_id in self._maintaining or now - last_at.get(topic_id, -every_s) < every_s:
+        last_at = self._built_at if is_missing else self._renewed_at
+        every_s = BUILD_EVERY_S if is_missing else RENEW_EVERY_S
+        if topic_id in self._maintenance_tasks or now - last_at.get(topic_id, -every_s) < every_s:
             return
         last_at[topic_id] = now
         task = asyncio.create_task(self._renew_or_build(topic_id), name=f"hot page {topic_id}")
-        self._maintaining[topic_id] = task
-        task.add_done_callback(lambda _: self._maintaining.pop(topic_id, None))
+        self._maintenance_tasks[topic_id] = task
+        task.add_done_callback(lambda _: self._maintenance_tasks.pop(topic_id, None))
 
     async def _renew_or_build(self, topic_id: str) -> None:
         try:
@@ -162,33 +165,39 @@ class HotPages:
 
     async def _renew(self, topic_id: str) -> bool:
         started_ms = await self._clock_ms(topic_id)
-        n, hot = await self._head(topic_id)
-        return hot and bool(await self._run(topic_id, "renew", n, started_ms))
+        n, has_high_rate = await self._head(topic_id)
+        return has_high_rate and bool(await self._run(topic_id, "renew", n, started_ms))
 
     async def _build(self, topic_id: str) -> None:
         builder = secrets.token_hex(8)
         if not await self._run(topic_id, "begin", builder):
             return
         started_ms = await self._clock_ms(topic_id)
-        n, hot, messages = await self._mongo.transact(lambda session: self._newest(topic_id, session))
-        if hot:
-            # A hot page with all messages of the topic has no floor.
+        n, has_high_rate, messages = await self._mongo.transact(lambda session: self._newest(topic_id, session))
+        if has_high_rate:
+            # A hot page with all messages of the topic has the floor 0.
             floor = messages[0].timestamp if len(messages) == self._size else 0
             arguments = (builder, n, floor, started_ms, self._size)
             await self._run(topic_id, "install", *arguments, *map(encode, messages))
 
     async def _newest(self, topic_id: str, session: Session) -> tuple[int, bool, list[Message]]:
-        """Returns the stream's position, whether the topic is hot, and its newest messages, ascending: one snapshot."""
-        n, hot = await self._head(topic_id, session)
+        """Reads a snapshot of a topic.
+
+        Returns the number of its stream's last event, whether the topic is hot, and its newest messages, ascending.
+        """
+        n, has_high_rate = await self._head(topic_id, session)
         query = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}}}
         cursor = self._mongo["messages"].find(query, session=session).sort("_id", -1).limit(self._size)
         documents: list[MessageDocument] = await cursor.to_list(None)
-        return n, hot, [message_record(document) for document in reversed(documents)]
+        return n, has_high_rate, [message_record(document) for document in reversed(documents)]
 
     async def _head(self, topic_id: str, session: Session | None = None) -> tuple[int, bool]:
-        """Returns the stream's position, and whether the topic is hot by the database's clock, as for posters."""
-        fields = {"n": 1, "heat": 1, "now": "$$NOW"}
-        head = await self._mongo["topics"].find_one({"_id": topic_id}, fields, session=session)
+        """Returns the number of the stream's last event, and whether the topic is hot by the database's clock.
+
+        Posters also decide by the database's clock.
+        """
+        projection = {"n": 1, "heat": 1, "now": "$$NOW"}
+        head = await self._mongo["topics"].find_one({"_id": topic_id}, projection, session=session)
         if head is None:
             return 0, False
         return head["n"], messages_per_minute(head.get("heat"), head["now"].timestamp()) >= HOT_PER_MINUTE
@@ -206,20 +215,20 @@ class HotPages:
 
 
 def may_be_hot(heat: float | None, now_s: float) -> bool:
-    """Returns whether a lease may still be valid for a topic of that heat."""
+    """Returns whether a lease may still be valid for a topic with this heat. `now_s` is in Unix seconds."""
     return messages_per_minute(heat, now_s) >= MAYBE_HOT_PER_MINUTE
 
 
 def _is_complete(cached: CachedRange, low: int, ascending: bool, limit: int) -> bool:
-    """Returns whether MongoDB would return the same messages."""
+    """Returns whether a read of MongoDB would return the same messages as the hot page."""
     if low >= cached.floor:
         return True
-    # A full descending page ends above the floor. An ascending page begins at `low`, below the floor.
+    # A descending page that is full ends above the floor. An ascending page begins at `low`, which is below the floor.
     return not ascending and len(cached.messages) >= limit
 
 
 def encode(message: Message) -> bytes:
-    """Returns a message as an item of a hot page: a JSON array, the timestamp first."""
+    """Returns a message as an item of a hot page: a JSON array, whose first element is the timestamp."""
     preview = message.link_preview
     return orjson.dumps(
         [

@@ -51,14 +51,14 @@ class MessageStore:
             raise NotFound("message", key.id)
         return message
 
-    async def last(self, topic_id: str, last: int, blocked: frozenset[str] = NOBODY) -> Message | None:
+    async def last_message(self, topic_id: str, last: int, blocked: frozenset[str] = NOBODY) -> Message | None:
         """Returns the topic's newest message that no blocked user wrote, or None.
 
         `last` is the timestamp of the topic's head, read immediately before.
         """
-        return (await self.last_of_each([(topic_id, last)], blocked))[0]
+        return (await self.last_messages([(topic_id, last)], blocked))[0]
 
-    async def last_of_each(
+    async def last_messages(
         self, heads: Sequence[tuple[str, int]], blocked: frozenset[str] = NOBODY
     ) -> list[Message | None]:
         """Returns the last message of each topic, given pairs of topic id and timestamp of the topic's head."""
@@ -72,43 +72,44 @@ class MessageStore:
         range_: Range,
         blocked: frozenset[str] = NOBODY,
         *,
-        hot: bool = False,
+        is_hot: bool = False,
         last: int | None = None,
     ) -> Page[Message]:
-        """Returns a page of the topic's messages, tombstones included, messages of blocked users left out.
+        """Returns a page of the topic's messages. It includes tombstones, and omits messages of blocked users.
 
-        Pages of a hot topic come from its hot page if that contains the range and no user is blocked. `last` is the
-        timestamp of the topic's head if it was read immediately before; it saves a lookup.
+        Pages of a hot topic come from its hot page if the hot page contains the range and no user is blocked. `last`,
+        the timestamp of the topic's head, saves a lookup. Pass it only if it was read immediately before.
         """
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Message]:
-            cached = await self._hot_pages.read(topic_id, low, high, ascending, limit) if hot and not blocked else None
-            if cached is not None:
-                return cached
+            if is_hot and not blocked:
+                cached = await self._hot_pages.read(topic_id, low, high, ascending, limit)
+                if cached is not None:
+                    return cached
             return await self._fetch(topic_id, low, high, ascending, limit, blocked)
 
-        # A blocked user may have written the last message.
+        # If users are blocked, `last` may be the timestamp of a message that the viewer does not see.
         return await read_page(range_, fetch, lambda message: message.timestamp, None if blocked else last)
 
     async def around(
         self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY
     ) -> Page[Message]:
         """Returns at most floor(limit/2) messages before the timestamp, then messages at or after it, ascending."""
-        half = limit // 2
-        older = await self._fetch(topic_id, 0, timestamp - 1, False, half + 1, blocked)
-        before = older[:half][::-1]
-        room = limit - len(before)
-        newer = await self._fetch(topic_id, timestamp, MAX_TIMESTAMP, True, room + 1, blocked)
-        items = before + newer[:room]
+        older_limit = limit // 2
+        older = await self._fetch(topic_id, 0, timestamp - 1, False, older_limit + 1, blocked)
+        before = older[:older_limit][::-1]
+        newer_limit = limit - len(before)
+        newer = await self._fetch(topic_id, timestamp, MAX_TIMESTAMP, True, newer_limit + 1, blocked)
+        items = before + newer[:newer_limit]
         ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
-        return Page(items, len(older) > half, len(newer) > room, *ends)
+        return Page(items, len(older) > older_limit, len(newer) > newer_limit, *ends)
 
     async def wait_until_readable(self, topic_id: str, n: int) -> None:
         """Waits until every page of the topic, in every process, contains all changes up to event n."""
-        # Leases are granted by the database's clock; a host's clock may be minutes ahead.
+        # Whether a topic is hot is decided by the database's clock. A host's clock may be minutes ahead.
         head = await self._mongo["topics"].find_one({"_id": topic_id}, {"heat": 1, "now_ms": {"$toLong": "$$NOW"}})
         if head is not None and may_be_hot(head.get("heat"), head["now_ms"] / 1000):
-            await self._hot_pages.reach(topic_id, n)
+            await self._hot_pages.require(topic_id, n)
 
     async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
         """Posts a message, which is durable when this returns. A repeated key returns the message that it posted.
@@ -125,7 +126,7 @@ class MessageStore:
         return await self._sequencer.commit(_stream(key.topic_id), EditMessage(key, editor_id, text, mention_ids))
 
     async def delete(self, key: MessageKey, deleter_id: str, may_delete_any: bool) -> Message:
-        """Replaces the message by a tombstone. Idempotent. Raises: NotFound, Forbidden."""
+        """Replaces the message by a tombstone, and deletes its reactions. Idempotent. Raises: NotFound, Forbidden."""
         change = DeleteMessage(key, deleter_id, may_delete_any)
         tombstone = await self._sequencer.commit(_stream(key.topic_id), change)
         # Reactions of a tombstone are never shown, so they are deleted outside of the transaction.
@@ -147,7 +148,10 @@ class MessageStore:
         return await self._sequencer.commit(_stream(key.topic_id), change)
 
     async def set_preview(self, key: MessageKey, url: str, preview: LinkPreview | None) -> Message:
-        """Stores the preview of the link, or its absence, if the text still has that link first. Raises: NotFound."""
+        """Stores the preview, or None for a page without one, if `url` is still the text's first link.
+
+        Raises: NotFound.
+        """
         return await self._sequencer.commit(_stream(key.topic_id), SetPreview(key, url, preview))
 
     async def awaiting_preview(self, for_s: float, limit: int) -> list[MessageKey]:

@@ -1,4 +1,4 @@
-"""Reads reactions: of messages as a viewer sees them, users by emoji, and those that an author received."""
+"""Reads reactions: to messages as a viewer sees them, by emoji with their users, and to the messages of an author."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -16,9 +16,9 @@ from storage.timeline import Page, Range, Timestamp, read_page
 
 
 class Visibility(NamedTuple):
-    """The viewer whose own reactions are marked, and the users whose reactions are hidden.
+    """For whom reactions are read: the viewer whose own reactions are marked, and the users that the viewer blocked.
 
-    `viewer_id` is None for several viewers, none of whom reacted.
+    `viewer_id` is None for several viewers who did not react.
     """
 
     viewer_id: str | None
@@ -66,11 +66,11 @@ class ReactionStore:
             for message in messages
         ]
 
-    async def reacting_among(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
-        """Returns the given users, at most 1000, who reacted to any of the messages. May include some who did not."""
+    async def possible_reactors(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
+        """Returns those of the users, at most 1000, who reacted to any of the messages, and possibly others of them."""
         keys = [message.key for message in messages if message.reaction_counts]
         topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
-        # A timestamp may also match a message of another of the topics. That can add users, but omits none.
+        # A timestamp may also match a message of another of these topics. This can add users, but omits none.
         query = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
         return await distinct_values(self._mongo, "reactions", "_id.u", query)
 
@@ -99,17 +99,16 @@ class ReactionStore:
 
     async def _load(self, keys: Sequence[_PageKey]) -> dict[_PageKey, _ReactionIds]:
         """Reads the reactions of the viewers and of users whom they blocked, and possibly of other users."""
-        query = [
+        queries = [
             {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": visibility.user_ids}}
             for visibility, topic_id, timestamps in keys
         ]
-        fields = {"_id": 1}
-        found: list[ReactionDocument] = await self._mongo.find("reactions", {"$or": query}, fields)
-        ids: defaultdict[str, defaultdict[int, list[ReactionDocumentId]]] = defaultdict(lambda: defaultdict(list))
-        for reaction in found:
+        reactions: list[ReactionDocument] = await self._mongo.find("reactions", {"$or": queries}, {"_id": 1})
+        by_topic: defaultdict[str, defaultdict[int, list[ReactionDocumentId]]] = defaultdict(lambda: defaultdict(list))
+        for reaction in reactions:
             id_ = reaction["_id"]
-            ids[id_["t"]][id_["ts"]].append(id_)
-        return {each: ids[each[1]] for each in keys}
+            by_topic[id_["t"]][id_["ts"]].append(id_)
+        return {key: by_topic[key[1]] for key in keys}
 
 
 def reactions_of_others(message: Message) -> list[Reaction]:
@@ -122,12 +121,12 @@ def _reactions(message: Message, visibility: Visibility, ids: Sequence[ReactionD
     if not ids:
         return reactions_of_others(message)
     key = message.key
-    mine = {each["e"] for each in ids if each["u"] == visibility.viewer_id}
+    own_emojis = {each["e"] for each in ids if each["u"] == visibility.viewer_id}
     if not visibility.blocked:
-        return [Reaction(key, emoji, count, emoji in mine) for emoji, count in message.reaction_counts]
+        return [Reaction(key, emoji, count, emoji in own_emojis) for emoji, count in message.reaction_counts]
     hidden = Counter(each["e"] for each in ids if each["u"] in visibility.blocked)
     return [
-        Reaction(key, emoji, count - hidden[emoji], emoji in mine)
+        Reaction(key, emoji, count - hidden[emoji], emoji in own_emojis)
         for emoji, count in message.reaction_counts
         if count > hidden[emoji]
     ]

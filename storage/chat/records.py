@@ -51,7 +51,7 @@ class TrendingTopic:
     messages_per_minute: float
 
 
-# Equal to MessageKey(topic_id, timestamp), in half the time.
+# Equivalent to MessageKey(topic_id, timestamp), but takes half the time.
 _key: Callable[[tuple[str, int]], MessageKey] = partial(tuple.__new__, MessageKey)
 
 
@@ -87,15 +87,13 @@ class Message:
 
 @dataclass(slots=True)
 class Reaction:
-    """An emoji of a message as one viewer sees it: reactions of users whom the viewer blocked are not counted.
-
-    `reacted` says whether the viewer is among those counted.
-    """
+    """An emoji of a message as one viewer sees it: reactions of users whom the viewer blocked are not counted."""
 
     message: MessageKey
     emoji: str
     count: int
     reacted: bool
+    """Whether the viewer reacted with the emoji."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class ReceivedReaction:
 
 
 def message_record(document: MessageDocument) -> Message:
-    """Returns the message that a document holds."""
+    """Returns the record of a stored message."""
     id_: Any = document["_id"]
     get: Callable[[str], Any] = document.get
     preview, mentions, reactions = get("preview"), get("mentions"), get("reactions")

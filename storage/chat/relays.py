@@ -1,4 +1,4 @@
-"""Outbox relays of a topic's changes: activity to the community, reactions to the message's author."""
+"""Outbox relays for a topic's changes: to the community's stream for activity, to the author's stream for reactions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,7 +36,7 @@ class TopicActivityRelay(OutboxRelay):
             return 0.0
         if emitted_at is not None:
             age_s = (batch.at - emitted_at).total_seconds()
-            # A negative age means that the database's clock was set back. The event does not wait for it to catch up.
+            # A negative age means that the database's clock was set back. The event is then emitted at once.
             if 0 <= age_s < ACTIVITY_EVERY_S:
                 return ACTIVITY_EVERY_S - age_s
         self._emitted_at[topic_id] = batch.at
@@ -71,7 +71,7 @@ class ReactionRelay(OutboxRelay):
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Adds or removes one received reaction; removes all of a deleted message."""
+        """Adds or removes one received reaction. If the message was deleted, removes all reactions to it."""
         ref = row["ref"]
         if (ref["t"], ref["ts"]) in self._deleted_messages:
             for key in [key for key in self._received if key[:2] == (ref["t"], ref["ts"])]:

@@ -37,5 +37,5 @@ _BY_ID = {each.id: each for each in STAMPS}
 
 
 def find_stamp(id_: str) -> Stamp | None:
-    """Returns the stamp of that id, or None."""
+    """Returns the stamp with this id, or None."""
     return _BY_ID.get(id_)

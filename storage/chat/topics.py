@@ -31,7 +31,7 @@ MIN_TRENDING_PER_MINUTE = 0.05
 class CreateTopic(Change[str]):
     """Creates a topic and emits its event in the community's stream. The result is the topic's id."""
 
-    # The community's stream gives the timestamp, so that each topic of the community has another one.
+    # Takes the timestamp from the community's stream, so that all topics of the community have different timestamps.
     timestamps = 1
     community: Community
     creator_id: str
@@ -40,7 +40,7 @@ class CreateTopic(Change[str]):
     id: str = field(default_factory=new_id)
 
     def plan(self, batch: Batch) -> str:
-        """Puts the topic, whose document is also the head of its own stream."""
+        """Puts the topic. Its document is also the head of the topic's stream."""
         topic: TopicDocument = {
             "_id": self.id,
             "org": self.community.organization_id,
@@ -112,8 +112,8 @@ class TopicStore:
     async def trending(self, organization_id: str, limit: int) -> list[TrendingTopic]:
         """Returns the organization's topics by decayed posting rate, highest first, without negligible rates."""
         now_s = (await self._clock.now()).timestamp()
-        least = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now_s / HEAT_TAU_S
-        query = {"org": organization_id, "heat": {"$gt": least}}
+        min_heat = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now_s / HEAT_TAU_S
+        query = {"org": organization_id, "heat": {"$gt": min_heat}}
         cursor = self._topics.find(query).sort("heat", -1).limit(limit)
         return [
             TrendingTopic(_topic(document), messages_per_minute(document["heat"], now_s)) async for document in cursor
@@ -124,7 +124,7 @@ class TopicStore:
         return messages_per_minute(topic.heat, (await self._clock.now()).timestamp()) >= HOT_PER_MINUTE
 
     async def read_up_to(self, topic_id: str, user_id: str) -> Timestamp | None:
-        """Returns the user's read mark in the topic, or None."""
+        """Returns the user's read mark in the topic, or None if the user has set none."""
         return (await self.read_marks([topic_id], user_id))[0]
 
     async def read_marks(self, topic_ids: Sequence[str], user_id: str) -> list[Timestamp | None]:
@@ -140,31 +140,30 @@ class TopicStore:
     async def unread_count(self, topic_id: str, last: int, user_id: str, blocked: frozenset[str]) -> int:
         """Returns the number of messages after the read mark, at most 100.
 
-        The user's own messages, deleted ones and those of blocked users do not count. `last` is the timestamp of the
-        topic's head, read immediately before: if the user has read up to it, nothing is counted in the database.
+        The user's own messages, deleted messages and messages of blocked users do not count. `last` is the timestamp
+        of the topic's head, read immediately before. If the read mark has reached it, no messages are counted.
         """
         return (await self.unread_counts([(topic_id, last)], user_id, blocked))[0]
 
     async def unread_counts(self, heads: Sequence[tuple[str, int]], user_id: str, blocked: frozenset[str]) -> list[int]:
         """Returns the unread count of each topic, given pairs of topic id and timestamp of the topic's head."""
-        found = await self.read_marks([topic_id for topic_id, _ in heads], user_id)
-        marks = dict(zip(heads, found, strict=True))
-        behind = {head: mark or 0 for head, mark in marks.items() if mark is None or mark < head[1]}
-        counting = (self._count(topic_id, mark, user_id, blocked) for (topic_id, _), mark in behind.items())
-        counts = dict(zip(behind, await asyncio.gather(*counting), strict=True))
+        marks = zip(heads, await self.read_marks([topic_id for topic_id, _ in heads], user_id), strict=True)
+        unread = {head: mark or 0 for head, mark in marks if mark is None or mark < head[1]}
+        counting = (self._count_after(mark, topic_id, user_id, blocked) for (topic_id, _), mark in unread.items())
+        counts = dict(zip(unread, await asyncio.gather(*counting), strict=True))
         return [counts.get(head, 0) for head in heads]
 
-    async def _count(self, topic_id: str, mark: int, user_id: str, blocked: frozenset[str]) -> int:
+    async def _count_after(self, mark: int, topic_id: str, user_id: str, blocked: frozenset[str]) -> int:
         query = {
             "_id": {"$gt": {"t": topic_id, "ts": mark}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}},
             "author": {"$nin": [user_id, *blocked]},
             "deleted_at": None,
         }
-        # Reading a hundred ids takes less time than the driver's count_documents.
+        # Reading up to a hundred ids takes less time than `count_documents`.
         return len(await self._mongo.find("messages", query, {"_id": 1}, limit=UNREAD_CAP))
 
     async def by_id(self, ids: Iterable[str]) -> dict[str, Topic]:
-        """Returns the existing topics of these ids, of any organization, with one read."""
+        """Returns the topics of these ids that exist, of any organization, with one read."""
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:

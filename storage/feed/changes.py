@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.errors import Forbidden, NotFound
-from storage.feed.documents import FanOutDocument, OwnerId, PostDocument, PostSourceId
+from storage.feed.documents import FanOutDocument, OrganizationUserId, PostDocument, PostSourceId
 from storage.feed.records import Post, home_stream, post_record
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import PostKey
@@ -23,7 +23,7 @@ MERGED_AUTHORS = "merged_authors"
 
 @dataclass(frozen=True, slots=True)
 class NewPost:
-    """The validated content of a new post. `source` names its origin; in an organization each origin has one post."""
+    """The validated content of a new post. `source` names its origin; each origin has one post in an organization."""
 
     organization_id: str
     author_id: str
@@ -67,10 +67,10 @@ class PostPlan:
         if self.new.source:
             batch.put(SOURCES, {"_id": self._source_id, "post": document["_id"]["ts"]})
         if document["merged"] and batch.get(MERGED_AUTHORS, self._author_id) is None:
-            # Readers follow the author's own stream from this position on.
-            begin = {"epoch": batch.head["epoch"], "n": batch.next_n - 1}
-            batch.put(MERGED_AUTHORS, {"_id": self._author_id, **begin, "at": batch.at})
-        self._deliver(batch, document, followers)
+            # The subscriptions of readers start to follow the author's stream at this position.
+            position = {"epoch": batch.head["epoch"], "n": batch.next_n - 1}
+            batch.put(MERGED_AUTHORS, {"_id": self._author_id, **position, "at": batch.at})
+        self._add_to_feeds(batch, document, followers)
         return post_record(document)
 
     @property
@@ -79,7 +79,7 @@ class PostPlan:
         return {"o": self.new.organization_id, "source": self.new.source}
 
     @property
-    def _author_id(self) -> OwnerId:
+    def _author_id(self) -> OrganizationUserId:
         return {"o": self.new.organization_id, "u": self.new.author_id}
 
     def _document(self, batch: Batch, timestamp: int, merged: bool) -> PostDocument:
@@ -98,8 +98,8 @@ class PostPlan:
             document["preview_due"] = batch.at
         return document
 
-    def _deliver(self, batch: Batch, document: PostDocument, followers: int) -> None:
-        """Adds the post to its author's feed now; the fan-out adds it to the followers' feeds."""
+    def _add_to_feeds(self, batch: Batch, document: PostDocument, followers: int) -> None:
+        """Adds the post to its author's feed, and creates the fan-out, which adds it to the followers' feeds."""
         new, timestamp = self.new, document["_id"]["ts"]
         batch.put(FEED_ITEMS, {"_id": {**self._author_id, "ts": timestamp}, "author": new.author_id})
         batch.put(FAN_OUTS, _fan_out(document, followers))
@@ -111,10 +111,10 @@ class PostPlan:
 
 
 def _fan_out(post: PostDocument, followers: int) -> FanOutDocument:
-    """Returns a pending fan-out, or a completed one if the post is merged.
+    """Returns a pending fan-out, or a completed fan-out if the post is merged on read.
 
-    A fan-out runs even without followers. A user who follows during the commit may be backfilled without the post. The
-    fan-out finds that user, since it reads the followers after the commit.
+    A fan-out runs even without followers: the backfill of a user who follows during the commit may miss the post. The
+    fan-out reads the followers after the commit, so it delivers the post to that user.
     """
     is_pushed = not post["merged"]
     return {
@@ -143,7 +143,7 @@ class CreatePost(Change[Post]):
     idempotency: IdempotencyKey | None = None
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the documents that creating the post reads."""
+        """Returns the documents that the plan of the post reads."""
         return self.post.needs()
 
     def plan(self, batch: Batch) -> Post:
@@ -165,7 +165,7 @@ class _PostChange(Change[Post]):
         """Returns the post."""
         return [(POSTS, self.key.document_id)]
 
-    def post(self, batch: Batch) -> PostDocument:
+    def copy_post(self, batch: Batch) -> PostDocument:
         """Returns a copy of the post, to be changed and put back. Raises: NotFound."""
         document: PostDocument | None = batch.get(POSTS, self.key.document_id)
         if document is None:
@@ -175,7 +175,7 @@ class _PostChange(Change[Post]):
 
 @dataclass(slots=True)
 class DeletePost(_PostChange):
-    """Replaces a post by a tombstone, so that its timestamp stays in use, and makes its fan-out remove pushed items."""
+    """Replaces a post by a tombstone, which keeps its timestamp. Its fan-out then removes the post from feeds."""
 
     deleter_id: str
     may_delete_any: bool
@@ -185,17 +185,17 @@ class DeletePost(_PostChange):
         return [(POSTS, self.key.document_id), (FAN_OUTS, self.key.document_id)]
 
     def plan(self, batch: Batch) -> Post:
-        """Deletes the post; deleting it twice changes nothing. Raises: NotFound, Forbidden."""
-        document = self.post(batch)
+        """Deletes the post. Idempotent. Raises: NotFound, Forbidden."""
+        document = self.copy_post(batch)
         if not (self.may_delete_any or document["author"] == self.deleter_id):
             raise Forbidden("Only the author or an ADMIN may delete this post.")
         if document.get("deleted_at") is None:
             document = _tombstone(document, batch.at)
             batch.put(POSTS, document)
-            self._withdraw(batch, document)
+            self._remove_from_feeds(batch, document)
         return post_record(document)
 
-    def _withdraw(self, batch: Batch, document: PostDocument) -> None:
+    def _remove_from_feeds(self, batch: Batch, document: PostDocument) -> None:
         organization_id, timestamp = self.key.organization_id, self.key.timestamp
         batch.emit("PostRemoved", timestamp)
         batch.add_outbox_row(home_stream(organization_id, document["author"]), "PostRemoved", timestamp)
@@ -205,8 +205,8 @@ class DeletePost(_PostChange):
             is_open = not document["merged"]
             removal = {"task": "remove", "state": "COMPLETED", "open": is_open, "next": "", "walked": False}
             total = fan_out["delivered"] + fan_out["failed"]
-            fences = {"fence": fan_out["fence"] + 1, "lease_until": None, "retrying": 0, "total": total}
-            batch.put(FAN_OUTS, {**fan_out, **removal, **fences})
+            reset = {"fence": fan_out["fence"] + 1, "lease_until": None, "retrying": 0, "total": total}
+            batch.put(FAN_OUTS, {**fan_out, **removal, **reset})
             batch.add_outbox_row(jobs_stream(organization_id), "FanOutChanged", timestamp)
 
 
@@ -231,7 +231,7 @@ class SetPostPreview(_PostChange):
 
     def plan(self, batch: Batch) -> Post:
         """Stores the preview, unless the post was deleted or has another first link. Raises: NotFound."""
-        document = self.post(batch)
+        document = self.copy_post(batch)
         if document.get("deleted_at") is None and first_url(document["text"]) == self.url:
             document.pop("preview_due", None)
             if self.preview is not None:

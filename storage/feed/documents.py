@@ -8,14 +8,14 @@ from storage.ids import PostDocumentId
 
 
 class PostDocument(TypedDict):
-    """`posts`: posts and the tombstones of deleted ones. Never deleted."""
+    """`posts`: posts and the tombstones of deleted posts. Never deleted."""
 
     _id: PostDocumentId
     author: str
     text: str
     """Empty in a tombstone."""
     merged: bool
-    """True if the post was not pushed. It is merged into feeds when they are read."""
+    """True if the post is not pushed into feeds but merged when a feed is read."""
     at: datetime
     media: NotRequired[list[str]]
     """Remote addresses, in order."""
@@ -26,9 +26,9 @@ class PostDocument(TypedDict):
     preview: NotRequired[Mapping[str, Any]]
     """The link preview, as storage/link_previews.py stores it."""
     preview_due: NotRequired[datetime]
-    """When the post began to wait for its preview; absent if it waits for none."""
+    """When the post began to wait for its preview; absent if it waits for no preview."""
     deleted_at: NotRequired[datetime]
-    """Present in a tombstone, whose only other fields are `_id`, `author`, `text`, `merged` and `at`."""
+    """When the post was deleted. A tombstone's other fields are `_id`, `author`, `text`, `merged` and `at`."""
 
 
 class PostSourceId(TypedDict):
@@ -41,23 +41,23 @@ class PostSourceId(TypedDict):
 
 
 class PostSourceDocument(TypedDict):
-    """`post_sources`: the post that a source made, so that it makes only one. Never deleted."""
+    """`post_sources`: the post of a source, so that a source creates only one post. Never deleted."""
 
     _id: PostSourceId
     post: int
     """Timestamp of the post."""
 
 
-class OwnerId(TypedDict):
-    """The `_id` of documents that a user has one of, such as the feed."""
+class OrganizationUserId(TypedDict):
+    """A user of an organization, as the `_id` of documents of which each user has at most one, such as the feed."""
 
     o: str
-    """Organization."""
+    """Organization id."""
     u: str
-    """User."""
+    """User id."""
 
 
-class FeedItemId(OwnerId):
+class FeedItemId(OrganizationUserId):
     """The `_id` of a feed item; its order is the reader's feed."""
 
     ts: int
@@ -65,7 +65,7 @@ class FeedItemId(OwnerId):
 
 
 class FeedItemDocument(TypedDict):
-    """`feed_items`: one post in one reader's home feed. The newest 800 of each reader are kept."""
+    """`feed_items`: one post in one reader's home feed. The newest 800 items of each reader are kept."""
 
     _id: FeedItemId
     author: str
@@ -76,7 +76,7 @@ class FeedItemDocument(TypedDict):
 class FeedDocument(TypedDict):
     """`feeds`: one document for each reader. Never deleted."""
 
-    _id: OwnerId
+    _id: OrganizationUserId
     seen_at: datetime
     """When the reader last read the feed, to the hour."""
     rebuilding: NotRequired[bool]
@@ -96,17 +96,17 @@ class FanOutDocument(TypedDict):
     walked: bool
     """Whether all followers were processed. Retries may be left."""
     next: str
-    """Id of the last follower that was processed."""
+    """Id of the last follower that was processed; empty before the first."""
     total: int
     delivered: int
     failed: int
     retrying: int
-    """Followers whose insert will be retried. The four counts are numbers of followers."""
+    """Followers whose insert will be retried. This and the three counts above are numbers of followers."""
     fence: int
-    """Grows with every claim. A step with an older fence changes nothing."""
+    """Grows with every claim. A worker's step with an older fence changes nothing."""
     at: datetime
     lease_until: NotRequired[datetime | None]
-    """Until when the claim is held."""
+    """When the claim ends; None or absent while no worker holds a claim."""
     moved_at: NotRequired[datetime]
     """When the last step was stored."""
     told_at: NotRequired[datetime]
@@ -117,7 +117,7 @@ class RetryId(PostDocumentId):
     """The `_id` of a retry."""
 
     u: str
-    """Reader."""
+    """Id of the reader."""
 
 
 class FeedRetryDocument(TypedDict):
@@ -134,8 +134,9 @@ class FeedRetryDocument(TypedDict):
 class MergedAuthorDocument(TypedDict):
     """`merged_authors`: authors whose posts are merged into feeds when they are read. Never deleted."""
 
-    _id: OwnerId
+    _id: OrganizationUserId
     epoch: str
+    """Epoch of the author's stream."""
     n: int
-    """Position of the author's stream before the first merged post."""
+    """Number of the last event in the author's stream before the first merged post."""
     at: datetime

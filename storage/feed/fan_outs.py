@@ -1,7 +1,7 @@
 """Fan-outs: the progress of pushing each post into the followers' home feeds, guarded by a fence.
 
-A worker claims a fan-out for some seconds, and stores every step by compare-and-set on the claim's fence. After its
-claim has expired, another worker can take over, and the first one changes nothing.
+A worker claims a fan-out for some seconds, and stores every step by compare-and-set on the claim's fence. After the
+claim has expired, another worker can claim the fan-out. Steps of the first worker then change nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -62,14 +62,14 @@ class FanOutStore:
         found = await self._load([PostKey(organization_id, timestamp) for timestamp in timestamps])
         return {key.timestamp: fan_out for key, fan_out in found.items()}
 
-    async def open(self, limit: int) -> list[PostKey]:
-        """Returns fan-outs with followers left that no worker has claimed, the oldest first."""
+    async def unclaimed(self, limit: int) -> list[PostKey]:
+        """Returns fan-outs with followers left to process that no worker has claimed, the oldest first."""
         query = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         cursor = self._fan_outs.find(query, {"_id": 1}).sort("at", 1).limit(limit)
         return [_key(row) for row in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
-        """Claims a fan-out for 5 s, which each step extends. Returns None if it is finished or claimed by another."""
+        """Claims a fan-out for 5 s, which each step extends. Returns None if it is finished or already claimed."""
         query = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
         update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}
@@ -84,16 +84,16 @@ class FanOutStore:
         await self._fan_outs.update_one(own, {"$set": {"lease_until": None}})
 
     async def advance(
-        self, claim: FanOutClaim, after: str, walked: bool, delivered: int = 0, failed: Collection[str] = ()
+        self, claim: FanOutClaim, after: str, is_last: bool, delivered: int = 0, failed: Collection[str] = ()
     ) -> FanOutClaim | None:
-        """Stores that the followers up to `after` were processed; those in `failed` are kept for a retry.
+        """Stores in one transaction that the followers up to `after` were processed, and retries for those in `failed`.
 
-        Returns the advanced claim, or None if another worker took over. All in one transaction. Progress is emitted at
-        most once a second, and when the fan-out finishes.
+        `is_last` says that no follower comes after `after`. Returns the advanced claim, or None if another worker has
+        claimed the fan-out. Progress is emitted at most once a second, and when the fan-out finishes.
         """
 
         async def work(session: Session) -> FanOutDocument | None:
-            step = {"next": {"$literal": after}, "walked": walked, "lease_until": _from_now(LEASE_S)}
+            step = {"next": {"$literal": after}, "walked": is_last, "lease_until": _from_now(LEASE_S)}
             row = await self._advance(claim.key, {"fence": claim.fence}, step, delivered, 0, len(failed), session)
             if row is not None and failed:
                 await self._retries.bulk_write([_first_retry(claim.key, each) for each in failed], session=session)
@@ -103,15 +103,15 @@ class FanOutStore:
         return None if row is None else FanOutClaim(claim.key, claim.author_id, claim.task, after, claim.fence)
 
     async def due_retries(self, limit: int) -> list[FanOutRetry]:
-        """Returns the retries that are due, by post."""
+        """Returns the retries that are due, grouped by post."""
         query = {"due": {"$exists": True}, **older_than("due", 0)}
         found: dict[PostKey, dict[str, int]] = {}
         async for row in self._retries.find(query).sort("due", 1).limit(limit):
             found.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
         return [FanOutRetry(key, tries) for key, tries in found.items()]
 
-    async def settle_retries(self, retry: FanOutRetry, failed: Collection[str]) -> None:
-        """Stores the outcome of a round of retries. A reader that failed five times is kept as failed and counted."""
+    async def store_retry_outcomes(self, retry: FanOutRetry, failed: Collection[str]) -> None:
+        """Stores which retried inserts succeeded and which `failed`. After five retries, a reader counts as failed."""
 
         async def work(session: Session) -> FanOutDocument | None:
             succeeded = {"_id": {"$in": _ids(retry.key, retry.tries.keys() - set(failed))}}
@@ -120,8 +120,8 @@ class FanOutStore:
             for reader_id in failed:
                 tries = retry.tries[reader_id]
                 row = {"_id": {**retry.key.document_id, "u": reader_id}, "tries": tries, "due": {"$exists": True}}
-                changed = await self._retries.update_one(row, _failed_again(tries), session=session)
-                abandoned += changed.modified_count if tries >= MAX_TRIES else 0
+                updated = await self._retries.update_one(row, _next_retry(tries), session=session)
+                abandoned += updated.modified_count if tries >= MAX_TRIES else 0
             return await self._advance(
                 retry.key, {"task": "push"}, {}, delivered, abandoned, -delivered - abandoned, session
             )
@@ -136,7 +136,7 @@ class FanOutStore:
     async def _advance(
         self,
         key: PostKey,
-        only_if: Document,
+        condition: Document,
         step: Document,
         delivered: int,
         failed: int,
@@ -146,8 +146,8 @@ class FanOutStore:
         counts = {"delivered": delivered, "failed": failed, "retrying": retrying}
         fields = {**step, **{name: {"$add": [f"${name}", count]} for name, count in counts.items()}}
         row: FanOutDocument | None = await self._fan_outs.find_one_and_update(
-            {"_id": key.document_id, **only_if},
-            [{"$set": fields}, *_DERIVED],
+            {"_id": key.document_id, **condition},
+            [{"$set": fields}, *_DERIVED_FIELDS],
             return_document=ReturnDocument.AFTER,
             session=session,
         )
@@ -169,15 +169,15 @@ class FanOutStore:
 
 _IS_PUSH: Document = {"$eq": ["$task", "push"]}
 _IS_DONE: Document = {"$and": ["$walked", {"$lte": ["$retrying", 0]}]}
-_IS_STALE: Document = {"$lt": ["$told_at", {"$subtract": ["$$NOW", int(EMIT_EVERY_S * 1000)]}]}
-_IS_TO_BE_EMITTED: Document = {"$and": [_IS_PUSH, {"$or": [_IS_STALE, {"$not": ["$open"]}]}]}
-_DERIVED: list[Document] = [
+_MAY_EMIT: Document = {"$lt": ["$told_at", {"$subtract": ["$$NOW", int(EMIT_EVERY_S * 1000)]}]}
+_MUST_EMIT: Document = {"$and": [_IS_PUSH, {"$or": [_MAY_EMIT, {"$not": ["$open"]}]}]}
+_DERIVED_FIELDS: list[Document] = [
     {"$set": {"open": {"$not": [_IS_DONE]}, "moved_at": "$$NOW"}},
     {"$set": {"state": {"$cond": [{"$and": [_IS_PUSH, "$open"]}, "RUNNING", "COMPLETED"]}}},
-    {"$set": {"told_at": {"$cond": [_IS_TO_BE_EMITTED, "$$NOW", "$told_at"]}}},
+    {"$set": {"told_at": {"$cond": [_MUST_EMIT, "$$NOW", "$told_at"]}}},
     {"$set": {"total": {"$cond": ["$open", "$total", {"$add": ["$delivered", "$failed"]}]}}},
 ]
-"""Derives from the counts whether the fan-out is finished, and whether progress is to be emitted."""
+"""Stages that derive from the counts whether the fan-out is finished, and whether its progress must be emitted."""
 
 
 def _key(row: Document) -> PostKey:
@@ -197,8 +197,8 @@ def _first_retry(key: PostKey, reader_id: str) -> UpdateOne:
     return UpdateOne({"_id": {**key.document_id, "u": reader_id}}, [{"$set": fields}], upsert=True)
 
 
-def _failed_again(tries: int) -> list[Document]:
-    """Schedules the next retry with a growing delay; after the fifth failure the reader is kept as failed."""
+def _next_retry(tries: int) -> list[Document]:
+    """Returns the update that schedules the next retry, with a growing delay. After the fifth retry, ends retrying."""
     if tries >= MAX_TRIES:
         return [{"$set": {"failed_at": "$$NOW"}}, {"$unset": "due"}]
     return [{"$set": {"tries": tries + 1, "due": _from_now(FIRST_RETRY_S * 2**tries)}}]

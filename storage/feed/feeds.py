@@ -1,7 +1,7 @@
-"""Items of many home feeds: pushes posts into feeds, removes them, and trims feeds. Each item is one document.
+"""Pushes posts into many home feeds, removes them, and trims feeds. A post in a feed is one item, a document.
 
 Events are emitted only in existing home streams. A reader's stream is created by the first subscription. Items are
-inserted before the streams are looked up, so a reader who subscribes afterwards finds them on the page.
+inserted before the streams are looked up, so a reader who subscribes afterwards finds the items on the page.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ ABSENT_S = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class FollowerChunk:
-    """The next followers of an author, by id. `after` is the last id. `is_last` means that there are no more."""
+    """The next followers of an author, by id. `after` is the last id. `is_last` says that no more followers exist."""
 
     follower_ids: Sequence[str]
     after: str
     is_last: bool
 
 
-class FeedStore:
-    """Changes the items of many readers' feeds."""
+class FeedItemStore:
+    """Inserts and removes items in the feeds of many readers."""
 
     def __init__(self, mongo: Mongo, outbox: Outbox, chunk: int = CHUNK) -> None:
         """`chunk` is the number of followers that are processed at once."""
@@ -74,21 +74,21 @@ class FeedStore:
         delivered = [each for each in reader_ids if each not in failed] if failed else reader_ids
         FEED_ITEMS_PUSHED.labels("delivered").inc(len(delivered))
         FEED_ITEMS_PUSHED.labels("failed").inc(len(failed))
-        due = _due_for_trimming(key, delivered)
+        to_trim = _readers_to_trim(key, delivered)
         await asyncio.gather(
-            self._emit_arrivals(key, delivered), *(self.trim(key.organization_id, each) for each in due)
+            self._emit_arrivals(key, delivered), *(self.trim(key.organization_id, each) for each in to_trim)
         )
         return failed
 
     async def _emit_arrivals(self, key: PostKey, reader_ids: Sequence[str]) -> None:
-        await self._emit(key, "PostArrived", await self._with_stream(key.organization_id, reader_ids))
+        await self._emit(key, "PostArrived", await self._readers_with_stream(key.organization_id, reader_ids))
 
     async def remove(self, key: PostKey, reader_ids: Sequence[str]) -> None:
-        """Removes the post from these feeds: at once, or with its event where the reader has a home stream."""
-        subscribed = await self._with_stream(key.organization_id, reader_ids)
-        others = set(reader_ids) - set(subscribed)
-        await self._items.delete_many({"_id": {"$in": [_item_id(key, each) for each in others]}})
-        await self._emit(key, "PostRemoved", subscribed)
+        """Removes the post from these feeds. In a feed with a home stream, the relay of the event removes the item."""
+        with_stream = await self._readers_with_stream(key.organization_id, reader_ids)
+        without_stream = set(reader_ids) - set(with_stream)
+        await self._items.delete_many({"_id": {"$in": [_item_id(key, each) for each in without_stream]}})
+        await self._emit(key, "PostRemoved", with_stream)
 
     async def trim(self, organization_id: str, reader_id: str) -> None:
         """Trims a feed to its newest 800 items."""
@@ -106,7 +106,7 @@ class FeedStore:
             return {each["index"] for each in errors if each["code"] != DUPLICATE_KEY}
         return set()
 
-    async def _with_stream(self, organization_id: str, reader_ids: Collection[str]) -> list[str]:
+    async def _readers_with_stream(self, organization_id: str, reader_ids: Collection[str]) -> list[str]:
         """Returns the readers whose home stream exists."""
         names = {home_stream(organization_id, each).name: each for each in reader_ids}
         cursor = self._mongo["streams"].find({"_id": {"$in": list(names)}}, {"_id": 1})
@@ -123,6 +123,6 @@ def _item_id(key: PostKey, reader_id: str) -> FeedItemId:
     return {"o": key.organization_id, "u": reader_id, "ts": key.timestamp}
 
 
-def _due_for_trimming(key: PostKey, reader_ids: Sequence[str]) -> Sequence[str]:
+def _readers_to_trim(key: PostKey, reader_ids: Sequence[str]) -> Sequence[str]:
     """Returns the readers whose feed is trimmed with this post: each about once in 64 posts."""
     return reader_ids[key.timestamp % TRIM_EVERY :: TRIM_EVERY]

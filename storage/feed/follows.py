@@ -1,8 +1,8 @@
 """Follows: their documents and counts, in one group commit, and their effect on the follower's home feed.
 
-Every follow, unfollow and block writes a `follow_changes` document in its transaction. In one
-transaction, `settle` makes the feed match the current follow and deletes that document. The last of two concurrent
-changes therefore decides.
+Every follow, unfollow and block writes a `follow_changes` document in its transaction. `apply_change` makes the feed
+match the current follow and deletes the document, in one transaction. The last of two concurrent changes therefore
+decides.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pymongo.errors import PyMongoError
 
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.changes import FEED_ITEMS, POSTS
-from storage.feed.documents import OwnerId
+from storage.feed.documents import OrganizationUserId
 from storage.feed.trimming import MAX_ITEMS, trim
 from storage.identity.documents import FollowDocumentId
 from storage.identity.records import user_stream
@@ -45,14 +45,14 @@ class FollowPair:
         """The `_id` of the pair's follow and of its change."""
         return {"o": self.organization_id, "f": self.follower_id, "e": self.followee_id}
 
-    def user_id(self, user_id: str) -> Document:
-        """Returns the `_id` of one of the two in `users`."""
+    def user_document_id(self, user_id: str) -> Document:
+        """Returns the `_id` of the follower or followee in `users`."""
         return {"org": self.organization_id, "id": user_id}
 
 
 @dataclass(slots=True)
 class _FollowChange(Change[bool]):
-    """The base of a pair's changes. They use the followee's stream, so that many new followers share a commit."""
+    """Base of a pair's changes. They use the followee's stream, so that many new followers share a commit."""
 
     events: ClassVar[int] = 0
     pair: FollowPair
@@ -60,13 +60,13 @@ class _FollowChange(Change[bool]):
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the follow, its change, the follower's feed and both users."""
         pair, feed = self.pair, {"o": self.pair.organization_id, "u": self.pair.follower_id}
-        users = [(USERS, pair.user_id(id_)) for id_ in (pair.follower_id, pair.followee_id)]
+        users = [(USERS, pair.user_document_id(id_)) for id_ in (pair.follower_id, pair.followee_id)]
         return [(FOLLOWS, pair.document_id), (FOLLOW_CHANGES, pair.document_id), (FEEDS, feed), *users]
 
-    def count(self, batch: Batch, step: int) -> None:
-        """Adds `step` to both counts, and writes the change that `settle` applies to the feed."""
+    def change_counts(self, batch: Batch, step: int) -> None:
+        """Adds `step` to the counts of both users, and writes the change that `apply_change` applies to the feed."""
         for user_id, name in ((self.pair.follower_id, "following"), (self.pair.followee_id, "followers")):
-            user = batch.get(USERS, self.pair.user_id(user_id))
+            user = batch.get(USERS, self.pair.user_document_id(user_id))
             if user is not None:
                 batch.put(USERS, {**user, name: user[name] + step})
         batch.put(FOLLOW_CHANGES, {"_id": self.pair.document_id, "at": batch.at})
@@ -74,19 +74,25 @@ class _FollowChange(Change[bool]):
 
 @dataclass(slots=True)
 class Follow(_FollowChange):
-    """Creates a follow, if there is none. The result says whether it is new."""
+    """Creates a follow, unless it exists. The result says whether the follow is new."""
 
     _blocked: str | None = field(default=None, init=False)
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads whether one user blocked the other. A concurrent block writes the same change, so one retries."""
+        """Reads whether one user blocked the other.
+
+        A concurrent block writes the same `follow_changes` document, so one of the two transactions is repeated.
+        """
         both = [self.pair.follower_id, self.pair.followee_id]
         query = [{"user": one, "blocked": other} for one, other in (both, both[::-1])]
         row = await mongo["blocks"].find_one({"org": self.pair.organization_id, "$or": query}, session=session)
         self._blocked = None if row is None else row["user"]
 
     def plan(self, batch: Batch) -> bool:
-        """Creates the follow. Raises: Forbidden if the followee blocked the follower, Conflict if the reverse."""
+        """Creates the follow.
+
+        Raises: Forbidden if the followee blocked the follower, Conflict if the follower blocked the followee.
+        """
         pair = self.pair
         if self._blocked == pair.followee_id:
             raise Forbidden("You cannot follow this user.")
@@ -99,21 +105,21 @@ class Follow(_FollowChange):
         feed = {"o": pair.organization_id, "u": pair.follower_id}
         if batch.get(FEEDS, feed) is None:
             batch.put(FEEDS, {"_id": feed, "seen_at": batch.at})
-        self.count(batch, +1)
+        self.change_counts(batch, +1)
         notify(batch, pair.organization_id, pair.followee_id, NotificationKind.FOLLOW, pair.follower_id)
         return True
 
 
 @dataclass(slots=True)
 class Unfollow(_FollowChange):
-    """Deletes a follow, if there is one. The result says whether there was."""
+    """Deletes a follow, if it exists. The result says whether it existed."""
 
     def plan(self, batch: Batch) -> bool:
         """Deletes the follow."""
         if batch.get(FOLLOWS, self.pair.document_id) is None:
             return False
         batch.remove(FOLLOWS, self.pair.document_id)
-        self.count(batch, -1)
+        self.change_counts(batch, -1)
         return True
 
 
@@ -129,26 +135,26 @@ class FollowStore:
         """Creates the follow and backfills the follower's feed. Raises: Forbidden, Conflict."""
         stream = user_stream(pair.organization_id, pair.followee_id)
         if await self._sequencer.commit(stream, Follow(pair)):
-            await self.try_to_settle(pair)
+            await self.try_to_apply_change(pair)
 
     async def unfollow(self, pair: FollowPair) -> None:
         """Deletes the follow, and removes the followee's posts from the follower's feed."""
         stream = user_stream(pair.organization_id, pair.followee_id)
         if await self._sequencer.commit(stream, Unfollow(pair)):
-            await self.try_to_settle(pair)
+            await self.try_to_apply_change(pair)
 
-    async def try_to_settle(self, pair: FollowPair) -> None:
-        """Settles the pair. A failure is logged, and a later sweep tries again after the other pairs."""
+    async def try_to_apply_change(self, pair: FollowPair) -> None:
+        """Applies the pair's change. A failure is logged, and a later sweep tries again after the other pairs."""
         try:
-            await self.settle(pair)
+            await self.apply_change(pair)
         except (PyMongoError, DomainError) as error:
             log.warning("follow_settling_failed", error=repr(error))
             with suppress(PyMongoError):
-                later = [{"$set": {"at": "$$NOW"}}]
-                await self._mongo[FOLLOW_CHANGES].update_one({"_id": pair.document_id}, later)
+                postponement = [{"$set": {"at": "$$NOW"}}]
+                await self._mongo[FOLLOW_CHANGES].update_one({"_id": pair.document_id}, postponement)
 
-    async def settle(self, pair: FollowPair) -> None:
-        """Makes the follower's feed match the follow, if it does not yet. Safe to repeat and to run concurrently."""
+    async def apply_change(self, pair: FollowPair) -> None:
+        """Makes the follower's feed match the follow, if a change is pending. Idempotent; calls may be concurrent."""
 
         async def work(session: Session) -> None:
             changes = self._mongo[FOLLOW_CHANGES]
@@ -161,16 +167,16 @@ class FollowStore:
 
         await self._mongo.transact(work)
 
-    async def unsettled(self, for_s: float, limit: int) -> list[FollowPair]:
-        """Returns pairs whose change has waited longer than `for_s` seconds, the oldest first."""
+    async def pending_changes(self, for_s: float, limit: int) -> list[FollowPair]:
+        """Returns pairs whose change has been pending for more than `for_s` seconds, the oldest first."""
         cursor = self._mongo[FOLLOW_CHANGES].find(older_than("at", for_s), {"_id": 1}).sort("at", 1).limit(limit)
         return [FollowPair(row["_id"]["o"], row["_id"]["f"], row["_id"]["e"]) for row in await cursor.to_list(None)]
 
     async def _backfill(self, pair: FollowPair, session: Session) -> None:
-        """Inserts the followee's newest posts. Posts that are merged on read need no item."""
+        """Inserts items for the followee's newest posts. Posts that are merged on read need no item."""
         query = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
         newest = self._mongo[POSTS].find(query, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
-        owner: OwnerId = {"o": pair.organization_id, "u": pair.follower_id}
+        owner: OrganizationUserId = {"o": pair.organization_id, "u": pair.follower_id}
         ids = [{**owner, "ts": row["_id"]["ts"]} for row in await newest.to_list(None)]
         existing = self._items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)
         existing_timestamps = {row["_id"]["ts"] for row in await existing.to_list(None)}

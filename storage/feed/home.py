@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from storage.feed.changes import FEED_ITEMS, MERGED_AUTHORS, POSTS
-from storage.feed.documents import FeedItemDocument, OwnerId, PostDocument
-from storage.feed.feeds import ABSENT_S, FeedStore
+from storage.feed.documents import FeedItemDocument, OrganizationUserId, PostDocument
+from storage.feed.feeds import ABSENT_S, FeedItemStore
 from storage.feed.follows import FEEDS, FOLLOWS
 from storage.feed.posts import PostStore
 from storage.feed.records import Post, post_record
@@ -20,13 +20,13 @@ from storage.streams.log import Position
 from storage.timeline import Page, Range, read_page
 
 SEEN_EVERY_S = 3600.0
-AUTHORS_AT_ONCE = 200
-EXTRA = 10
-"""Number of items read beyond the limit, since some may be hidden."""
+AUTHORS_PER_READ = 200
+EXTRA_ITEMS = 10
+"""Number of items that are read beyond the limit, since some of them may be hidden."""
 
 
 class HomeFeedState(Enum):
-    """State of a home feed. While the feed of a long-absent reader is REBUILDING, its pages may lack posts."""
+    """State of a home feed. REBUILDING after a long absence of the reader; until then, pages may lack posts."""
 
     READY = "READY"
     REBUILDING = "REBUILDING"
@@ -34,7 +34,7 @@ class HomeFeedState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeedReader:
-    """The reader of a feed, the users they blocked, and the merged authors they follow.
+    """The reader of a feed, the users that the reader blocked, and the merged authors that the reader follows.
 
     `merged` holds, for each merged author, the position of the author's stream before the first merged post.
     """
@@ -45,24 +45,29 @@ class FeedReader:
     merged: Mapping[str, Position] = field(default_factory=dict)
 
     @property
-    def owner(self) -> OwnerId:
-        """The first part of the `_id` of the reader's items, and the whole `_id` of their feed."""
+    def owner(self) -> OrganizationUserId:
+        """The `_id` of the reader's feed, which is also the first part of the `_id` of each of its items."""
         return {"o": self.organization_id, "u": self.id}
 
 
 @dataclass(frozen=True, slots=True)
 class _FeedSegment:
-    """A segment of a feed: its posts in order by timestamp and author, and whether it reaches the end of the range."""
+    """A segment of a range of a feed."""
 
     posts: Sequence[tuple[int, str]]
+    """Timestamp and author of each post, in the order of the range."""
+
     merged: dict[int, Post]
+    """The posts of merged authors, by timestamp."""
+
     is_last: bool
+    """Whether the segment reaches the end of the range."""
 
 
-class HomeStore:
-    """Reads home feeds, and rebuilds those of readers who were absent."""
+class HomeFeedStore:
+    """Reads home feeds, and rebuilds the feeds of readers who were absent."""
 
-    def __init__(self, mongo: Mongo, posts: PostStore, feeds: FeedStore) -> None:
+    def __init__(self, mongo: Mongo, posts: PostStore, feeds: FeedItemStore) -> None:
         self._mongo = mongo
         self._posts = posts
         self._feeds = feeds
@@ -80,7 +85,7 @@ class HomeStore:
         return HomeFeedState.REBUILDING if feed.get("rebuilding") else HomeFeedState.READY
 
     async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> FeedReader:
-        """Returns the reader with the merged authors they follow now."""
+        """Returns the reader with the merged authors that the reader follows now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
         cursor = self._mongo[MERGED_AUTHORS].find({"_id": between})
         starts = {row["_id"]["u"]: Position(row["epoch"], row["n"]) for row in await cursor.to_list(None)}
@@ -93,8 +98,8 @@ class HomeStore:
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
             found: list[Post] = []
             while len(found) < limit and low <= high:
-                segment = await self._read_segment(reader, low, high, ascending, limit - len(found) + EXTRA)
-                found += await self.visible(reader, segment.posts, segment.merged)
+                segment = await self._read_segment(reader, low, high, ascending, limit - len(found) + EXTRA_ITEMS)
+                found += await self.visible_posts(reader, segment.posts, segment.merged)
                 if segment.is_last:
                     break
                 last = segment.posts[-1][0]
@@ -103,7 +108,7 @@ class HomeStore:
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
-    async def visible(
+    async def visible_posts(
         self, reader: FeedReader, posts: Sequence[tuple[int, str]], loaded: dict[int, Post] | None = None
     ) -> list[Post]:
         """Returns the existing posts that belong in the home feed. `posts` are pairs of timestamp and author."""
@@ -111,26 +116,26 @@ class HomeStore:
         missing = [timestamp for timestamp, _ in posts if timestamp not in found]
         found |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
         authors = {author for _, author in posts} - {reader.id, *reader.blocked, *reader.merged}
-        shown = await self._followed(reader.organization_id, reader.id, authors) if authors else set()
-        shown |= {reader.id, *reader.merged}
+        visible = await self._followed(reader.organization_id, reader.id, authors) if authors else set()
+        visible |= {reader.id, *reader.merged}
         return [
             found[timestamp]
             for timestamp, author in posts
-            if author in shown and timestamp in found and found[timestamp].author_id == author
+            if author in visible and timestamp in found and found[timestamp].author_id == author
         ]
 
     async def rebuild(self, organization_id: str, reader_id: str) -> None:
-        """Fills the feed of an absent reader with the newest posts of every followee. Safe to repeat.
+        """Fills the feed of an absent reader with the newest posts of all followees. Idempotent.
 
         After a failed insert the feed stays REBUILDING, and the next sweep tries again.
         """
         cursor = self._mongo[FOLLOWS].find({"org": organization_id, "follower": reader_id}, {"followee": 1})
         authors = [reader_id, *[row["followee"] for row in await cursor.to_list(None)]]
         newest: list[PostDocument] = []
-        for start in range(0, len(authors), AUTHORS_AT_ONCE):
-            newest += await self._newest(organization_id, authors[start : start + AUTHORS_AT_ONCE])
+        for start in range(0, len(authors), AUTHORS_PER_READ):
+            newest += await self._newest_posts(organization_id, authors[start : start + AUTHORS_PER_READ])
             newest = sorted(newest, key=lambda row: -row["_id"]["ts"])[:MAX_ITEMS]
-        owner: OwnerId = {"o": organization_id, "u": reader_id}
+        owner: OrganizationUserId = {"o": organization_id, "u": reader_id}
         items: list[FeedItemDocument] = [
             {"_id": {**owner, "ts": row["_id"]["ts"]}, "author": row["author"]} for row in newest
         ]
@@ -139,23 +144,23 @@ class HomeStore:
         if not failed:
             await self._mongo[FEEDS].update_one({"_id": owner}, {"$unset": {"rebuilding": 1}})
 
-    async def rebuilding(self, limit: int) -> list[tuple[str, str]]:
+    async def readers_to_rebuild(self, limit: int) -> list[tuple[str, str]]:
         """Returns the readers whose feed is to be rebuilt, as pairs of organization id and reader id."""
         cursor = self._mongo[FEEDS].find({"rebuilding": True}, {"_id": 1}).limit(limit)
         return [(row["_id"]["o"], row["_id"]["u"]) for row in await cursor.to_list(None)]
 
     async def _read_segment(self, reader: FeedReader, low: int, high: int, ascending: bool, size: int) -> _FeedSegment:
-        """Returns the next pushed and merged posts of a range, in its order, at most `size`."""
+        """Returns the next pushed and merged posts of a range, in the order of the range, at most `size`."""
         order = 1 if ascending else -1
         between = {"$gte": {**reader.owner, "ts": low}, "$lte": {**reader.owner, "ts": high}}
         cursor = self._mongo[FEED_ITEMS].find({"_id": between}, {"author": 1}).sort("_id", order).limit(size)
         pushed = [(row["_id"]["ts"], row["author"]) for row in await cursor.to_list(size)]
-        merged = await self._merged(reader, low, high, order, size) if reader.merged else {}
+        merged = await self._read_merged(reader, low, high, order, size) if reader.merged else {}
         both = {**dict(pushed), **{post.timestamp: post.author_id for post in merged.values()}}
         posts = sorted(both.items(), reverse=not ascending)[:size]
         return _FeedSegment(posts, merged, len(pushed) < size and len(merged) < size and len(both) <= size)
 
-    async def _merged(self, reader: FeedReader, low: int, high: int, order: int, size: int) -> dict[int, Post]:
+    async def _read_merged(self, reader: FeedReader, low: int, high: int, order: int, size: int) -> dict[int, Post]:
         query: Document = {"_id.o": reader.organization_id, "author": {"$in": list(reader.merged)}, "merged": True}
         query |= {"_id.ts": {"$gte": low, "$lte": high}, "deleted_at": None}
         cursor = self._mongo[POSTS].find(query).sort("_id.ts", order).limit(size)
@@ -167,7 +172,7 @@ class HomeStore:
         cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "followee": 1})
         return {row["followee"] for row in await cursor.to_list(None)}
 
-    async def _newest(self, organization_id: str, authors: Sequence[str]) -> list[PostDocument]:
+    async def _newest_posts(self, organization_id: str, authors: Sequence[str]) -> list[PostDocument]:
         query = {"_id.o": organization_id, "author": {"$in": authors}, "merged": False, "deleted_at": None}
         cursor = self._mongo[POSTS].find(query, {"author": 1}).sort("_id.ts", -1).limit(MAX_ITEMS)
         return list(await cursor.to_list(MAX_ITEMS))

@@ -28,11 +28,11 @@ class PostStore:
         self._by_key: BatchLoader[PostKey, Post] = BatchLoader(self._load)
 
     def plan(self, new: NewPost) -> PostPlan:
-        """Returns the plan by which a change of another area puts the post into a batch of its author's stream."""
+        """Returns the plan with which another area's change puts the post into a batch of its author's stream."""
         return PostPlan(new, self._max_followers)
 
     async def create(self, new: NewPost, key: IdempotencyKey | None = None) -> Post:
-        """Creates a post. On return it is durable and in its author's own feed. A repeated key returns the same post.
+        """Creates a post. On return it is durable and in the author's own feed. A repeated key returns the same post.
 
         Raises: Conflict for a key reused with other arguments; NotFound if the post was deleted since; Unavailable
         if the outcome is unknown.
@@ -44,17 +44,17 @@ class PostStore:
             return await self.get(post_key(new.organization_id, duplicate.result_id))
 
     async def delete(self, key: PostKey, deleter_id: str, may_delete_any: bool) -> Post:
-        """Deletes a post; repeating changes nothing. Raises: NotFound, Forbidden."""
-        found = await self._by_key.get(key)
-        if found is None:
+        """Deletes a post. Idempotent. Raises: NotFound, Forbidden."""
+        post = await self._by_key.get(key)
+        if post is None:
             raise NotFound("post", key.id)
-        return await self._sequencer.commit(_stream(found), DeletePost(key, deleter_id, may_delete_any))
+        return await self._sequencer.commit(_stream(post), DeletePost(key, deleter_id, may_delete_any))
 
     async def set_preview(self, key: PostKey, url: str, preview: LinkPreview | None) -> None:
-        """Stores the link preview of a post; does nothing if the post does not exist."""
-        found = await self.find(key)
-        if found is not None:
-            await self._sequencer.commit(_stream(found), SetPostPreview(key, url, preview))
+        """Stores the link preview of a post. Does nothing if the post does not exist."""
+        post = await self.find(key)
+        if post is not None:
+            await self._sequencer.commit(_stream(post), SetPostPreview(key, url, preview))
 
     async def awaiting_preview(self, for_s: float, limit: int) -> list[PostKey]:
         """Returns posts that have waited longer than `for_s` seconds for their preview, the oldest first."""
@@ -64,19 +64,19 @@ class PostStore:
         return [PostKey(row["_id"]["o"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
 
     async def find(self, key: PostKey) -> Post | None:
-        """Returns the post, or None when it does not exist or was deleted."""
-        found = await self._by_key.get(key)
-        return None if found is None or found.deleted_at is not None else found
+        """Returns the post, or None if it does not exist or was deleted."""
+        post = await self._by_key.get(key)
+        return None if post is None or post.deleted_at is not None else post
 
     async def get(self, key: PostKey) -> Post:
-        """Returns the post. Raises: NotFound."""
-        found = await self.find(key)
-        if found is None:
+        """Returns the post. Raises: NotFound if it does not exist or was deleted."""
+        post = await self.find(key)
+        if post is None:
             raise NotFound("post", key.id)
-        return found
+        return post
 
     async def all_posts(self, organization_id: str, range_: Range, blocked: frozenset[str] = NO_AUTHORS) -> Page[Post]:
-        """Returns a page of all posts, without those of blocked authors."""
+        """Returns a page of all posts. Posts of blocked authors are left out."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
             query: Document = {"_id": _between(organization_id, low, high), "deleted_at": None}
@@ -99,7 +99,7 @@ class PostStore:
     async def posts_with_hashtag(
         self, organization_id: str, tag: str, range_: Range, blocked: frozenset[str]
     ) -> Page[Post]:
-        """Returns a page of posts with the hashtag, without those of blocked authors."""
+        """Returns a page of posts with the hashtag. Posts of blocked authors are left out."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
             query, order = _filter_and_sort([("tags", tag)], organization_id, low, high, ascending)
@@ -110,21 +110,21 @@ class PostStore:
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
     async def by_timestamp(self, organization_id: str, timestamps: Sequence[int]) -> dict[int, Post]:
-        """Returns the posts that exist, by timestamp; one read per thousand."""
+        """Returns the posts that exist, by timestamp, with one read per thousand posts."""
         keys = [PostKey(organization_id, timestamp) for timestamp in dict.fromkeys(timestamps)]
-        found = await self._by_key.get_many(keys)
-        return {post.timestamp: post for post in found if post.deleted_at is None}
+        posts = await self._by_key.get_many(keys)
+        return {post.timestamp: post for post in posts if post.deleted_at is None}
 
     async def changes_of_events(
-        self, organization_id: str, kinds: Sequence[tuple[str, int]]
+        self, organization_id: str, events: Sequence[tuple[str, int]]
     ) -> dict[tuple[str, int], Post | RemovedPost]:
         """Returns the subjects of feed events by kind and timestamp: posts, or references to removed posts."""
-        keys = [PostKey(organization_id, timestamp) for _, timestamp in kinds]
+        keys = [PostKey(organization_id, timestamp) for _, timestamp in events]
         by_timestamp: dict[int, Post] = {
             post.timestamp: post for post in await self._by_key.get_many(list(dict.fromkeys(keys)))
         }
         found: dict[tuple[str, int], Post | RemovedPost] = {}
-        for kind, timestamp in kinds:
+        for kind, timestamp in events:
             post = by_timestamp.get(timestamp)
             if post is not None and kind == "PostRemoved":
                 found[kind, timestamp] = RemovedPost(post.id, post.author_id, post.merged)
@@ -153,6 +153,6 @@ def _between(organization_id: str, low: int, high: int) -> Document:
 def _filter_and_sort(
     fields: Sequence[tuple[str, str]], organization_id: str, low: int, high: int, ascending: bool
 ) -> tuple[Document, list[tuple[str, int]]]:
-    """Returns the filter and order that use the index of the field."""
+    """Returns the filter and the sort order with which MongoDB uses the index of the fields."""
     query: Document = {"_id.o": organization_id, **dict(fields), "_id.ts": {"$gte": low, "$lte": high}}
     return {**query, "deleted_at": None}, [("_id.ts", 1 if ascending else -1)]

@@ -14,7 +14,7 @@ from storage.timeline import Timestamp
 
 
 def author_stream(organization_id: str, author_id: str) -> Stream:
-    """Returns the stream of an author's posts. Readers who merge the author on read follow it."""
+    """Returns the stream of an author's posts. Subscriptions of readers follow the streams of merged authors."""
     return Stream("author", f"{quote(organization_id, safe='')}/{author_id}")
 
 
@@ -25,9 +25,9 @@ def home_stream(organization_id: str, reader_id: str) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A post, or the tombstone of a deleted one, which has no content.
+    """A post, or the tombstone of a deleted post, which has no content.
 
-    `media` are remote addresses. `merged` means that the post is not pushed, but merged into feeds when they are read.
+    `media` are remote addresses. `merged` says that the post is not pushed, but merged when a feed is read.
     """
 
     organization_id: str

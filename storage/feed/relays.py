@@ -1,8 +1,8 @@
-"""Outbox relays of a reader's home feed: posts that arrived in it and posts that left it.
+"""Outbox relays of a reader's home feed: posts that arrived in the feed and posts that left it.
 
 The arrival of an item is emitted at most once. Items that were backfilled, rebuilt, or pushed before the first
-subscription emit no arrival: readers find them on the first page. A removal is always emitted. It may be emitted twice
-if a worker whose lease had expired inserted the item again.
+subscription have no arrival event: readers find them on the first page. A removal is always emitted. It is emitted
+twice if a worker whose lease had expired inserted the item again.
 """
 
 from collections.abc import Sequence
@@ -34,14 +34,14 @@ class _FeedItemRelay(OutboxRelay):
     def item(row: OutboxDocument, batch: Batch) -> Document | None:
         """Returns the item as earlier rows of the batch left it; None if it does not exist."""
         organization_id, reader_id = stream_owner(batch.stream)
-        found: Document | None = batch.get(FEED_ITEMS, {"o": organization_id, "u": reader_id, "ts": row["ref"]})
-        return found
+        item: Document | None = batch.get(FEED_ITEMS, {"o": organization_id, "u": reader_id, "ts": row["ref"]})
+        return item
 
 
 class PostArrivedRelay(_FeedItemRelay):
-    """Emits the arrival of an item if it was not emitted yet and its post was not deleted.
+    """Emits the arrival of an item, unless it was emitted before or the post was deleted.
 
-    Trims the feed about once in 64 posts. Every post has such a row for its author's own feed.
+    Also trims the feed about once in 64 posts: each post has a row for its author's own feed.
     """
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
@@ -65,7 +65,7 @@ class PostRemovedRelay(_FeedItemRelay):
     """Removes the item from the feed and emits its removal."""
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Removes the item, unless an earlier row did."""
+        """Removes the item and emits the event, unless an earlier row of the batch did."""
         item = self.item(row, batch)
         if item is not None:
             batch.remove(FEED_ITEMS, item["_id"])

@@ -31,7 +31,7 @@ class UserDocument(TypedDict):
     """Values of `Role` from the newest token."""
 
     email: NotRequired[str]
-    """Mail address from the newest token that had one; absent until then."""
+    """Mail address from the newest token that had one; absent before that token."""
 
     followers: int
     """Number of users that follow this user."""
@@ -44,7 +44,7 @@ class UserDocument(TypedDict):
 
 
 class BlockDocument(TypedDict):
-    """A block, in `blocks`. Exists as long as the block. Its `_id` is generated and never used."""
+    """A block, in `blocks`. Deleted when the block ends. Its `_id` is generated and never used."""
 
     org: str
     """Organization id."""
@@ -56,7 +56,7 @@ class BlockDocument(TypedDict):
     """Id of the user who is blocked."""
 
     at: datetime
-    """When the block was made, by the clock of the host."""
+    """When the user blocked the other user, by the clock of the host."""
 
 
 class FollowDocumentId(TypedDict):
@@ -73,11 +73,11 @@ class FollowDocumentId(TypedDict):
 
 
 class FollowDocument(TypedDict):
-    """A follow, in `follows`. Exists as long as the follow."""
+    """A follow, in `follows`. Deleted when the follow ends."""
 
     _id: FollowDocumentId
     org: str
-    """Organization id. Like the two users, a copy from `_id` for indexes."""
+    """Organization id. This and the two user ids are copied from `_id` for indexes."""
 
     follower: str
     """Id of the user who follows."""
@@ -86,11 +86,11 @@ class FollowDocument(TypedDict):
     """Id of the user who is followed."""
 
     at: datetime
-    """When the follow was made, by the database's clock."""
+    """When the follow began, by the database's clock."""
 
 
 class FollowChangeDocument(TypedDict):
-    """A changed follow, in `follow_changes`. Deleted once the follower's home feed agrees with the follow."""
+    """A change of a follow, in `follow_changes`. Deleted when the change is applied to the follower's home feed."""
 
     _id: FollowDocumentId
     at: datetime

@@ -20,14 +20,14 @@ async def find_mentioned(users: UserStore, organization_id: str, text: str) -> l
     # "@ann-2" mentions ann-2 if that handle exists, otherwise ann.
     plain = {handle: handle.partition("-")[0] for handle in handles}
     found = await users.find_handles(organization_id, [*handles, *plain.values()])
-    people = [found.get(handle) or found.get(plain[handle]) for handle in handles]
-    return list(dict.fromkeys(user.id for user in people if user is not None))
+    users_in_order = [found.get(handle) or found.get(plain[handle]) for handle in handles]
+    return list(dict.fromkeys(user.id for user in users_in_order if user is not None))
 
 
 def find_hashtags(text: str) -> list[str]:
     """Returns the text's hashtags, normalized, in the order of first use, at most 30. Digits alone are no hashtag."""
-    found = (normalize_hashtag(match) for match in _HASHTAG.findall(text))
-    return list(dict.fromkeys(tag for tag in found if not tag.isdigit()))[:MAX_HASHTAGS]
+    tags = (normalize_hashtag(match) for match in _HASHTAG.findall(text))
+    return list(dict.fromkeys(tag for tag in tags if not tag.isdigit()))[:MAX_HASHTAGS]
 
 
 def normalize_hashtag(tag: str) -> str:

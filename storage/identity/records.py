@@ -46,7 +46,7 @@ def user_document_id(organization_id: str, id_: str) -> UserDocumentId:
 
 
 def user_record(document: UserDocument) -> User:
-    """Returns the user that a document holds."""
+    """Returns the record of a stored user."""
     id_ = document["_id"]
     # Positional arguments: keyword arguments would double the cost.
     return User(

@@ -14,7 +14,7 @@ from storage.mongo.distinct import distinct_values
 
 
 class RelationStore:
-    """Reads and changes blocks; reads follows, and ends them when a user blocks another."""
+    """Reads and changes blocks. Also reads follows, and ends follows between users when one blocks the other."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
@@ -28,8 +28,8 @@ class RelationStore:
         """Returns the ids of all users that the user blocked."""
         return await self._blocked.get((organization_id, user_id)) or frozenset()
 
-    async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
-        """Returns the given users, at most 1000, who blocked anybody."""
+    async def users_who_blocked(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
+        """Returns those of the users, at most 1000, who blocked anybody."""
         query = {"org": organization_id, "user": {"$in": list(user_ids)}}
         return frozenset(await distinct_values(self._mongo, "blocks", "user", query))
 
@@ -61,16 +61,17 @@ class RelationStore:
     async def _end_follow(self, organization_id: str, follower: str, followee: str, session: Session) -> None:
         row = {"org": organization_id, "follower": follower, "followee": followee}
         deleted = await self._follows.delete_one(row, session=session)
-        # Written even without a follow. A concurrent follow writes the same document, so one of the two retries.
+        # Written even without a follow: a concurrent follow writes the same document, so one transaction is repeated.
         change: FollowDocumentId = {"o": organization_id, "f": follower, "e": followee}
         await self._mongo["follow_changes"].update_one(
             {"_id": change}, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
         )
         if deleted.deleted_count:
             users = self._mongo["users"]
-            one, other = user_document_id(organization_id, follower), user_document_id(organization_id, followee)
-            await users.update_one({"_id": one}, {"$inc": {"following": -1}}, session=session)
-            await users.update_one({"_id": other}, {"$inc": {"followers": -1}}, session=session)
+            follower_id = user_document_id(organization_id, follower)
+            followee_id = user_document_id(organization_id, followee)
+            await users.update_one({"_id": follower_id}, {"$inc": {"following": -1}}, session=session)
+            await users.update_one({"_id": followee_id}, {"$inc": {"followers": -1}}, session=session)
 
     async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
         found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -89,6 +90,6 @@ class RelationStore:
         return {user: frozenset(blockers) for user, blockers in found.items()}
 
     async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
-        query = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]
-        follows = await self._follows.find({"$or": query}).to_list(None)
+        queries = [{"org": org, "follower": follower, "followee": followee} for org, follower, followee in pairs]
+        follows = await self._follows.find({"$or": queries}).to_list(None)
         return {(each["org"], each["follower"], each["followee"]): True for each in follows}

@@ -1,11 +1,11 @@
-"""The roles that a token grants. Imports nothing, so that the command line starts fast."""
+"""The roles that a token grants. Imports no other module of the product, so that the command line starts fast."""
 
 from enum import Enum
 from functools import lru_cache
 
 
 class Role(Enum):
-    """A permission of a token. ADMIN includes OPERATOR, OPERATOR includes MEMBER; SERVICE includes nothing else."""
+    """A role of a token. ADMIN includes OPERATOR, and OPERATOR includes MEMBER. SERVICE includes no other role."""
 
     MEMBER = "MEMBER"
     OPERATOR = "OPERATOR"

@@ -20,11 +20,11 @@ MAX_HANDLE = 30
 MAX_SEARCH_TERMS = 8
 _LAST_CHARACTER = "\U0010ffff"
 USER_FIELDS = dict.fromkeys(("handle", "name", "roles", "followers", "following", "email"), 1)
-"""Projection of the fields that a `User` has."""
+"""Projection to the fields of a `User`."""
 
 
 class UserStore:
-    """Creates, updates and finds users."""
+    """Creates, updates and reads users."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
@@ -40,7 +40,7 @@ class UserStore:
         handle: str | None,
         email: str | None = None,
     ) -> User:
-        """Returns the user that a token describes, created by the first token and updated by later ones.
+        """Returns the user that a token describes. The first token creates the user, and later tokens update it.
 
         Roles, name and mail address follow the newest token. The handle never changes, since texts mention it.
         """
@@ -96,8 +96,8 @@ class UserStore:
         return user
 
     async def get_all(self, organization_id: str, ids: Sequence[str]) -> list[User]:
-        """Returns the user of each id, in order, duplicates kept. Raises: NotFound if one does not exist."""
-        # A page of fifty messages has few authors.
+        """Returns the user of each id, in the order of the ids. Raises: NotFound if a user does not exist."""
+        # A page of fifty messages has few authors, so most ids are duplicates.
         distinct = set(ids)
         found = await self._by_id.find([(organization_id, id_) for id_ in distinct])
         try:
@@ -107,11 +107,11 @@ class UserStore:
         return [users[id_] for id_ in ids]
 
     async def find_many(self, organization_id: str, ids: Iterable[str]) -> list[User]:
-        """Returns the existing users of these ids, in order."""
+        """Returns the users of these ids that exist, in the order of the ids."""
         return await self._by_id.get_many([(organization_id, id_) for id_ in ids])
 
     async def find_each(self, organization_id: str, ids: Sequence[Sequence[str]]) -> list[list[User]]:
-        """Returns the existing users of each list of ids, with one read for all lists."""
+        """Returns, for each list of ids, the users that exist. Reads all lists at once."""
         if not any(ids):
             return [[] for _ in ids]
         found = await self._by_id.find([(organization_id, id_) for each in ids for id_ in each])
@@ -120,16 +120,16 @@ class UserStore:
 
     async def find_handles(self, organization_id: str, handles: Iterable[str]) -> dict[str, User]:
         """Returns the users that have one of the handles, by handle, with one read."""
-        wanted = list(set(handles))
-        if not wanted:
+        distinct = list(set(handles))
+        if not distinct:
             return {}
-        cursor = self._users.find({"_id.org": organization_id, "handle": {"$in": wanted}})
+        cursor = self._users.find({"_id.org": organization_id, "handle": {"$in": distinct}})
         return {document["handle"]: user_record(document) for document in await cursor.to_list(None)}
 
     async def search(self, organization_id: str, query: str, limit: int, community_id: str | None = None) -> list[User]:
         """Returns users whose handle, name or a word of the name starts with the query, by handle.
 
-        Members of the community, if one is given, come first.
+        If `community_id` is not None, members of the community come first.
         """
         terms = {"$elemMatch": _prefix_range(query)}
         found: dict[str, User] = {}
@@ -145,8 +145,8 @@ class UserStore:
         return list(found.values())
 
     async def _load(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], User]:
-        wanted = [user_document_id(organization, id_) for organization, id_ in keys]
-        users: list[UserDocument] = await self._mongo.find("users", {"_id": {"$in": wanted}}, USER_FIELDS)
+        ids = [user_document_id(organization, id_) for organization, id_ in keys]
+        users: list[UserDocument] = await self._mongo.find("users", {"_id": {"$in": ids}}, USER_FIELDS)
         return {(user["_id"]["org"], user["_id"]["id"]): user_record(user) for user in users}
 
 

@@ -1,7 +1,7 @@
 """Mail addresses: their normalized form, and the keyed hashes under which they are stored.
 
-Each organization has its own keys, derived from the operator's keys: one address has unrelated hashes in two
-organizations.
+Each organization has keys of its own, derived from the operator's keys. An address therefore has unrelated hashes in
+two organizations.
 """
 
 import hmac
@@ -26,7 +26,7 @@ _LOCAL = rf"[a-z0-9!#$%&'*+/=?^_`{{|}}~.-]{{1,{MAX_LOCAL}}}"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?"
 _PLAIN = re.compile(rf"{_LOCAL}@([a-z0-9.-]+)", re.ASCII)
-# Bounded, so that no match is longer than MAX_LENGTH.
+# The domain is limited in length, so that no match is longer than MAX_LENGTH.
 _PLAIN_LINE = re.compile(rf"^({_LOCAL}@([a-z0-9.-]{{1,{MAX_LENGTH - MAX_LOCAL - 1}}}))$", re.ASCII | re.MULTILINE)
 _PLAIN_DOMAIN = re.compile(_DOMAIN, re.ASCII)
 
@@ -38,7 +38,7 @@ class Address(NamedTuple):
     domain: str
 
 
-# Equivalent to Address(text, domain) in half the time.
+# Equivalent to Address(text, domain), but takes half the time.
 _address: Callable[[tuple[str, str]], Address] = partial(tuple.__new__, Address)
 
 
@@ -55,12 +55,12 @@ def normalize(written: str) -> Address | None:
 
 
 def normalize_all(written: Sequence[str]) -> Sequence[tuple[str, str] | None]:
-    """Normalizes many addresses. Returns text and domain of each, or None for an invalid one."""
+    """Normalizes many addresses. Returns the text and the domain of each, or None for an invalid address."""
     return _all_plain(written) or [normalize(each) for each in written]
 
 
 def _all_plain(written: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Normalizes all addresses with one match, in half the time of single ones. Returns None unless all are plain."""
+    """Normalizes all addresses with one match, which halves the time. Returns None unless all are plain."""
     lines = "\n".join(written)
     # An entry with a line break would match as several addresses.
     if lines.count("\n") != len(written) - 1:
@@ -71,7 +71,7 @@ def _all_plain(written: Sequence[str]) -> list[tuple[str, str]] | None:
 
 @lru_cache(CACHED_DOMAINS)
 def _plain_domain(domain: str) -> str | None:
-    """Returns the domain if it is plain, as the same object each time; None if it needs the full check."""
+    """Returns the domain if it is plain; None if it needs the full check. Cached, so equal domains are one object."""
     # Two hyphens in a row may mark an encoded name.
     return domain if "--" not in domain and _PLAIN_DOMAIN.fullmatch(domain) else None
 
@@ -91,7 +91,7 @@ def _normalize_unusual(written: str) -> Address | None:
 
 @lru_cache(4096)
 def normalize_domain(written: str) -> str | None:
-    """Returns the domain in lower case and IDNA form; None if it can't receive mail."""
+    """Returns the domain in lower case and IDNA form; None if it is not a domain that can receive mail."""
     lowered = written.lower().removesuffix(".")
     if len(lowered) > MAX_LENGTH or not lowered.isascii() or "--" in lowered:
         try:
@@ -106,7 +106,7 @@ class _OrganizationKey:
 
     def __init__(self, version: bytes, key: bytes) -> None:
         self._version = version
-        # Copied for each message. That saves hashing the key, a third of the time, for up to 1,000 addresses a lookup.
+        # Copied for each address, of which a lookup has up to 1,000. This saves hashing the key, a third of the time.
         self._hmac = hmac.new(key, digestmod="sha256")
 
     def id(self, message: bytes) -> bytes:
@@ -119,7 +119,7 @@ class AddressKeys:
     """Computes the stored ids of addresses: two bytes of key version, then HMAC-SHA256 of the address."""
 
     def __init__(self, keys: Iterable[tuple[int, bytes]] = ()) -> None:
-        """Takes the operator's keys with their versions, newest first. Older keys still find their addresses."""
+        """Takes the operator's keys with their versions, newest first. Older keys find addresses stored under them."""
         self._keys = tuple(keys)
         self._derived: dict[str, tuple[_OrganizationKey, ...]] = {}
 

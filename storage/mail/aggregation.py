@@ -1,7 +1,7 @@
 """Aggregates the ledger into the address book: one transaction per batch, one write per address and domain.
 
-A fenced lock gives each partition one aggregator at a time. A transaction reads waiting events and marks them in the
-same commit, so each event is counted exactly once, even if an aggregator dies or is suspended.
+A fenced lock gives each partition one aggregator at a time. A transaction counts waiting events and marks them as
+aggregated. Each event is therefore counted exactly once, even if an aggregator dies or is suspended.
 """
 
 import time
@@ -35,19 +35,23 @@ from storage.mongo import Document, Mongo, Session
 
 BATCH = 1000
 CHECKPOINT_S = 10.0
+"""How many seconds a checkpoint is used."""
 Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
 
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    """Where the next batch begins after a full batch; valid until `until` (monotonic seconds).
+    """The position in the ledger at which the next batch begins after a full batch.
 
     A read from the start of the index would scan all recently removed entries, which MongoDB keeps for minutes. Events
-    whose time is before the checkpoint wait until it expires.
+    from before the checkpoint wait until it expires.
     """
 
     recorded_at: datetime
+    """The next batch has events that were recorded at this time or later."""
+
     until: float
+    """When the checkpoint expires, in monotonic seconds."""
 
 
 class Aggregator:
@@ -60,12 +64,12 @@ class Aggregator:
 
     async def pending_partitions(self) -> list[int]:
         """Returns the partitions with waiting events."""
-        # The range lets MongoDB use the partial index. Without it, the query would read the whole ledger.
-        found: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
-        return found
+        # The range lets MongoDB use the partial index. Without the range, it would read the whole ledger.
+        partitions: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
+        return partitions
 
     async def aggregate(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
-        """Aggregates at most `limit` events of a partition in one transaction. Returns how many; 0 if none wait.
+        """Aggregates at most `limit` events of a partition in one transaction. Returns their number; 0 if none wait.
 
         Raises: LockLost if the lock has a later holder.
         """
@@ -85,10 +89,10 @@ class Aggregator:
         MAIL_EVENTS_AGGREGATED.inc(len(rows))
         return len(rows)
 
-    async def _aggregate(self, lock: Lock, wanted: Document, limit: int, session: Session) -> list[LedgerDocument]:
+    async def _aggregate(self, lock: Lock, query: Document, limit: int, session: Session) -> list[LedgerDocument]:
         await self._locks.guard(lock, session)
-        found = self._mongo["mail_ledger"].find(wanted, session=session, batch_size=limit + 1)
-        rows: list[LedgerDocument] = await found.sort("recorded_at", 1).limit(limit).to_list(None)
+        cursor = self._mongo["mail_ledger"].find(query, session=session, batch_size=limit + 1)
+        rows: list[LedgerDocument] = await cursor.sort("recorded_at", 1).limit(limit).to_list(None)
         if rows:
             await _LedgerBatch(self._mongo, session, rows).run(lock)
         return rows
@@ -106,26 +110,27 @@ class _LedgerBatch:
     async def run(self, lock: Lock) -> None:
         addresses = AddressDocuments(self._mongo, self._session)
         await addresses.load({document["address"]: document.get("older", ()) for document in self._documents})
-        domains = await self._domains()
+        domains = await self._load_domains()
         for document in self._documents:
             event = ledger_event(document)
             org = document["org"]
             counts = add_event(addresses.get(event.address, org, event.domain), event)
             add_event_to_domain(domains[org, event.domain], event, counts)
-            self._count(org, event, counts)
+            self._add_to_day(org, event, counts)
         now = epoch_ms(max(document["recorded_at"] for document in self._documents))
         await addresses.save(now)
         await self._save_domains(domains.values())
         await self._save_days(lock)
-        await self._mark(lock)
+        await self._mark_aggregated(lock)
 
-    async def _domains(self) -> dict[tuple[str, str], DomainDocument]:
-        wanted = {(document["org"], document["domain"]) for document in self._documents}
-        ids = [domain_id(*each) for each in wanted]
+    async def _load_domains(self) -> dict[tuple[str, str], DomainDocument]:
+        """Returns the documents of the batch's domains, by organization and domain. Creates missing documents."""
+        domains = {(document["org"], document["domain"]) for document in self._documents}
+        ids = [domain_id(*each) for each in domains]
         cursor = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=self._session)
         documents: list[DomainDocument] = await cursor.to_list(None)
         found = {(document["org"], document["domain"]): document for document in documents}
-        return {each: found.get(each) or new_domain(*each) for each in wanted}
+        return {each: found.get(each) or new_domain(*each) for each in domains}
 
     async def _save_domains(self, domains: Iterable[DomainDocument]) -> None:
         writes: list[Write] = []
@@ -134,14 +139,17 @@ class _LedgerBatch:
             writes.append(save_write(document, domain_id(document["org"], document["domain"])))
         await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=self._session)
 
-    def _count(self, org: str, event: LedgerEvent, counts: OutcomeCounts) -> None:
+    def _add_to_day(self, org: str, event: LedgerEvent, counts: OutcomeCounts) -> None:
         day = self._days[org, event.source, event.day]
         day.success += counts.success
         day.soft += counts.soft
         day.hard += counts.hard
 
     async def _save_days(self, lock: Lock) -> None:
-        """Adds to the sums of all domains. Each partition has its own documents, so that aggregators never conflict."""
+        """Adds the batch to the daily sums of all domains.
+
+        Each partition has documents of its own, so that aggregators never conflict.
+        """
         writes = [
             UpdateOne(
                 {"_id": {"org": org, "day": day, "source": source, "lock": lock.name}},
@@ -152,7 +160,7 @@ class _LedgerBatch:
         ]
         await self._mongo["mail_days"].bulk_write(writes, ordered=False, session=self._session)
 
-    async def _mark(self, lock: Lock) -> None:
+    async def _mark_aggregated(self, lock: Lock) -> None:
         ids = [document["_id"] for document in self._documents]
         marked = await self._mongo["mail_ledger"].update_many(
             {"_id": {"$in": ids}, "waiting": {"$exists": True}},
@@ -174,47 +182,47 @@ class AddressDocuments:
     def __init__(self, mongo: Mongo, session: Session) -> None:
         self._collection = mongo["mail_addresses"]
         self._session = session
-        self._found: dict[bytes, AddressDocument] = {}
+        self._documents: dict[bytes, AddressDocument] = {}
         self._forwarded: dict[bytes, bytes] = {}
         self._moved: list[tuple[bytes, bytes]] = []
 
-    async def load(self, wanted: dict[bytes, Iterable[bytes]]) -> None:
-        """Reads the documents of these ids. The values are the ids of the same addresses by older keys."""
-        ids = {id_ for newest, older in wanted.items() for id_ in (newest, *older)}
+    async def load(self, older_by_newest: dict[bytes, Iterable[bytes]]) -> None:
+        """Reads the documents of addresses, given by the id by the newest key and the ids by older keys."""
+        ids = {id_ for newest, older in older_by_newest.items() for id_ in (newest, *older)}
         documents = await self._read(ids)
         self._forwarded = {each["_id"]: each["moved"] for each in documents if "moved" in each}
-        self._found = {each["_id"]: each for each in documents if "moved" not in each}
+        self._documents = {each["_id"]: each for each in documents if "moved" not in each}
         if self._forwarded:
             targets = await self._read(set(self._forwarded.values()) - ids)
-            self._found |= {each["_id"]: each for each in targets}
-        for newest, older in wanted.items():
+            self._documents |= {each["_id"]: each for each in targets}
+        for newest, older in older_by_newest.items():
             for id_ in older:
                 self._move(id_, newest)
 
     def _move(self, id_: bytes, newest: bytes) -> None:
         self._forwarded[id_] = newest
-        document = self._found.pop(id_, None)
+        document = self._documents.pop(id_, None)
         if document is None:
             return
         self._moved.append((id_, newest))
         del document["_id"]
-        if newest in self._found:
-            merge(self._found[newest], document)
+        if newest in self._documents:
+            merge(self._documents[newest], document)
         else:
-            self._found[newest] = document
+            self._documents[newest] = document
 
     def get(self, id_: bytes, organization_id: str, domain: str) -> AddressDocument:
-        """Returns the document of an id, or a new one. `save` writes the changes that callers make to it."""
+        """Returns the document of an id, or a new document. `save` writes the changes that callers make to it."""
         id_ = self._forwarded.get(id_, id_)
-        document = self._found.get(id_)
+        document = self._documents.get(id_)
         if document is None:
-            document = self._found[id_] = new_address(organization_id, domain)
+            document = self._documents[id_] = new_address(organization_id, domain)
         return document
 
     async def save(self, now_ms: int) -> None:
         """Writes all documents that were read or created."""
         writes: list[Write | UpdateOne] = []
-        for id_, document in self._found.items():
+        for id_, document in self._documents.items():
             prune(document, now_ms)
             summarize(document)
             writes.append(save_write(document, id_))
@@ -226,22 +234,22 @@ class AddressDocuments:
 
     async def _read(self, ids: Iterable[bytes]) -> list[Any]:
         """Returns the `AddressDocument` or forwarding document of each id that has one."""
-        wanted = list(ids)
+        id_list = list(ids)
         # Without `batch_size`, the first batch would hold 101 documents only.
         cursor = self._collection.find(
-            {"_id": {"$in": wanted}}, session=self._session, hint="_id_", batch_size=len(wanted) + 1
+            {"_id": {"$in": id_list}}, session=self._session, hint="_id_", batch_size=len(id_list) + 1
         )
         documents: list[Any] = await cursor.to_list(None)
         return documents
 
 
 def domain_id(organization_id: str, domain: str) -> str:
-    """Returns the `_id` of a domain's document, which is unique because a domain has no space."""
+    """Returns the `_id` of a domain's document. It is unique, because a domain contains no space."""
     return f"{domain} {organization_id}"
 
 
 def save_write(document: AddressDocument | DomainDocument, id_: object) -> InsertOne[Document] | ReplaceOne[Document]:
-    """Returns the write that saves a document that is new or was read in the same transaction."""
+    """Returns the write that saves a document. The document is new, or was read in the same transaction."""
     if document.get("_id") is None:
         return InsertOne({**document, "_id": id_})
     return ReplaceOne({"_id": id_}, {**document})

@@ -1,6 +1,6 @@
 """Lookups in the address book, and changes by operators, which are recorded with the operator and the reason.
 
-A lookup reads the addresses, and the domains that are not cached, each with one query that an index covers.
+A lookup is one query for the addresses and one for the domains that are not cached. An index covers each query.
 """
 
 import time
@@ -25,6 +25,7 @@ DOMAIN_TTL_S = 5.0
 """How long the standings of domains are cached, in seconds."""
 
 MAX_DOMAINS = 20_000
+"""Maximum number of domains in the cache of an organization. A larger cache is emptied."""
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ class AddressBook:
         ]
 
     async def unblock(self, organization_id: str, address: Address, by: str, reason: str) -> AddressStanding:
-        """Resets an address's counters, and records the operator and the reason. A block of its domain stays."""
+        """Resets an address's counters, and records the operator and the reason. Does not unblock the domain."""
         newest, *older = self._keys.ids(organization_id, address.text)
 
         async def work(session: Session) -> None:
@@ -89,8 +90,8 @@ class AddressBook:
         id_ = domain_id(organization_id, domain)
 
         async def work(session: Session) -> None:
-            found: DomainDocument | None = await self._mongo["mail_domains"].find_one({"_id": id_}, session=session)
-            document = found or new_domain(organization_id, domain)
+            stored: DomainDocument | None = await self._mongo["mail_domains"].find_one({"_id": id_}, session=session)
+            document = stored or new_domain(organization_id, domain)
             document.pop("hand", None)
             if blocked is not None:
                 document["hand"] = {"blocked": blocked, "by": by, "reason": reason, "at": await self._mongo.now()}
@@ -107,9 +108,9 @@ class AddressBook:
         self, organization_id: str, standings: Sequence[AddressStanding], blocked_by_legacy: Mapping[str, bool]
     ) -> None:
         """Counts agreements and differences with the legacy book. Stores differences under the address's hash."""
-        both = [each for each in standings if each.normalized is not None and each.address in blocked_by_legacy]
-        different = [each for each in both if each.blocked != blocked_by_legacy[each.address]]
-        MAIL_COMPARISONS.labels("same").inc(len(both) - len(different))
+        compared = [each for each in standings if each.normalized is not None and each.address in blocked_by_legacy]
+        different = [each for each in compared if each.blocked != blocked_by_legacy[each.address]]
+        MAIL_COMPARISONS.labels("same").inc(len(compared) - len(different))
         MAIL_COMPARISONS.labels("different").inc(len(different))
         writes = [
             UpdateOne(
@@ -123,7 +124,7 @@ class AddressBook:
             await self._mongo["mail_differences"].bulk_write(writes, ordered=False)
 
     async def differences(self, organization_id: str, addresses: Sequence[str]) -> dict[str, bool]:
-        """Returns, for each address on which the two books differed in lookups, whether this book blocked it."""
+        """Returns whether this book blocked each of the addresses about which the two books differed in a lookup."""
         ids = {self._keys.id(organization_id, each.text): each.text for each in map(normalize, addresses) if each}
         rows: list[DifferenceDocument] = await self._mongo.find("mail_differences", {"_id": {"$in": list(ids)}})
         return {ids[row["_id"]]: row["ours"] for row in rows}
@@ -134,7 +135,7 @@ class AddressBook:
         await self._mongo["mail_audit"].insert_one(row, session=session)
 
     async def _summaries(self, org: str, addresses: Sequence[str]) -> list[AddressSummary | None]:
-        """Returns the summary of each address, in order. The newest key that finds a document decides."""
+        """Returns the summary of each address, in order: the document under the newest key that has one."""
         newest, *older = self._keys.all_ids(org, addresses)
         found = await self._read("mail_addresses", [*newest, *chain(*older)])
         summaries: list[AddressSummary | None] = [found.get(id_) for id_ in newest]
@@ -143,7 +144,7 @@ class AddressBook:
         return summaries
 
     async def _standings(self, organization_id: str, domains: set[str]) -> dict[str, DomainStanding]:
-        """Returns standings by domain, at most 5 s old; may hold more domains than requested."""
+        """Returns standings by domain, at most 5 s old. The result may contain other domains too."""
         now = time.monotonic()
         cached = self._domains.get(organization_id)
         if cached is None or cached.until < now or len(cached.standings) > MAX_DOMAINS:
@@ -159,6 +160,9 @@ class AddressBook:
         return {domain: domain_standing(domain, summaries.get(id_)) for domain, id_ in ids.items()}
 
     async def _read(self, collection: str, ids: list[Any]) -> dict[Any, Any]:
-        """Returns the summaries of these ids in one round trip, from the index alone. Moved documents have none."""
+        """Returns the summaries of documents by id, in one round trip, from the index alone.
+
+        A document that was moved to a newer key's hash has no summary.
+        """
         rows = await self._mongo.find(collection, {"_id": {"$in": ids}}, {"told": 1}, hint="told")
         return {row["_id"]: summary for row in rows if (summary := row["told"]) is not None}

@@ -78,8 +78,10 @@ UNKNOWN_USER = Rule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the a
 UNREADABLE = Rule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
 
 EXPIRED = "4.4.7"
-"""Not delivered in time. Without a reply code, the sender's own mail server reports it, and the domain's server may not
-have been reached."""
+"""Status of a message that was not delivered in time.
+
+Without a reply code, the sender's own mail server reports it, and the domain's server may not have been reached.
+"""
 
 DEAD_DOMAIN_STATUSES = frozenset({"5.1.2", "5.1.10"})
 """Statuses that block the whole domain."""
@@ -97,20 +99,20 @@ _SENDER = re.compile(r"\bsender|\bfrom address|\bhelo", re.IGNORECASE)
 
 
 def classify(smtp_code: int | None, status: str | None, text: str | None) -> Rule:
-    """Returns the rule for an answer. A status overrides the reply code, unless it has the form x.0.0.
+    """Returns the rule for an answer. A listed status overrides the reply code. A status x.0.0 counts as no status.
 
-    An answer without both is a failed connection.
+    An answer with neither a code nor a status is a failed connection.
     """
     if smtp_code is None and status is None:
         return NO_CONNECTION
     words = text or ""
-    known = None if status is None or status.endswith(".0.0") else status
+    meaningful = None if status is None or status.endswith(".0.0") else status
     first = status[0] if status else str(smtp_code)[0]
     if first == "4" and ((smtp_code in (450, 451) and status == "4.7.1") or _GREYLIST.search(words)):
         return GREYLISTED
-    if known is not None:
+    if meaningful is not None:
         # For an unlisted status the reply code decides. 421 closes the connection, 552 is a full mailbox.
-        return _listed(known) or _by_code(smtp_code) or _first_match(f"{first}.*")
+        return _listed(meaningful) or _by_code(smtp_code) or _first_match(f"{first}.*")
     return _by_code(smtp_code, words) or _first_match(f"{first}.*")
 
 

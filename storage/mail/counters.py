@@ -31,17 +31,26 @@ WINDOW_DAYS = 14
 """How long the ledger is kept, in days. Events older than 13 days are rejected."""
 
 SOFT_DAYS = 3
+"""Days with soft bounces that block an address."""
+
 DEAD_DAYS = 3
 DEAD_MESSAGES = 20
+"""A domain is dead if all connections of its last `DEAD_DAYS` days failed, for at least this many messages."""
+
 HISTORY_DAYS = 400
+"""How many days of a domain are kept one by one."""
+
 RECENT_DAYS = 3
-"""Covers yesterday and today, and tomorrow for mail servers whose clocks are ahead."""
+"""Yesterday and today, and tomorrow, since clocks of mail servers may be ahead."""
 
 MAX_BOUNCES = 10_000
 """How many bounces of an address are kept one by one for each source. Older bounces become daily sums."""
 
 MAXIMA: tuple[Literal["ok", "last", "complaint"], ...] = ("ok", "last", "complaint")
+"""Fields of a source's entry that hold the latest instant."""
+
 LISTS: tuple[Literal["hards", "messages"], ...] = ("hards", "messages")
+"""Fields of a source's entry that list bounces."""
 Entry = TypeVar("Entry", AddressSourceEntry, DomainSourceEntry)
 
 
@@ -67,13 +76,13 @@ class LedgerEvent:
 
     @property
     def domain_answered(self) -> bool:
-        """Whether the domain's server answered. An expired message or a later complaint does not show that."""
-        expired = self.smtp_code is None and self.status == EXPIRED
-        return not (self.connection_failed or expired or self.outcome is Outcome.COMPLAINT)
+        """Whether the event shows that the domain's server answered. An expired message or a complaint does not."""
+        has_expired = self.smtp_code is None and self.status == EXPIRED
+        return not (self.connection_failed or has_expired or self.outcome is Outcome.COMPLAINT)
 
     @property
     def code(self) -> str:
-        """The server's answer for people: "550 5.1.1"."""
+        """The server's answer as shown to people: "550 5.1.1"."""
         return " ".join(str(part) for part in (self.smtp_code, self.status) if part)
 
 
@@ -95,7 +104,7 @@ def new_address(organization_id: str, domain: str) -> AddressDocument:
 
 
 def source_entry(by: list[Entry], source: str) -> Entry:
-    """Returns a source's entry of a document's `by`, adding it when there is none."""
+    """Returns a source's entry of a document's `by`. Adds the entry if it does not exist."""
     for entry in by:
         if entry["source"] == source:
             return entry
@@ -104,26 +113,26 @@ def source_entry(by: list[Entry], source: str) -> Entry:
 
 
 def add_event(document: AddressDocument, event: LedgerEvent) -> OutcomeCounts:
-    """Adds an event to its address and returns its counts for the domain. Call `prune` before saving the document."""
+    """Adds an event to its address. Returns the event's counts for the domain. Call `prune` before saving."""
     entry = source_entry(document["by"], event.source)
     entry["last"] = max(entry.get("last", 0), event.at)
     counts = OutcomeCounts()
     # Events before the address was unblocked count for the domain only.
-    is_new = event.at > _unblocked_at(document)
+    counts_for_address = event.at > _unblocked_at(document)
     match event.outcome:
         case Outcome.DELIVERED:
             counts.success = 1
-            if is_new:
+            if counts_for_address:
                 entry["success"] = entry.get("success", 0) + 1
                 entry["ok"] = max(entry.get("ok", 0), event.at)
         case Outcome.HARD:
             counts.hard = 1
-            if is_new:
+            if counts_for_address:
                 entry.setdefault("hards", []).append([event.at, event.code])
         case Outcome.SOFT | Outcome.DOMAIN:
-            soft_at = event.at if is_new and event.outcome is Outcome.SOFT else 0
+            soft_at = event.at if counts_for_address and event.outcome is Outcome.SOFT else 0
             counts.soft = int(_record_message(entry, event, soft_at))
-        case Outcome.COMPLAINT if is_new:
+        case Outcome.COMPLAINT if counts_for_address:
             entry["complaint"] = max(entry.get("complaint", 0), event.at)
     return counts
 
@@ -133,7 +142,10 @@ def _unblocked_at(document: AddressDocument) -> int:
 
 
 def _record_message(entry: AddressSourceEntry, event: LedgerEvent, soft_at: int) -> bool:
-    """Records the latest soft bounce of a message and day. Returns whether that message and day are new."""
+    """Records the latest soft bounce of a message on a day. Returns whether it is the message's first event of the day.
+
+    `soft_at` is the instant of the soft bounce, or 0 if the event does not count for the address.
+    """
     by_message, key = _by_message(entry), (event.message, event.day)
     recorded = by_message.get(key)
     if recorded is None:
@@ -145,16 +157,19 @@ def _record_message(entry: AddressSourceEntry, event: LedgerEvent, soft_at: int)
 
 def _by_message(entry: AddressSourceEntry) -> dict[tuple[bytes, int], MessageBounce]:
     """Returns `messages` by message and day. The entry holds the dict until `prune` makes it a list again."""
-    noted: Any = entry.get("messages", [])
-    if not isinstance(noted, dict):
-        noted = {(bytes(each[0]), each[1]): each for each in noted}
-        entry["messages"] = noted
-    by_message: dict[tuple[bytes, int], MessageBounce] = noted
+    messages: Any = entry.get("messages", [])
+    if not isinstance(messages, dict):
+        messages = {(bytes(each[0]), each[1]): each for each in messages}
+        entry["messages"] = messages
+    by_message: dict[tuple[bytes, int], MessageBounce] = messages
     return by_message
 
 
 def prune(document: AddressDocument, now: int) -> None:
-    """Removes bounces before the window that a later delivery cleared, and sums up the oldest beyond the limit."""
+    """Removes old bounces that a later delivery cleared. Beyond the limit, sums up the oldest bounces by day.
+
+    A bounce is old if it happened before the window, so that no event from before the delivery can still arrive.
+    """
     oldest_day = now // DAY_MS - WINDOW_DAYS - 1
     for entry in document["by"]:
         ok = entry.get("ok", 0)
@@ -163,11 +178,11 @@ def prune(document: AddressDocument, now: int) -> None:
             listed = list(messages.values()) if isinstance(messages, dict) else messages
             kept = [each for each in listed if each[1] >= oldest_day or each[2] > ok]
             entry["messages"] = _keep_newest(
-                entry, "old_softs", kept, lambda each: (each[1], each[2]), lambda each: each[2:]
+                entry, "old_softs", kept, lambda message: (message[1], message[2]), lambda message: message[2:]
             )
         if hards := entry.get("hards"):
             kept = [each for each in hards if each[0] // DAY_MS >= oldest_day or each[0] >= ok]
-            entry["hards"] = _keep_newest(entry, "old_hards", kept, lambda each: each[0], lambda each: each)
+            entry["hards"] = _keep_newest(entry, "old_hards", kept, lambda hard: hard[0], lambda hard: hard)
         for sums in DAILY_SUMS:
             if sums in entry:
                 entry[sums] = [each for each in entry[sums] if each[0] >= oldest_day or each[2] >= ok]
@@ -177,15 +192,15 @@ def _keep_newest(
     entry: AddressSourceEntry,
     sums: DailySumName,
     bounces: list[Any],
-    when: Callable[[Any], Any],
-    bounce: Callable[[Any], HardBounce],
+    sort_key: Callable[[Any], Any],
+    at_and_code: Callable[[Any], HardBounce],
 ) -> list[Any]:
-    """Returns the newest bounces, and adds the others to the daily sums."""
+    """Returns the newest bounces, and adds older bounces to the daily sums."""
     if len(bounces) <= MAX_BOUNCES:
         return bounces
-    bounces.sort(key=when)
-    for each in bounces[:-MAX_BOUNCES]:
-        at, code = bounce(each)
+    bounces.sort(key=sort_key)
+    for bounce in bounces[:-MAX_BOUNCES]:
+        at, code = at_and_code(bounce)
         if at:
             _add_daily_sum(entry, sums, [at // DAY_MS, 1, at, code])
     return bounces[-MAX_BOUNCES:]
@@ -201,7 +216,7 @@ def _add_daily_sum(entry: AddressSourceEntry, sums: DailySumName, added: DailySu
 
 
 def reset_counters(document: AddressDocument, at: int) -> None:
-    """Resets the counters of an address as of an instant. Messages that count for the domain stay recorded."""
+    """Resets the counters of an address as of an instant. Keeps the messages, which were counted for the domain."""
     last = document["told"].get("last", 0) if "told" in document else 0
     document["unblocked"] = {"at": max(at, last)}
     document["by"] = [_without_counters(entry) for entry in document["by"]]
@@ -218,7 +233,7 @@ def _without_counters(entry: AddressSourceEntry) -> AddressSourceEntry:
 
 
 def merge(document: AddressDocument, other: AddressDocument) -> None:
-    """Adds the counters of another document of the same address, stored under another hash. No event may be in both."""
+    """Adds the counters of the address's document under another hash. No event may be counted in both documents."""
     for added in other["by"]:
         entry = source_entry(document["by"], added["source"])
         for instant in MAXIMA:
@@ -237,35 +252,36 @@ def merge(document: AddressDocument, other: AddressDocument) -> None:
 
 
 def latest_import(document: AddressDocument) -> ImportedCounts | None:
-    """Returns the latest imported row of an address; None when there is none."""
+    """Returns the latest imported row of an address; None if there is none."""
     found = [entry["import"] for entry in document["by"] if "import" in entry]
     return max(found, key=lambda row: (row["at"], row["success"], row["soft"], row["hard"]), default=None)
 
 
 def summarize(document: AddressDocument) -> None:
     """Sets `told`, the summary of all sources that lookups read."""
-    by, old = document["by"], latest_import(document)
-    if old and old["at"] <= _unblocked_at(document):
-        old = None
+    by, imported = document["by"], latest_import(document)
+    if imported and imported["at"] <= _unblocked_at(document):
+        imported = None
     ok = max((entry.get("ok", 0) for entry in by), default=0)
     hards = [each for entry in by for each in entry.get("hards", ()) if each[0] >= ok]
-    softs = list(_softs(by, ok).values())
-    # A daily sum counts as a whole, even when a delivery came in the middle of the day.
+    softs = list(_latest_softs(by, ok).values())
+    # A daily sum counts as a whole, even if a delivery happened in the middle of the day.
     old_softs, old_hards = (
         [each for entry in by for each in entry.get(name, ()) if each[2] >= ok] for name in DAILY_SUMS
     )
-    counts = old if old and old["at"] >= ok else None
+    # A delivery after the import clears the imported bounces.
+    imported_bounces = imported if imported and imported["at"] >= ok else None
     days = {at // DAY_MS for at, _ in softs} | {each[0] for each in old_softs}
-    if counts and counts["soft"]:
-        days.add(counts["at"] // DAY_MS)
+    if imported_bounces and imported_bounces["soft"]:
+        days.add(imported_bounces["at"] // DAY_MS)
     latest_hards = [*hards, *(each[2:] for each in old_hards)]
-    if counts and counts["hard"]:
-        latest_hards.append([counts["at"], "an imported hard bounce"])
+    if imported_bounces and imported_bounces["hard"]:
+        latest_hards.append([imported_bounces["at"], "an imported hard bounce"])
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
     document["told"] = _omit_zeros(
-        success=sum(entry.get("success", 0) for entry in by) + (old["success"] if old else 0),
-        soft=len(softs) + sum(each[1] for each in old_softs) + (counts["soft"] if counts else 0),
-        hard=len(hards) + sum(each[1] for each in old_hards) + (counts["hard"] if counts else 0),
+        success=sum(entry.get("success", 0) for entry in by) + (imported["success"] if imported else 0),
+        soft=len(softs) + sum(each[1] for each in old_softs) + (imported_bounces["soft"] if imported_bounces else 0),
+        hard=len(hards) + sum(each[1] for each in old_hards) + (imported_bounces["hard"] if imported_bounces else 0),
         last=max((entry.get("last", 0) for entry in by), default=0),
         saw=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days),
         unblocked=document.get("unblocked"),
@@ -273,12 +289,12 @@ def summarize(document: AddressDocument) -> None:
 
 
 def _omit_zeros(**summary: Any) -> Any:
-    """Returns the summary without zeros: an index holds one for each address and each domain."""
+    """Returns the summary without zeros, to keep the index that holds all summaries small."""
     return {name: value for name, value in summary.items() if value}
 
 
-def _softs(by: Iterable[AddressSourceEntry], ok: int) -> dict[tuple[bytes, int], list[Any]]:
-    """Returns the latest soft bounce since the last delivery, by message and day."""
+def _latest_softs(by: Iterable[AddressSourceEntry], ok: int) -> dict[tuple[bytes, int], list[Any]]:
+    """Returns the latest soft bounce since the last delivery, at `ok`, by message and day."""
     softs: dict[tuple[bytes, int], list[Any]] = {}
     for entry in by:
         for message, day, at, code in entry.get("messages", ()):
@@ -311,7 +327,7 @@ def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: Ou
     entry = source_entry(document["by"], event.source)
     if event.status in DEAD_DOMAIN_STATUSES and event.outcome is Outcome.HARD:
         entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code])
-    day = _day(entry, event.day)
+    day = _day_counts(entry, event.day)
     day[1] += counts.success
     day[2] += counts.soft
     day[3] += counts.hard
@@ -321,18 +337,18 @@ def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: Ou
         day[5] = [*day[5], event.message][:DEAD_MESSAGES]
 
 
-def _day(entry: DomainSourceEntry, day: int) -> DayCounts:
-    """Returns the counts of a day, adding them when there are none."""
+def _day_counts(entry: DomainSourceEntry, day: int) -> DayCounts:
+    """Returns the counts of a day. Adds them if they do not exist."""
     days = entry.setdefault("days", [])
-    found = next((each for each in reversed(days) if each[0] == day), None)
-    if found is None:
-        found = [day, 0, 0, 0, False, []]
-        days.append(found)
-    return found
+    counts = next((each for each in reversed(days) if each[0] == day), None)
+    if counts is None:
+        counts = [day, 0, 0, 0, False, []]
+        days.append(counts)
+    return counts
 
 
 def summarize_domain(document: DomainDocument) -> None:
-    """Sets `told` and `recent`, the summary of all sources, and adds days beyond the history to the sums."""
+    """Sets `told` and `recent`, the summaries of all sources. Adds days beyond the history to the sums."""
     by = document["by"]
     for entry in by:
         _compact(entry)
@@ -342,7 +358,7 @@ def summarize_domain(document: DomainDocument) -> None:
         for place, name in enumerate(COUNTS, 1)
     }
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
-    dead = [*gone, 0, 0] if gone else _unreachable(days)
+    dead = [*gone, 0, 0] if gone else _unreachable_reason(days)
     document["told"] = _omit_zeros(**sums, dead=dead, hand=document.get("hand"))
     document["recent"] = _recent(days)
 
@@ -357,7 +373,7 @@ def _recent(days: Iterable[DayCounts]) -> list[RecentDay]:
 
 
 def _compact(entry: DomainSourceEntry) -> None:
-    """Keeps 400 days. Drops digests of failed messages on days with an answer, which cannot make the domain dead."""
+    """Keeps 400 days. Drops the digests of days on which a server answered: they cannot make the domain dead."""
     days = entry.get("days", [])
     days.sort()
     for each in days[:-HISTORY_DAYS]:
@@ -369,12 +385,12 @@ def _compact(entry: DomainSourceEntry) -> None:
             each[5] = []
 
 
-def _unreachable(days: list[DayCounts]) -> list[Any] | None:
-    """Returns why the domain counts as dead: all connections of its last three days failed, for 20 messages or more."""
-    # Days without an attempted connection are left out: messages only expired then.
-    last = sorted({each[0] for each in days if each[4] or each[5]})[-DEAD_DAYS:]
-    these = [each for each in days if each[0] in last]
-    messages = {bytes(message) for each in these for message in each[5]}
-    if len(last) < DEAD_DAYS or any(each[4] for each in these) or len(messages) < DEAD_MESSAGES:
+def _unreachable_reason(days: list[DayCounts]) -> list[Any] | None:
+    """Returns [instant, code, days, messages] if all connections of the last three days failed, for 20 messages."""
+    # On other days no connection was attempted: messages only expired.
+    last_days = sorted({each[0] for each in days if each[4] or each[5]})[-DEAD_DAYS:]
+    counts = [each for each in days if each[0] in last_days]
+    messages = {bytes(message) for each in counts for message in each[5]}
+    if len(last_days) < DEAD_DAYS or any(each[4] for each in counts) or len(messages) < DEAD_MESSAGES:
         return None
-    return [last[-1] * DAY_MS, "", DEAD_DAYS, DEAD_MESSAGES]
+    return [last_days[-1] * DAY_MS, "", DEAD_DAYS, DEAD_MESSAGES]

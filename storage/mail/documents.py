@@ -14,16 +14,16 @@ CountName = Literal["success", "soft", "hard"]
 COUNTS: tuple[CountName, ...] = ("success", "soft", "hard")
 
 MessageBounce = list[Any]
-"""A message's bounces of one day: [digest of the message, day, latest soft bounce (0: none), code of that bounce]."""
+"""A message's bounces on one day: [digest of the message, day, instant of the latest soft bounce or 0, its code]."""
 
 HardBounce = list[Any]
 """A hard bounce: [instant, code]."""
 
 DailySum = list[Any]
-"""The bounces of a day that are no longer kept one by one: [day, number, latest instant, code of the latest]."""
+"""The bounces of a day that are no longer kept one by one: [day, number, latest instant, code of the latest bounce]."""
 
 DayCounts = list[Any]
-"""A domain's day: [day, success, soft, hard, whether a server answered, digests of messages that could not connect]."""
+"""A domain's day: [day, success, soft, hard, whether a server answered, digests of messages without a connection]."""
 
 
 class LedgerDocument(TypedDict):
@@ -69,7 +69,7 @@ class LedgerDocument(TypedDict):
     """True if no connection could be made; absent otherwise."""
 
     waiting: NotRequired[int]
-    """Partition in which the event waits; removed when the event is aggregated."""
+    """Partition in which the event waits for aggregation; absent afterwards."""
 
     folded_at: NotRequired[datetime]
     """When the event was aggregated, by the clock of the database."""
@@ -96,7 +96,7 @@ class Unblocking(TypedDict):
     """The latest unblocking of an address by an operator."""
 
     at: int
-    """Instant. Events up to it count for the domain only."""
+    """When the address was unblocked. Events until this instant count for the domain only."""
 
     by: NotRequired[str]
     """User id of the operator."""
@@ -130,7 +130,7 @@ _ImportedEntry = TypedDict("_ImportedEntry", {"import": ImportedCounts}, total=F
 
 
 class AddressSourceEntry(_ImportedEntry, total=False):
-    """Reports of one source about an address. `import` is the row of the legacy book under this source."""
+    """The events of one source about an address. `import` is the row of the legacy book that the source imported."""
 
     source: Required[str]
     """Name of the source."""
@@ -221,26 +221,26 @@ class ManualSetting(TypedDict):
     """Reason that the operator gave."""
 
     at: datetime
-    """When it was set, by the clock of the database."""
+    """When the decision was stored, by the clock of the database."""
 
 
 class DomainSourceEntry(TypedDict, total=False):
-    """Reports of one source about a domain.
+    """The events of one source about a domain.
 
-    The entry of the source "" holds the sums of the imported rows that count now.
+    The entry of the source "" holds the sums of the latest imported row of each address.
     """
 
     source: Required[str]
     """Name of the source."""
 
     success: int
-    """Deliveries before the days in `days`."""
+    """Deliveries on days before those in `days`."""
 
     soft: int
-    """Soft bounces before the days in `days`."""
+    """Soft bounces on days before those in `days`."""
 
     hard: int
-    """Hard bounces before the days in `days`."""
+    """Hard bounces on days before those in `days`."""
 
     gone: list[Any]
     """The latest answer that says that the domain takes no mail: [instant, code]."""
@@ -262,7 +262,7 @@ class DomainSummary(TypedDict, total=False):
     """Hard bounces."""
 
     dead: list[Any]
-    """Why the rule blocks the domain: [instant, code, number of days, number of messages]. Absent otherwise."""
+    """Why the rule blocks the domain: [instant, code, number of days, number of messages]; absent if it does not."""
 
     hand: ManualSetting
     """Copy of the document's `hand`."""

@@ -19,5 +19,5 @@ def from_epoch_ms(at_ms: int) -> datetime:
 
 
 def midnight(day: int) -> datetime:
-    """Returns the start of a day, which is counted since the Unix epoch."""
+    """Returns the start of a UTC day, which is counted since the Unix epoch."""
     return from_epoch_ms(day * DAY_MS)

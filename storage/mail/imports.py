@@ -15,7 +15,7 @@ from storage.mongo import Mongo, Session
 
 CHUNK = 500
 IMPORTED_ROWS = ""
-"""The source under which a domain holds the sums of the imported rows that count now."""
+"""The source under which a domain holds the sums of the latest imported row of each address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class BookImporter:
         self._keys = keys
 
     async def add(self, organization_id: str, source: str, rows: Sequence[LegacyBookRow]) -> None:
-        """Imports rows in transactions of 500. They replace earlier rows of the same addresses.
+        """Imports rows in transactions of 500. They replace the source's earlier rows of the same addresses.
 
-        Raises: BadUserInput for an invalid address, before any row of its transaction is written.
+        Raises: BadUserInput for an invalid address. No row of its transaction is then imported.
         """
         document: SourceDocument = {"_id": {"org": organization_id, "source": source}}
         await self._mongo["mail_sources"].update_one(document, {"$setOnInsert": document}, upsert=True)
@@ -46,18 +46,18 @@ class BookImporter:
             await self._add(organization_id, source, rows[start : start + CHUNK])
 
     async def _add(self, org: str, source: str, rows: Sequence[LegacyBookRow]) -> None:
-        found = [normalize(row.address) for row in rows]
-        ids = [self._keys.ids(org, each.text) if each else [] for each in found]
+        normalized = [normalize(row.address) for row in rows]
+        ids = [self._keys.ids(org, each.text) if each else [] for each in normalized]
 
         async def work(session: Session) -> None:
             now = epoch_ms(await self._mongo.now())
             addresses, domains = AddressDocuments(self._mongo, session), _DomainDocuments(self._mongo, session, org)
             await addresses.load({newest: older for newest, *older in filter(None, ids)})
-            await domains.load({each.domain for each in found if each})
-            for row, address, named in zip(rows, found, ids, strict=True):
+            await domains.load({each.domain for each in normalized if each})
+            for row, address, ids_by_key in zip(rows, normalized, ids, strict=True):
                 if address is None:
                     raise BadUserInput("address", "a mail address such as ann@example.org")
-                document = addresses.get(named[0], org, address.domain)
+                document = addresses.get(ids_by_key[0], org, address.domain)
                 before = latest_import(document)
                 source_entry(document["by"], source)["import"] = {
                     "at": now,
@@ -77,14 +77,15 @@ class BookImporter:
         return sorted(row["_id"]["source"] for row in rows)
 
     async def rebuild(self, organization_id: str, without: str | None, progress: Callable[[int], None]) -> int:
-        """Summarizes all addresses and domains again. `without` is a source to remove as if it had never existed.
+        """Summarizes all addresses and domains again. Removes the source `without` as if it had never existed.
 
-        Also deletes the source's events, so that corrected events can be sent under the same ids. After an
-        interruption, call it again. Calls `progress` with the number of addresses so far, and returns the final number.
+        Also deletes the source's events, so that corrected events can be sent under the same ids. Can be repeated after
+        an interruption. Calls `progress` with the number of addresses so far, and returns the final number.
         """
         if without is not None:
-            # Events are deleted first, so that none is aggregated later. A running aggregation commits before its
-            # events can be deleted. This reads the whole ledger: an index for a rare operation would slow each insert.
+            # Events are deleted first, so that no event is aggregated afterwards. MongoDB deletes the events of a
+            # running aggregation after its commit. The deletion reads the whole ledger, since an index for this rare
+            # operation would slow each insert.
             await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": without})
             await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": without})
         done = 0
@@ -136,7 +137,7 @@ class BookImporter:
 
 
 def _address_write(document: AddressDocument, without: str | None) -> Write:
-    """Removes a source from the document. Returns the write that saves it, or deletes it when it is empty."""
+    """Removes a source from the document. Returns the write that saves the document, or deletes an empty document."""
     document["by"] = [entry for entry in document["by"] if entry["source"] != without]
     if not document["by"] and "unblocked" not in document:
         return DeleteOne({"_id": document["_id"]})
@@ -145,7 +146,7 @@ def _address_write(document: AddressDocument, without: str | None) -> Write:
 
 
 def _domain_write(document: DomainDocument, without: str | None) -> Write:
-    """Removes a source from the document. Returns the write that saves it, or deletes it when it is empty."""
+    """Removes a source from the document. Returns the write that saves the document, or deletes an empty document."""
     document["by"] = [entry for entry in document["by"] if entry["source"] != without]
     if not document["by"] and "hand" not in document:
         return DeleteOne({"_id": document["_id"]})
@@ -154,35 +155,35 @@ def _domain_write(document: DomainDocument, without: str | None) -> Write:
 
 
 class _DomainDocuments:
-    """The documents of the domains of a chunk of rows, while their sums of imported rows change."""
+    """The documents of domains whose sums of imported rows change in a transaction."""
 
     def __init__(self, mongo: Mongo, session: Session, organization_id: str) -> None:
         self._collection = mongo["mail_domains"]
         self._session = session
         self._org = organization_id
-        self._found: dict[str, DomainDocument] = {}
+        self._documents: dict[str, DomainDocument] = {}
         self._changed: set[str] = set()
 
     async def load(self, domains: set[str]) -> None:
         ids = [domain_id(self._org, domain) for domain in domains]
-        found = self._collection.find({"_id": {"$in": ids}}, session=self._session)
-        rows: list[DomainDocument] = await found.to_list(None)
-        self._found = {domain: new_domain(self._org, domain) for domain in domains}
-        self._found |= {row["domain"]: row for row in rows}
+        cursor = self._collection.find({"_id": {"$in": ids}}, session=self._session)
+        existing: list[DomainDocument] = await cursor.to_list(None)
+        self._documents = {domain: new_domain(self._org, domain) for domain in domains}
+        self._documents |= {document["domain"]: document for document in existing}
 
     def change(self, domain: str, before: ImportedCounts | None, after: ImportedCounts | None) -> None:
-        """Adds the difference between two rows of an address to the domain's sums."""
-        changes = [(name, (after[name] if after else 0) - (before[name] if before else 0)) for name in COUNTS]
-        if any(change for _, change in changes):
-            entry = source_entry(self._found[domain]["by"], IMPORTED_ROWS)
-            for name, change in changes:
-                entry[name] = entry.get(name, 0) + change
+        """Adds the difference between an address's latest rows before and after the change to the domain's sums."""
+        differences = [(name, (after[name] if after else 0) - (before[name] if before else 0)) for name in COUNTS]
+        if any(difference for _, difference in differences):
+            entry = source_entry(self._documents[domain]["by"], IMPORTED_ROWS)
+            for name, difference in differences:
+                entry[name] = entry.get(name, 0) + difference
             self._changed.add(domain)
 
     async def save(self) -> None:
         writes: list[Write] = []
         for domain in sorted(self._changed):
-            document = self._found[domain]
+            document = self._documents[domain]
             entry = source_entry(document["by"], IMPORTED_ROWS)
             if not any(entry.get(name) for name in COUNTS):
                 document["by"].remove(entry)

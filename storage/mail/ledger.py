@@ -1,6 +1,6 @@
-"""The ledger of delivery events. Each event id is recorded once, and its event waits there for aggregation.
+"""The ledger of delivery events. Each event id is recorded once, and its event waits in the ledger for aggregation.
 
-Events are kept for 14 days and rejected when older than 13 days, so an id can't be recorded again after its deletion.
+Events are kept for 14 days. Events older than 13 days are rejected, so no id is recorded again after its deletion.
 Only domains are stored in the clear: addresses are keyed hashes, ids of events and messages are digests.
 """
 
@@ -23,8 +23,8 @@ from storage.metrics import MAIL_EVENTS
 from storage.mongo import DUPLICATE_KEY, Document, Mongo
 
 PARTITIONS = 16
-ACCEPTED_AGE = timedelta(days=13)
-ACCEPTED_AHEAD = timedelta(hours=1)
+MAX_AGE = timedelta(days=13)
+MAX_AHEAD = timedelta(hours=1)
 """How far the clock of a mail server may be ahead of the database's clock."""
 
 MAX_ID = 1000
@@ -32,7 +32,7 @@ _STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}", re.ASCII)
 
 
 class _InvalidEvent(DomainError):
-    """An event is invalid. The message names the field and the expectation."""
+    """An event is invalid. The message names the field and the expected values."""
 
 
 async def backlog(mongo: Mongo) -> dict[int, tuple[int, float]]:
@@ -57,16 +57,17 @@ class Ledger:
     async def record(
         self, organization_id: str, source: str, events: Sequence[DeliveryEvent]
     ) -> RecordDeliveriesResult:
-        """Records new events, which are durable on return. `source` can later be removed from the book.
+        """Records the events whose ids are new. They are durable on return.
 
-        Raises: Unavailable without address keys.
+        `source` names the sender, whose events can later be removed from the book. Raises: Unavailable without address
+        keys.
         """
         now = await self._mongo.now()
         rows: list[LedgerDocument] = []
         rejected: list[RejectedDelivery] = []
         for index, event in enumerate(events):
             try:
-                rows.append(self._row(organization_id, source, event, now))
+                rows.append(self._ledger_document(organization_id, source, event, now))
             except _InvalidEvent as error:
                 rejected.append(RejectedDelivery(index, event.event_id, error.message))
         duplicates = await self._insert(rows) if rows else 0
@@ -89,7 +90,9 @@ class Ledger:
         row: SourceDocument = {"_id": {"org": organization_id, "source": source}}
         await self._mongo["mail_sources"].update_one(row, {"$setOnInsert": row}, upsert=True)
 
-    def _row(self, organization_id: str, source: str, event: DeliveryEvent, now: datetime) -> LedgerDocument:
+    def _ledger_document(
+        self, organization_id: str, source: str, event: DeliveryEvent, now: datetime
+    ) -> LedgerDocument:
         address = normalize(event.address)
         if address is None:
             raise _InvalidEvent("address: expected a mail address such as ann@example.org")
@@ -133,9 +136,9 @@ def _rule(event: DeliveryEvent) -> Rule:
 def _check(event: DeliveryEvent, now: datetime) -> None:
     if not 1 <= len(event.event_id) <= MAX_ID or len(event.message_id or "") > MAX_ID:
         raise _InvalidEvent(f"eventId, messageId: expected at most {MAX_ID} characters, and at least 1 in eventId")
-    if event.at < now - ACCEPTED_AGE:
+    if event.at < now - MAX_AGE:
         raise _InvalidEvent("at: expected at most 13 days ago")
-    if event.at > now + ACCEPTED_AHEAD:
+    if event.at > now + MAX_AHEAD:
         raise _InvalidEvent("at: expected at most 1 hour ahead of the server's clock")
     if event.smtp_code is not None and not 200 <= event.smtp_code <= 599:
         raise _InvalidEvent("smtpCode: expected a reply code from 200 to 599")

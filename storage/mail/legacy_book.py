@@ -1,4 +1,4 @@
-"""The legacy book: the bounce book that this product replaces. It answers a share of the lookups during a migration."""
+"""The legacy book: the bounce book that this product replaces. During a migration it answers a share of the lookups."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,19 @@ class LegacyBookError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LegacyBook:
-    """The legacy book, which answers for `share` percent of the addresses.
-
-    `ask` returns whether each address is blocked. Raises: LegacyBookError.
-    """
+    """The legacy book, which answers for a share of the addresses."""
 
     share: int
-    ask: Callable[[Sequence[str]], Awaitable[Mapping[str, bool]]]
+    """Percentage of the addresses, 0 to 100."""
+
+    look_up: Callable[[Sequence[str]], Awaitable[Mapping[str, bool]]]
+    """Returns whether each of the addresses is blocked. Raises: LegacyBookError."""
 
 
 def is_answered_by_legacy(written: str, share: int) -> bool:
-    """Returns whether an address belongs to the share. Stable per address; a larger share contains a smaller one."""
+    """Returns whether an address belongs to the share of the legacy book.
+
+    Depends on the address and the share only. A larger share contains all addresses of a smaller share.
+    """
     address = normalize(written)
     return address is not None and crc32(address.text.encode()) % 100 < share

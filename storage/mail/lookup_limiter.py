@@ -1,4 +1,4 @@
-"""Limits concurrent lookups: a few run, some wait up to a second, and the rest are refused."""
+"""Limits concurrent lookups: a few run, some wait up to a second, and further lookups are refused."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,10 +8,10 @@ from storage.errors import RateLimited
 from storage.metrics import MAIL_LOOKUPS
 
 MAX_RUNNING = 4
-"""Lookups that run at once in one process."""
+"""Maximum number of lookups that run at once in one process."""
 
 MAX_WAITING = 64
-"""Lookups that wait in one process."""
+"""Maximum number of lookups that wait in one process."""
 
 MAX_WAIT_S = 1.0
 """How long a lookup waits at most, in seconds."""
@@ -23,11 +23,13 @@ RETRY_AFTER_MS = 1000
 class LookupLimiter:
     """Limits the lookups of one process."""
 
-    def __init__(self, running: int = MAX_RUNNING, waiting: int = MAX_WAITING, max_wait_s: float = MAX_WAIT_S) -> None:
-        """Lets `running` lookups run at once and `waiting` more wait for at most `max_wait_s` seconds."""
-        self._free = asyncio.Semaphore(running)
+    def __init__(
+        self, max_running: int = MAX_RUNNING, max_waiting: int = MAX_WAITING, max_wait_s: float = MAX_WAIT_S
+    ) -> None:
+        """Lets `max_running` lookups run at once, and `max_waiting` others wait for at most `max_wait_s` seconds."""
+        self._slots = asyncio.Semaphore(max_running)
         self._waiting = 0
-        self._max_waiting = waiting
+        self._max_waiting = max_waiting
         self._max_wait_s = max_wait_s
 
     @asynccontextmanager
@@ -38,15 +40,15 @@ class LookupLimiter:
         try:
             yield
         finally:
-            self._free.release()
+            self._slots.release()
 
     async def _enter(self) -> None:
-        if self._free.locked() and self._waiting >= self._max_waiting:
+        if self._slots.locked() and self._waiting >= self._max_waiting:
             raise _refusal()
         self._waiting += 1
         try:
             async with asyncio.timeout(self._max_wait_s):
-                await self._free.acquire()
+                await self._slots.acquire()
         except TimeoutError:
             raise _refusal() from None
         finally:

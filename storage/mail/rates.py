@@ -1,4 +1,4 @@
-"""Bounce rates by UTC day: the share of messages with an outcome that bounced. About 2 % harms a sender."""
+"""Bounce rates by UTC day: the share of messages with an outcome that bounced. A rate of about 2 % harms a sender."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -22,24 +22,24 @@ class BounceRates:
         self._mongo = mongo
 
     async def between(self, organization_id: str, domain: str | None, first: int, last: int) -> list[BounceRate]:
-        """Returns a rate per day from `first` to `last`, both included; of all domains if `domain` is None."""
+        """Returns the rate of each day from `first` to `last`, both included; of all domains if `domain` is None."""
         if domain is None:
-            sums = await self._of_all(organization_id, first, last)
+            sums = await self._sums_of_organization(organization_id, first, last)
         else:
-            sums = await self._of_one(organization_id, domain)
+            sums = await self._sums_of_domain(organization_id, domain)
         return [BounceRate(midnight(day), domain, *sums.get(day, (0, 0))) for day in range(first, last + 1)]
 
-    async def _of_all(self, org: str, first: int, last: int) -> Sums:
+    async def _sums_of_organization(self, org: str, first: int, last: int) -> Sums:
         match = {"_id.org": org, "_id.day": {"$gte": first, "$lte": last}}
         total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
         steps: list[Document] = [{"$match": match}, {"$group": {"_id": "$_id.day", **total}}]
         rows = await self._mongo.aggregate("mail_days", steps)
         return {row["_id"]: _sums(row["success"], row["soft"] + row["hard"]) for row in rows}
 
-    async def _of_one(self, org: str, domain: str) -> Sums:
-        found = await self._mongo["mail_domains"].find_one({"_id": domain_id(org, domain)}, {"by.days": 1})
+    async def _sums_of_domain(self, org: str, domain: str) -> Sums:
+        document = await self._mongo["mail_domains"].find_one({"_id": domain_id(org, domain)}, {"by.days": 1})
         counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-        for entry in found["by"] if found else ():
+        for entry in document["by"] if document else ():
             for day, success, soft, hard, *_ in entry.get("days", ()):
                 counts[day][0] += success
                 counts[day][1] += soft + hard
@@ -76,8 +76,8 @@ class BounceRates:
             {"$match": {"$expr": {"$gt": ["$recent.bounced", {"$multiply": ["$recent.sent", above]}]}}},
         ]
         rows = await self._mongo.aggregate("mail_domains", steps)
-        found = [(row["org"], _rate(row, day)) for row in rows]
-        return sorted(found, key=lambda each: (-each[1].rate, -each[1].sent, each[0], each[1].domain))
+        rates = [(row["org"], _rate(row, day)) for row in rows]
+        return sorted(rates, key=lambda each: (-each[1].rate, -each[1].sent, each[0], each[1].domain))
 
 
 def _counts_of_day(day: int) -> list[Document]:
@@ -96,4 +96,5 @@ def day_of(at: datetime) -> int:
 
 
 def _sums(success: int, bounced: int) -> tuple[int, int]:
+    """Returns the numbers of sent and bounced messages."""
     return success + bounced, bounced

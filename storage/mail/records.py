@@ -16,7 +16,7 @@ class DeliveryEventKind(StrEnum):
 
 
 class VerdictRule(StrEnum):
-    """Rule that decides whether an address should get mail."""
+    """The rule that decided whether an address or a domain should get mail."""
 
     UNKNOWN_ADDRESS = "UNKNOWN_ADDRESS"
     DELIVERABLE = "DELIVERABLE"
@@ -63,7 +63,7 @@ class RecordDeliveriesResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The rule that decided, and the reason in words."""
+    """The rule that decided whether mail should be sent, and the reason in words."""
 
     rule: VerdictRule
     detail: str
@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class DomainStanding:
-    """Counters of mail to a domain, and whether it is blocked."""
+    """The counters of mail to a domain, and whether the domain is blocked."""
 
     domain: str
     success: int
@@ -89,7 +89,7 @@ class DomainStanding:
 # Not frozen: a lookup creates 1,000 standings, and a frozen dataclass takes three times as long to create.
 @dataclass(slots=True)
 class AddressStanding:
-    """Counters of mail to an address, and whether it is blocked. `address` is the requested spelling."""
+    """The counters of mail to an address, and whether the address is blocked. `address` is the requested spelling."""
 
     address: str
     normalized: str | None
@@ -109,12 +109,19 @@ class AddressStanding:
 
 @dataclass(frozen=True, slots=True)
 class BounceRate:
-    """Mail of a UTC day: `sent` messages with an outcome that counts, `bounced` of them softly or hard."""
+    """The mail of a UTC day to a domain, or to all domains."""
 
     day: datetime
+    """Start of the day."""
+
     domain: str | None
+    """The domain; None for all domains."""
+
     sent: int
+    """Number of messages with an outcome that counts."""
+
     bounced: int
+    """Number of these messages that bounced, softly or hard."""
 
     @property
     def rate(self) -> float:

@@ -1,4 +1,4 @@
-"""Claims on reports (summaries and alarms), so that each is sent once."""
+"""Claims on reports (summaries and alarms), so that each report is sent once."""
 
 import secrets
 
@@ -9,7 +9,7 @@ from storage.mail.documents import ReportDocument
 from storage.mongo import Mongo
 
 CLAIM_S = 600
-"""How long a claim lasts. If the report was not sent by then, another worker may claim it."""
+"""How many seconds a claim lasts. If the report was not sent by then, another worker may claim it."""
 
 
 class ReportStore:
@@ -23,10 +23,10 @@ class ReportStore:
         token = secrets.token_hex(8)
         claimed_at = {"$ifNull": ["$claimed_at", EPOCH]}
         is_free = {"$and": [{"$not": ["$sent_at"]}, {"$lt": [claimed_at, {"$subtract": ["$$NOW", CLAIM_S * 1000]}]}]}
-        mine = {"$mergeObjects": ["$$ROOT", {"token": token, "claimed_at": "$$NOW"}]}
+        claimed = {"$mergeObjects": ["$$ROOT", {"token": token, "claimed_at": "$$NOW"}]}
         row = await self._mongo["mail_reports"].find_one_and_update(
             {"_id": {"org": organization_id, "day": day, "kind": kind}},
-            [{"$replaceWith": {"$cond": [is_free, mine, "$$ROOT"]}}],
+            [{"$replaceWith": {"$cond": [is_free, claimed, "$$ROOT"]}}],
             upsert=True,
             return_document=ReturnDocument.AFTER,
         )
@@ -34,9 +34,9 @@ class ReportStore:
 
     async def since(self, day: int, limit: int) -> list[ReportDocument]:
         """Returns reports of `day` and later days, the newest first."""
-        found = self._mongo["mail_reports"].find({"_id.day": {"$gte": day}})
-        found = found.sort([("_id.day", -1), ("_id.org", 1), ("_id.kind", 1)]).limit(limit)
-        reports: list[ReportDocument] = await found.to_list(None)
+        cursor = self._mongo["mail_reports"].find({"_id.day": {"$gte": day}})
+        cursor = cursor.sort([("_id.day", -1), ("_id.org", 1), ("_id.kind", 1)]).limit(limit)
+        reports: list[ReportDocument] = await cursor.to_list(None)
         return reports
 
     async def mark_sent(self, organization_id: str, day: int, kind: str) -> None:

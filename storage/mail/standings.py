@@ -25,20 +25,20 @@ def invalid_address_standing(written: str) -> AddressStanding:
 def address_standing(
     written: str, normalized: str, summary: AddressSummary | None, domain: DomainStanding
 ) -> AddressStanding:
-    """Returns the standing of an address; `summary` is None if unknown. A blocked domain blocks its addresses."""
+    """Returns the standing of an address. `summary` is None for an unknown address. A blocked domain blocks it."""
     if summary is None:
         verdict = domain.verdict if domain.blocked else UNKNOWN
         return AddressStanding(written, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
     get: Any = summary.get  # Bound once, since a lookup calls this function 1,000 times.
-    saw: list[Any] | None = get("saw")
-    blocked, verdict = (False, _not_blocked(summary)) if saw is None else (True, _blocking(*saw))
+    reason: list[Any] | None = get("saw")
+    blocked, verdict = (False, _allowing_verdict(summary)) if reason is None else (True, _blocking_verdict(*reason))
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
     success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
     return AddressStanding(written, normalized, blocked, verdict, success, soft, hard, domain, get("last"))
 
 
-def _blocking(rule: str, at: int, code: str, days: int) -> Verdict:
+def _blocking_verdict(rule: str, at: int, code: str, days: int) -> Verdict:
     match rule:
         case VerdictRule.COMPLAINED:
             return Verdict(VerdictRule.COMPLAINED, f"The recipient complained at {_minute(at)}.")
@@ -48,7 +48,7 @@ def _blocking(rule: str, at: int, code: str, days: int) -> Verdict:
     return Verdict(VerdictRule.SOFT_BOUNCED_REPEATEDLY, detail)
 
 
-def _not_blocked(summary: AddressSummary) -> Verdict:
+def _allowing_verdict(summary: AddressSummary) -> Verdict:
     if unblocked := summary.get("unblocked"):
         detail = f"Unblocked by {unblocked['by']} at {_minute(unblocked['at'])}: {unblocked['reason']}"
         return Verdict(VerdictRule.UNBLOCKED, detail)
@@ -60,7 +60,7 @@ def _not_blocked(summary: AddressSummary) -> Verdict:
 
 
 def _minute(at: int | datetime) -> str:
-    # isoformat takes a quarter of strftime's time.
+    # Takes a quarter of the time of `strftime`.
     when = at if isinstance(at, datetime) else from_epoch_ms(at)
     return f"{when.isoformat(' ', 'minutes')[:16]} UTC"
 
@@ -77,7 +77,7 @@ def invalid_domain_standing(written: str) -> DomainStanding:
 
 
 def domain_standing(domain: str, summary: DomainSummary | None) -> DomainStanding:
-    """Returns the standing of a domain; `summary` is None if unknown. An operator's decision comes first."""
+    """Returns the standing of a domain. `summary` is None for an unknown domain. An operator's decision comes first."""
     if summary is None:
         return DomainStanding(domain, 0, 0, 0, False, UNKNOWN_DOMAIN)
     blocked, verdict = _domain_verdict(summary)

@@ -64,7 +64,7 @@ class AccountStore:
         return await self.get(new.organization_id, await self._mongo.transact(work))
 
     def fingerprint(self, secret: str) -> str:
-        """Returns a digest that compares secrets without revealing them. Raises: Unavailable without keys."""
+        """Returns a digest by which secrets are compared without storing them. Raises: Unavailable without keys."""
         return self._credentials.fingerprint(secret)
 
     async def find(self, organization_id: str, id_: str) -> ConnectedAccount | None:
@@ -92,7 +92,7 @@ class AccountStore:
         return self._credentials.open(encrypted, account.id)
 
     async def disconnect(self, account: ConnectedAccount) -> ConnectedAccount:
-        """Disconnects the account and deletes its credentials. Repeating it changes nothing.
+        """Disconnects the account and deletes its credentials. Idempotent.
 
         The caller then fails the publications that wait for the account, and calls `mark_cleared`.
         """
@@ -105,7 +105,7 @@ class AccountStore:
         return [account_record(each) async for each in self._accounts.find({"failing": True}).limit(limit)]
 
     async def mark_cleared(self, account: ConnectedAccount) -> None:
-        """Stores that no publication waits for this disconnected account any more."""
+        """Stores that no publication waits for this disconnected account."""
         await self._accounts.update_one({"_id": account.id}, {"$unset": {"failing": ""}})
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ConnectedAccount]:

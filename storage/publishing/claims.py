@@ -1,7 +1,7 @@
 """Claims: leases on publications that need work by a worker. All times are by the database's clock.
 
-`wake_at` is the time of the next work: five seconds before the due moment, when a lease expires, or when to reconcile
-an unknown outcome. A sweep reads an index of that time, so waiting publications do not add to its cost.
+`wake_at` is when a publication needs work next: five seconds before the due moment, when a lease expires, or when an
+unknown outcome is to be reconciled. A sweep reads an index of `wake_at`, so waiting publications do not slow it down.
 """
 
 import secrets
@@ -24,13 +24,13 @@ MAIL_RETRY_S = 120.0
 _MS = 1000
 
 
-def moment_reached(field: str) -> Document:
+def due_filter(field: str) -> Document:
     """Returns a filter for documents whose time `field` has come. `$exists` lets MongoDB use the partial index."""
     return {field: {"$exists": True}, "$expr": {"$lte": [f"${field}", "$$NOW"]}}
 
 
 class ClaimStore:
-    """Claims publications. Concurrent claims are harmless: each publication goes to one of the claimants."""
+    """Claims publications. If several workers claim at the same time, each publication goes to one of them."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
@@ -39,29 +39,29 @@ class ClaimStore:
     async def claim(self, limit: int) -> list[Publication]:
         """Claims publications whose `wake_at` has come, in the order of due moments, each under a new fence.
 
-        A lease begins now, or at the due moment if that is later.
+        The time of a lease counts from now, or from the due moment if that is later.
         """
         ids = await self._ids("wake_at", limit)
         if not ids:
             return []
         token = secrets.token_hex(8)
-        until = {"$add": [{"$max": ["$$NOW", "$due"]}, int(LEASE_S * _MS)]}
-        taken = {"claim": token, "fence": {"$add": ["$fence", 1]}, "wake_at": until}
-        query = {"_id": {"$in": ids}, **moment_reached("wake_at")}
-        await self._write(self._publications.update_many, query, [{"$set": taken}])
+        lease_end = {"$add": [{"$max": ["$$NOW", "$due"]}, int(LEASE_S * _MS)]}
+        fields = {"claim": token, "fence": {"$add": ["$fence", 1]}, "wake_at": lease_end}
+        query = {"_id": {"$in": ids}, **due_filter("wake_at")}
+        await self._write(self._publications.update_many, query, [{"$set": fields}])
         return await self._claimed({"_id": {"$in": ids}, "claim": token})
 
     async def renew(self, publication: Publication, lease_s: float = LEASE_S) -> bool:
         """Renews the lease of a claim; returns False if another worker has claimed the publication."""
-        until = {"$set": {"wake_at": {"$add": ["$$NOW", int(lease_s * _MS)]}}}
-        held = {"_id": publication.id, "fence": publication.fence, "wake_at": {"$exists": True}}
-        return bool((await self._write(self._publications.update_one, held, [until])).matched_count)
+        renewal = {"$set": {"wake_at": {"$add": ["$$NOW", int(lease_s * _MS)]}}}
+        query = {"_id": publication.id, "fence": publication.fence, "wake_at": {"$exists": True}}
+        return bool((await self._write(self._publications.update_one, query, [renewal])).matched_count)
 
     async def release(self, publications: Sequence[Publication]) -> None:
-        """Releases claims on publications that have not begun, so that other workers claim them at once."""
+        """Releases claims on publications whose publishing has not begun, so that other workers claim them at once."""
         for publication in publications:
-            held = {"_id": publication.id, "fence": publication.fence, "state": PublicationState.SCHEDULED.value}
-            await self._write(self._publications.update_one, held, [{"$set": {"wake_at": "$$NOW"}}])
+            query = {"_id": publication.id, "fence": publication.fence, "state": PublicationState.SCHEDULED.value}
+            await self._write(self._publications.update_one, query, [{"$set": {"wake_at": "$$NOW"}}])
 
     async def claim_uploads(self, limit: int) -> list[tuple[Publication, str]]:
         """Claims publications whose media are to be uploaded now, each with the token of its claim."""
@@ -69,17 +69,17 @@ class ClaimStore:
         if not ids:
             return []
         token = secrets.token_hex(8)
-        until = {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}
-        taken = {"upload_claim": token, "upload_at": until, "media_state": MediaState.UPLOADING.value}
-        query = {"_id": {"$in": ids}, **moment_reached("upload_at")}
-        await self._write(self._publications.update_many, query, [{"$set": taken}])
+        lease_end = {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}
+        fields = {"upload_claim": token, "upload_at": lease_end, "media_state": MediaState.UPLOADING.value}
+        query = {"_id": {"$in": ids}, **due_filter("upload_at")}
+        await self._write(self._publications.update_many, query, [{"$set": fields}])
         return [(each, token) for each in await self._claimed({"_id": {"$in": ids}, "upload_claim": token})]
 
     async def renew_upload(self, publication: Publication, token: str) -> bool:
-        """Renews the claim of an upload; returns False if it was claimed anew or is no longer needed."""
-        until = {"$set": {"upload_at": {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}}}
-        held = {"_id": publication.id, "upload_claim": token}
-        return bool((await self._write(self._publications.update_one, held, [until])).matched_count)
+        """Renews the claim of an upload; returns False if another worker claimed it or no upload is needed any more."""
+        renewal = {"$set": {"upload_at": {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}}}
+        query = {"_id": publication.id, "upload_claim": token}
+        return bool((await self._write(self._publications.update_one, query, [renewal])).matched_count)
 
     async def claim_mails(self, limit: int) -> list[Publication]:
         """Claims failed publications whose author is to be mailed now."""
@@ -88,7 +88,7 @@ class ClaimStore:
         for id_ in ids:
             retry = {"$set": {"mail_at": {"$add": ["$$NOW", int(MAIL_RETRY_S * _MS)]}}}
             document = await self._publications.find_one_and_update(
-                {"_id": id_, **moment_reached("mail_at")}, [retry], return_document=ReturnDocument.AFTER
+                {"_id": id_, **due_filter("mail_at")}, [retry], return_document=ReturnDocument.AFTER
             )
             claimed += [] if document is None else [publication_record(document)]
         return claimed
@@ -97,12 +97,12 @@ class ClaimStore:
         """Stores that the mail was sent, or can never be sent."""
         await self._write(self._publications.update_one, {"_id": publication.id}, {"$unset": {"mail_at": ""}})
 
-    async def _write(self, write: Write, query: Document, change: Any) -> UpdateResult:
+    async def _write(self, write: Write, query: Document, update: Any) -> UpdateResult:
         """Executes the write. Ends a dead worker's transaction if it still locks one of the documents."""
-        return await self._mongo.write_past_orphans(lambda: write(query, change))
+        return await self._mongo.write_past_orphans(lambda: write(query, update))
 
     async def _ids(self, field: str, limit: int) -> list[str]:
-        cursor = self._publications.find(moment_reached(field), {"_id": 1}).sort(field, 1).limit(limit)
+        cursor = self._publications.find(due_filter(field), {"_id": 1}).sort(field, 1).limit(limit)
         return [each["_id"] for each in await cursor.to_list(None)]
 
     async def _claimed(self, query: Document) -> list[Publication]:

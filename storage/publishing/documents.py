@@ -20,7 +20,7 @@ class AccountDocument(TypedDict):
     """`Network` value."""
     name: str
     base_url: str | None
-    """Address of the server or webhook; None: the network's own address."""
+    """Address of the account's server or webhook; None for a network with a single address."""
     connected_at: datetime
     credentials: NotRequired[SealedSecret]
     """Encrypted credentials (storage/secrets/credentials.py); removed on disconnection."""
@@ -58,7 +58,7 @@ class ScheduledPostDocument(TypedDict):
     publications: list[str]
     """Publication ids, in the order of the targets."""
     at: datetime
-    """When it was first scheduled."""
+    """When the post was first scheduled."""
     revision: int
     """1 at first; each update or cancel adds 1."""
 
@@ -93,11 +93,11 @@ class ProgressDocument(TypedDict):
     key: str
     """Idempotency key; the same for every call of the publication."""
     tries: int
-    """Calls begun, and uploads that failed at the due moment."""
+    """Number of calls that began, plus uploads that failed at the due moment."""
     at: datetime
-    """When the phase began; in CALLING when the last call began."""
+    """When the phase began; in the phase CALLING, when the last call began."""
     first_at: NotRequired[datetime]
-    """When the first call began. The network's retention of the key counts from then."""
+    """When the first call began. The network's retention of the key counts from this time."""
 
 
 class ErrorDocument(TypedDict):
@@ -140,7 +140,7 @@ class PublicationDocument(TypedDict):
     """`due` plus the post's `max_lateness_s`: publishing may not begin later."""
     attempts: Sequence[AttemptDocument]
     wake_at: NotRequired[datetime]
-    """When a worker must work on it next: 5 s before `due`, at lease expiry or at the next try. Absent if finished."""
+    """When the publication needs work next: 5 s before `due`, at a lease's end or at a try. Absent if finished."""
     claim: NotRequired[str]
     """Random token of the last claim."""
     media_state: str
@@ -148,11 +148,11 @@ class PublicationDocument(TypedDict):
     upload: NotRequired[UploadDocument]
     """Present while `media_state` is READY."""
     upload_at: NotRequired[datetime]
-    """When to start the upload, or when the lease of the running one expires. Absent when none is needed."""
+    """When to start the upload, or when the lease of the running upload expires. Absent when no upload is needed."""
     upload_claim: NotRequired[str]
     """Random token of the running upload."""
     step: NotRequired[ProgressDocument]
-    """Present in PUBLISHING and UNKNOWN of an account."""
+    """Progress of publishing to an account. Present in PUBLISHING and UNKNOWN."""
     error: NotRequired[ErrorDocument]
     """Present in FAILED and UNKNOWN."""
     told: NotRequired[bool]

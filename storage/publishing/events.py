@@ -1,4 +1,4 @@
-"""Emits a publication's changes to the organization's jobs stream, and notifies its author, in the same commit."""
+"""Events and notifications about a publication. They are stored in the commit that changes the publication."""
 
 from storage.notifications import NotificationKind, notify
 from storage.publishing.documents import PublicationDocument
@@ -9,7 +9,7 @@ CHANGED = "PublicationChanged"
 
 
 def emit_changed(batch: Batch, publication: PublicationDocument) -> None:
-    """Emits the event in this commit if it is a commit to the jobs stream, otherwise through the outbox."""
+    """Emits the event in this commit if the batch is for the jobs stream, otherwise through the outbox."""
     stream = jobs_stream(publication["org"])
     if batch.stream == stream:
         batch.emit(CHANGED, publication["_id"])

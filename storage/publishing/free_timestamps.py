@@ -14,29 +14,29 @@ from storage.streams.changes import Batch
 
 @dataclass(slots=True)
 class FreeTimestamps:
-    """Timestamps that no stored post of the organization has: one for each member of the batch that needs one."""
+    """Timestamps that no stored post of the organization has: one for each member that schedules or moves a post."""
 
-    found: set[int] = field(default_factory=set)
+    free: set[int] = field(default_factory=set)
     taken: set[int] = field(default_factory=set)
-    """Those that the batch has given out."""
+    """The free timestamps that members have taken."""
 
-    next: dict[int, int] = field(default_factory=dict)
-    """Where the search for a further timestamp begins, by the instant for which it is wanted."""
+    next_first: dict[int, int] = field(default_factory=dict)
+    """The timestamp at which the next search for an instant begins, by the instant as a timestamp."""
 
     async def search(self, mongo: Mongo, session: Session, organization_id: str, at: datetime) -> None:
         """Finds the first free timestamp at or after the instant that no earlier member has found."""
-        wanted = microseconds(at)
-        free = await first_free(mongo, session, organization_id, self.next.get(wanted, wanted))
-        while free in self.found:
-            free = await first_free(mongo, session, organization_id, free + 1)
-        self.found.add(free)
-        self.next[wanted] = free + 1
+        start = microseconds(at)
+        timestamp = await first_free(mongo, session, organization_id, self.next_first.get(start, start))
+        while timestamp in self.free:
+            timestamp = await first_free(mongo, session, organization_id, timestamp + 1)
+        self.free.add(timestamp)
+        self.next_first[start] = timestamp + 1
 
     def take(self, at: datetime) -> int:
-        """Gives out the first timestamp at or after the instant. Each member that has searched may take one."""
-        free = min(ts for ts in self.found - self.taken if ts >= microseconds(at))
-        self.taken.add(free)
-        return free
+        """Returns the first free timestamp at or after the instant. A member may take one for each of its searches."""
+        timestamp = min(ts for ts in self.free - self.taken if ts >= microseconds(at))
+        self.taken.add(timestamp)
+        return timestamp
 
 
 def free_timestamps(batch: Batch) -> FreeTimestamps:
@@ -53,7 +53,7 @@ def microseconds(at: datetime) -> int:
 async def first_free(mongo: Mongo, session: Session, organization_id: str, first: int) -> int:
     """Returns the first timestamp at or after `first` that no scheduled post of the organization has.
 
-    Skips ranges that are full, each twice as long as the one before, and then halves the range that is not full.
+    Skips full ranges, doubling their length each time. Then halves the first range that is not full.
     """
     length = 1
     while await _is_full(mongo, session, organization_id, first, length):
@@ -66,6 +66,6 @@ async def first_free(mongo: Mongo, session: Session, organization_id: str, first
 
 
 async def _is_full(mongo: Mongo, session: Session, organization_id: str, first: int, length: int) -> bool:
-    """Returns whether every timestamp of the range is taken. They are unique, so counting them is enough."""
-    taken = {"org": organization_id, "ts": {"$gte": first, "$lt": first + length}}
-    return await mongo[SCHEDULED_POSTS].count_documents(taken, session=session) == length
+    """Returns whether posts have all timestamps of the range. Timestamps are unique, so counting posts is enough."""
+    query = {"org": organization_id, "ts": {"$gte": first, "$lt": first + length}}
+    return await mongo[SCHEDULED_POSTS].count_documents(query, session=session) == length

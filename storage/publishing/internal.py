@@ -1,8 +1,7 @@
 """Publishes to internal targets. One transaction stores the state, the message or post, and their events.
 
-The transaction guarantees that each is published once. A unique source (`pub:<id>`) of messages and posts is a second
-safeguard.
-Publications that are due for one topic at the same moment share a group commit.
+The transaction guarantees that each message or post is published once. Its unique source (`pub:<id>`) is a second
+safeguard. Publications that are due for one topic at the same moment share a group commit.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from storage.publishing.transitions import DeadlinePassed, add_attempt, check_du
 from storage.streams.changes import Batch, Change, DocumentKey
 
 
-def source(publication_id: str) -> str:
+def publication_source(publication_id: str) -> str:
     """Returns the source of the message or post that this publication creates."""
     return f"pub:{publication_id}"
 
@@ -35,7 +34,7 @@ class PublishMessage(Change[Publication]):
         return [(PUBLICATIONS, self.publication.id)]
 
     def plan(self, batch: Batch) -> Publication:
-        """Publishes. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
+        """Posts the message. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
         document = due_publication(batch, self.publication)
         message = PostMessage(self.new).plan(batch)
         return put_published(batch, document, message.id)
@@ -54,7 +53,7 @@ class PublishPost(Change[Publication]):
         return [(PUBLICATIONS, self.publication.id), *self.post.needs()]
 
     def plan(self, batch: Batch) -> Publication:
-        """Publishes. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
+        """Creates the post. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
         document = due_publication(batch, self.publication)
         return put_published(batch, document, self.post.put(batch).id)
 
@@ -69,7 +68,7 @@ def due_publication(batch: Batch, publication: Publication) -> PublicationDocume
 
 
 def put_published(batch: Batch, document: PublicationDocument, external_id: str) -> Publication:
-    """Puts the publication as PUBLISHED now."""
+    """Sets the publication to PUBLISHED, at the time of the batch, and puts it."""
     document |= {"state": PublicationState.PUBLISHED.value, "published_at": batch.at, "external_id": external_id}
     add_attempt(document, batch.at, "PUBLISHED")
     put_finished(batch, document)

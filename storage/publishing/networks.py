@@ -1,4 +1,4 @@
-"""Limits and behaviour of each network, as data, and the check of a post against the limits. No I/O.
+"""The limits and the behaviour of each network, as data, and the check of a post against the limits. Pure; no I/O.
 
 Sources: the networks' documentation as of 2026-11; docs/publishing.md names the pages.
 """
@@ -14,7 +14,7 @@ DAY_S = 86_400.0
 
 
 class Network(Enum):
-    """Network of an account. WEBHOOK is a URL of the user's own, SANDBOX the built-in network for trying things out."""
+    """The network of an account. WEBHOOK is a URL of the organization, SANDBOX a built-in network for trials."""
 
     MASTODON = "MASTODON"
     INSTAGRAM = "INSTAGRAM"
@@ -46,7 +46,7 @@ _REMOTE_MENTION = re.compile(r"(@\w+)@[\w.-]+\w", re.ASCII)
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """Yields grapheme clusters, accurate enough for a limit: marks, joiners and flags stay attached."""
+    """Yields the grapheme clusters of a text. Handles marks, joiners and flags, which is exact enough for a limit."""
     cluster = ""
     for character in text:
         if cluster and _extends(cluster, character):
@@ -60,12 +60,13 @@ def graphemes(text: str) -> Iterator[str]:
 
 
 def _extends(cluster: str, character: str) -> bool:
+    """Returns whether the character continues the grapheme cluster."""
     if unicodedata.category(character) in ("Mn", "Me", "Mc") or character == "\u200d" or cluster[-1] == "\u200d":
         return True
     if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e007f":
         return True
-    flag = "\U0001f1e6" <= character <= "\U0001f1ff" and "\U0001f1e6" <= cluster <= "\U0001f1ff"
-    return (flag and len(cluster) == 1) or cluster + character == "\r\n"
+    is_flag = "\U0001f1e6" <= character <= "\U0001f1ff" and "\U0001f1e6" <= cluster <= "\U0001f1ff"
+    return (is_flag and len(cluster) == 1) or cluster + character == "\r\n"
 
 
 def _characters(text: str) -> int:
@@ -77,24 +78,24 @@ def _graphemes(text: str) -> int:
 
 
 def _mastodon_length(text: str) -> int:
-    """Returns the length as Mastodon counts it: a link is 23, and a remote mention counts without its server."""
+    """Returns the length as Mastodon counts it: a link counts 23, and a remote mention counts without its server."""
     return _graphemes(_REMOTE_MENTION.sub(r"\1", _URL.sub("x" * 23, text)))
 
 
 def _x_length(text: str) -> int:
-    """Returns the length as X counts it: a link is 23; anything but Latin script and punctuation counts double."""
+    """Returns the length as X counts it: a link counts 23, and graphemes outside Latin and punctuation count 2."""
     return sum(_x_weight(each) for each in graphemes(_URL.sub("x" * 23, text)))
 
 
 def _x_weight(cluster: str) -> int:
     code = ord(cluster[0])
-    light = code <= 4351 or 8192 <= code <= 8205 or 8208 <= code <= 8223 or 8242 <= code <= 8247
-    return len(cluster) if light and "\ufe0f" not in cluster else 2
+    is_single_weight = code <= 4351 or 8192 <= code <= 8205 or 8208 <= code <= 8223 or 8242 <= code <= 8247
+    return len(cluster) if is_single_weight and "\ufe0f" not in cluster else 2
 
 
 @dataclass(frozen=True, slots=True)
 class PostLimits:
-    """Limits of a target. `combinations` are the kinds of media allowed together, each with its maximum count."""
+    """Limits of a target. Each of the `combinations` holds kinds of media that may be mixed, with maximum counts."""
 
     text_length: int
     combinations: Sequence[dict[MediaKind, int]]
@@ -107,17 +108,17 @@ class PostLimits:
 
 @dataclass(frozen=True, slots=True)
 class NetworkBehaviour:
-    """Behaviour of a network: retention of keys, uploads, address."""
+    """The behaviour of a network: reconciliation, retention of keys, uploads, address."""
 
     reconciliation_method: ReconciliationMethod
     retention_s: float | None = None
-    """How long it remembers a key, or answers queries about a call, in seconds; None: for ever."""
+    """How long the network remembers a key, or answers queries about a call, in seconds; None: for ever."""
 
     upload_lead_s: float | None = None
     """How long before the due moment media are uploaded, in seconds; None: media are sent with the post."""
 
     video_lead_s: float | None = None
-    """`upload_lead_s` of videos, if their processing takes longer; None: the same."""
+    """The value of `upload_lead_s` for videos, if their processing takes longer; None: `upload_lead_s`."""
 
     own_address: str | None = None
     """The network's address; None: each account has its own."""

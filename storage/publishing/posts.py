@@ -16,14 +16,14 @@ from storage.feed.records import author_stream
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.mongo import Document, Mongo
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
-from storage.publishing.internal import PublishMessage, PublishPost, source
+from storage.publishing.internal import PublishMessage, PublishPost, publication_source
 from storage.publishing.records import (
     ConnectedAccount,
     Publication,
     PublicationState,
     ScheduledPost,
     ScheduledPostState,
-    needed_states,
+    candidate_states,
     post_record,
     post_state,
     publication_record,
@@ -44,13 +44,16 @@ FAIL_BATCH_SIZE = 100
 MIN_READ = 100
 
 
-def with_needed_states(matched: Document, states: Collection[ScheduledPostState]) -> Document:
-    """Returns a filter for publications from a filter for posts. One index yields them in the order of due times."""
-    return {**matched, "state": {"$in": sorted(state.value for state in needed_states(states))}}
+def candidate_filter(query: Document, states: Collection[ScheduledPostState]) -> Document:
+    """Extends a filter for posts to a filter for publications, which selects all posts in `states` and others.
+
+    One index yields the publications in the order of due times.
+    """
+    return {**query, "state": {"$in": sorted(state.value for state in candidate_states(states))}}
 
 
 class ScheduledPostStore:
-    """Reads at majority. Commits each change with its events to the organization's jobs stream."""
+    """Reads and changes scheduled posts. Commits each change with its events to the organization's jobs stream."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, posts: PostStore) -> None:
         self._home_posts = posts
@@ -62,7 +65,10 @@ class ScheduledPostStore:
         self._of_post: BatchLoader[str, list[Publication]] = BatchLoader(self._load_of_posts)
 
     async def schedule(self, new: NewScheduledPost, key: IdempotencyKey | None) -> ScheduledPost:
-        """Schedules a post, durably. Raises: BadUserInput if too late, Conflict for a key with other arguments."""
+        """Schedules a post, which is durable on return. A repeated key returns the post that it scheduled.
+
+        Raises: BadUserInput for a due moment too far in the past; Conflict for a key with other arguments.
+        """
         try:
             id_ = await self._sequencer.commit(jobs_stream(new.organization_id), SchedulePost(new, key))
         except DuplicateRequest as duplicate:
@@ -79,9 +85,9 @@ class ScheduledPostStore:
         await self._sequencer.commit(jobs_stream(organization_id), CancelScheduledPost(organization_id, id_))
         return await self.get(organization_id, id_)
 
-    async def resolve(self, publication: Publication, published: bool, external_id: str | None) -> Publication:
+    async def resolve(self, publication: Publication, is_published: bool, external_id: str | None) -> Publication:
         """Stores the outcome that a person has found. Raises: NotFound, Conflict if the publication is not UNKNOWN."""
-        change = ResolveUnknown(publication.organization_id, publication.id, published, external_id)
+        change = ResolveUnknown(publication.organization_id, publication.id, is_published, external_id)
         return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
 
     async def apply(self, change: PublicationChange) -> Publication:
@@ -90,12 +96,14 @@ class ScheduledPostStore:
 
     async def publish_message(self, publication: Publication, new: NewMessage) -> Publication:
         """Publishes to a topic in one transaction. Raises: ClaimLost, NotYetDue, DeadlinePassed, Unavailable."""
-        change = PublishMessage(publication, replace(new, source=source(publication.id)))
+        change = PublishMessage(publication, replace(new, source=publication_source(publication.id)))
         return await self._sequencer.commit(Stream("topic", new.topic_id), change)
 
     async def publish_post(self, publication: Publication, new: NewPost) -> Publication:
         """Publishes to the author's home feed in one transaction. Raises like publish_message."""
-        change = PublishPost(publication, self._home_posts.plan(replace(new, source=source(publication.id))))
+        change = PublishPost(
+            publication, self._home_posts.plan(replace(new, source=publication_source(publication.id)))
+        )
         return await self._sequencer.commit(author_stream(new.organization_id, new.author_id), change)
 
     async def fail_waiting(self, account: ConnectedAccount) -> int:
@@ -126,10 +134,10 @@ class ScheduledPostStore:
 
     async def publication(self, organization_id: str, id_: str) -> Publication:
         """Returns the organization's publication of that id. Raises: NotFound."""
-        found = await self._publication_by_id.get(id_)
-        if found is None or found.organization_id != organization_id:
+        publication = await self._publication_by_id.get(id_)
+        if publication is None or publication.organization_id != organization_id:
             raise NotFound("publication", id_)
-        return found
+        return publication
 
     async def publications_of(self, post_id: str) -> list[Publication]:
         """Returns the post's publications, in the order of its targets."""
@@ -146,37 +154,40 @@ class ScheduledPostStore:
         query = {"org": organization_id} | ({} if author_id is None else {"author": author_id})
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ScheduledPost]:
-            matched = {**query, "ts": {"$gte": low, "$lte": high}}
+            in_range = {**query, "ts": {"$gte": low, "$lte": high}}
             if states is not None:
-                return await self._in_states(matched, set(states), ascending, limit)
-            cursor = self._posts.find(matched).sort("ts", 1 if ascending else -1).limit(limit)
+                return await self._find_in_states(in_range, set(states), ascending, limit)
+            cursor = self._posts.find(in_range).sort("ts", 1 if ascending else -1).limit(limit)
             return [post_record(row) async for row in cursor]
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
-    async def _in_states(
-        self, matched: Document, states: set[ScheduledPostState], ascending: bool, limit: int
+    async def _find_in_states(
+        self, query: Document, states: set[ScheduledPostState], ascending: bool, limit: int
     ) -> list[ScheduledPost]:
         """Returns posts in the states, reading a chunk of the range at a time.
 
-        A post's state is derived from all its publications (ADR 15). Candidates are the posts with a publication in a
-        needed state. All publications of each candidate are then checked.
+        A post's state is derived from all its publications (ADR 15). The candidates have at least one publication in a
+        matching state. All publications of each candidate are then checked.
         """
         found: list[ScheduledPost] = []
         while len(found) < limit:
             chunk = max(limit, MIN_READ)
-            query = with_needed_states(matched, states)
-            cursor = self._publications.find(query, {"_id": 0, "post": 1, "ts": 1}).sort("ts", 1 if ascending else -1)
-            rows = await cursor.limit(chunk).to_list(None)
-            found += await self._of_states({row["post"]: row["ts"] for row in rows}, states)
+            candidates = candidate_filter(query, states)
+            cursor = self._publications.find(candidates, {"_id": 0, "post": 1, "ts": 1})
+            rows = await cursor.sort("ts", 1 if ascending else -1).limit(chunk).to_list(None)
+            found += await self._load_in_states({row["post"]: row["ts"] for row in rows}, states)
             if len(rows) < chunk:
                 break
             bound = {"$gt" if ascending else "$lt": rows[-1]["ts"]}
-            matched = {**matched, "ts": {**matched["ts"], **bound}}
+            query = {**query, "ts": {**query["ts"], **bound}}
         return found[:limit]
 
-    async def _of_states(self, timestamps: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
-        """Returns the posts that are in the states and still at their timestamps, in the order of `timestamps`."""
+    async def _load_in_states(self, timestamps: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
+        """Returns the posts that are in the states, in the order of `timestamps`, which holds timestamps by post id.
+
+        Leaves out posts that have another timestamp by now.
+        """
         posts, publications = await asyncio.gather(self._load(list(timestamps)), self._load_of_posts(list(timestamps)))
         current = [posts[id_] for id_, ts in timestamps.items() if id_ in posts and posts[id_].timestamp == ts]
         return [post for post in current if post_state([each.state for each in publications[post.id]]) in states]

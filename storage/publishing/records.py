@@ -1,4 +1,4 @@
-"""The publishing area's records, as read from the database. Instants are aware UTC datetimes, to the millisecond."""
+"""Records of the publishing area, as read from the database. Instants are aware UTC datetimes, to the millisecond."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class MediaState(Enum):
 
 
 class CallPhase(Enum):
-    """Phase of publishing to an account. Only an interrupted CALLING may have had an effect."""
+    """The phase of publishing to an account. Of the interrupted phases, only CALLING may have had an effect."""
 
     PREPARING = "PREPARING"
     CALLING = "CALLING"
@@ -152,13 +152,18 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """Progress of publishing to an account. `key` is the same for every try. The first call began at `first_at`."""
+    """Progress of publishing to an account."""
 
     phase: CallPhase
     key: str
+    """Idempotency key; the same for every call."""
+
     tries: int
     at: datetime
+    """When the phase began; in the phase CALLING, when the last call began."""
+
     first_at: datetime | None
+    """When the first call began; None before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,23 +198,22 @@ class Publication:
 
 def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
     """Returns the state of a post whose publications are in these states."""
-    found = set(states)
-    scheduled = PublicationState.SCHEDULED in found
-    if found == {PublicationState.SCHEDULED}:
+    distinct = set(states)
+    if distinct == {PublicationState.SCHEDULED}:
         return ScheduledPostState.SCHEDULED
-    if PublicationState.PUBLISHING in found or scheduled:
+    if PublicationState.PUBLISHING in distinct or PublicationState.SCHEDULED in distinct:
         return ScheduledPostState.PUBLISHING
-    if PublicationState.UNKNOWN in found:
+    if PublicationState.UNKNOWN in distinct:
         return ScheduledPostState.UNKNOWN
-    return ScheduledPostState(found.pop().value) if len(found) == 1 else ScheduledPostState.PARTIAL
+    return ScheduledPostState(distinct.pop().value) if len(distinct) == 1 else ScheduledPostState.PARTIAL
 
 
 _P, _S = PublicationState, ScheduledPostState
-_NEEDED: dict[ScheduledPostState, set[PublicationState]] = {
+_CANDIDATE_STATES: dict[ScheduledPostState, set[PublicationState]] = {
     _S.SCHEDULED: {_P.SCHEDULED},
     _S.PUBLISHING: {_P.PUBLISHING, _P.SCHEDULED},
     _S.PUBLISHED: {_P.PUBLISHED},
-    # PARTIAL mixes PUBLISHED, FAILED and CANCELLED, so at least one of these two is present.
+    # A PARTIAL post has at least two of the states PUBLISHED, FAILED and CANCELLED, hence one of these two.
     _S.PARTIAL: {_P.FAILED, _P.CANCELLED},
     _S.FAILED: {_P.FAILED},
     _S.UNKNOWN: {_P.UNKNOWN},
@@ -217,9 +221,9 @@ _NEEDED: dict[ScheduledPostState, set[PublicationState]] = {
 }
 
 
-def needed_states(states: Collection[ScheduledPostState]) -> set[PublicationState]:
+def candidate_states(states: Collection[ScheduledPostState]) -> set[PublicationState]:
     """Returns publication states such that every post in `states` has a publication in one of them."""
-    return {needed for state in states for needed in _NEEDED[state]}
+    return {candidate for state in states for candidate in _CANDIDATE_STATES[state]}
 
 
 def account_record(document: AccountDocument) -> ConnectedAccount:

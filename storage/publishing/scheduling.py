@@ -1,7 +1,7 @@
-"""Schedules, updates and cancels posts: changes that the sequencer commits to the organization's jobs stream.
+"""Changes that schedule, update and cancel posts. The sequencer commits them to the organization's jobs stream.
 
-An update or a cancel raises the fence of each SCHEDULED publication, so that workers lose their claims on them.
-Publications in any other state are not changed.
+An update or a cancel raises the fence of each SCHEDULED publication, so that workers lose their claims on it.
+Publications in other states are not changed.
 """
 
 from collections.abc import Sequence
@@ -64,11 +64,11 @@ class SchedulePost(Change[str]):
         self.publication_ids = [new_id() for _ in self.new.targets]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Searches a free timestamp."""
+        """Finds a free timestamp."""
         await free_timestamps(batch).search(mongo, session, self.new.organization_id, self.new.due_at)
 
     def plan(self, batch: Batch) -> str:
-        """Puts the post and its publications. Raises: BadUserInput if it is too late already."""
+        """Puts the post and its publications. Raises: BadUserInput for a due moment too far in the past."""
         new = self.new
         check_not_too_late(new.due_at, new.max_lateness_s, batch.at)
         post: ScheduledPostDocument = {
@@ -96,7 +96,7 @@ class SchedulePost(Change[str]):
 
 
 def check_not_too_late(due_at: datetime, max_lateness_s: int, now: datetime) -> None:
-    """Rejects a post that could only fail with TOO_LATE. Raises: BadUserInput."""
+    """Rejects a post whose publications would all fail with TOO_LATE. Raises: BadUserInput."""
     if due_at + timedelta(seconds=max_lateness_s) < now:
         late_s = int((now - due_at).total_seconds())
         allowed = f"the future, or at most maxLatenessS ({max_lateness_s} s) ago"
@@ -144,20 +144,20 @@ def _plan_upload(publication: PublicationDocument, post: ScheduledPostDocument) 
         publication["media_state"] = MediaState.NONE.value
         drop_upload(publication)
     elif publication["media_state"] != MediaState.READY.value:
-        stale = publication["media_state"] == MediaState.STALE.value
+        is_stale = publication["media_state"] == MediaState.STALE.value
         drop_upload(publication)
-        publication["media_state"] = (MediaState.STALE if stale else MediaState.PENDING).value
+        publication["media_state"] = (MediaState.STALE if is_stale else MediaState.PENDING).value
         publication["upload_at"] = post["due"] - timedelta(seconds=lead_s)
 
 
 def drop_upload(publication: PublicationDocument) -> None:
-    """Removes the upload from the document, and its claim, so that the result of a running upload is discarded."""
+    """Removes the upload and its claim from the document. The result of a running upload is then discarded."""
     publication.pop("upload", None)
     release_upload(publication)
 
 
 def release_upload(publication: PublicationDocument) -> None:
-    """Removes the claim of an upload and the time of the next one."""
+    """Removes the claim of an upload and the time of the next upload."""
     publication.pop("upload_at", None)
     publication.pop("upload_claim", None)
 
@@ -183,7 +183,7 @@ class ScheduledPostEdit:
     time_zone: str | None = None
     max_lateness_s: int | None = None
     revision: int | None = None
-    """The revision that the edit was made from; None: any."""
+    """The revision that the client edited; None: any."""
 
 
 @dataclass(slots=True)
@@ -207,13 +207,13 @@ class _ScheduledPostChange(Change[str]):
         post: ScheduledPostDocument | None = batch.get(SCHEDULED_POSTS, self.id)
         if post is None or post["org"] != self.organization_id:
             raise NotFound("scheduled post", self.id)
-        found: list[PublicationDocument | None] = [batch.get(PUBLICATIONS, id_) for id_ in post["publications"]]
-        return post.copy(), [each.copy() for each in found if each is not None]
+        stored: list[PublicationDocument | None] = [batch.get(PUBLICATIONS, id_) for id_ in post["publications"]]
+        return post.copy(), [each.copy() for each in stored if each is not None]
 
 
 @dataclass(slots=True)
 class UpdateScheduledPost(_ScheduledPostChange):
-    """Changes a post none of whose publications has started. A kept target keeps its publication."""
+    """Changes a post none of whose publications has started. Targets that stay keep their publications."""
 
     edit: ScheduledPostEdit
     new_ids: list[str] = field(default_factory=list)
@@ -237,46 +237,46 @@ class UpdateScheduledPost(_ScheduledPostChange):
             raise Conflict(f"The scheduled post has changed: its newest revision is {post['revision']}.")
         if any(each["state"] != PublicationState.SCHEDULED.value for each in publications):
             raise Conflict("The scheduled post can no longer be changed: publishing has started.")
-        changed = self._changed(batch, post)
-        check_not_too_late(changed["due"], changed["max_lateness_s"], batch.at)
-        kept = self._retarget(batch, changed, publications)
-        batch.put(SCHEDULED_POSTS, changed)
-        has_new_content = changed["text"] != post["text"] or changed["media"] != post["media"]
-        for place, publication in enumerate(kept):
-            _invalidate_upload(publication, changed, has_new_content)
-            put_scheduled(batch, publication, changed, place)
+        new_post = self._edit_post(batch, post)
+        check_not_too_late(new_post["due"], new_post["max_lateness_s"], batch.at)
+        new_publications = self._change_targets(batch, new_post, publications)
+        batch.put(SCHEDULED_POSTS, new_post)
+        has_new_content = new_post["text"] != post["text"] or new_post["media"] != post["media"]
+        for place, publication in enumerate(new_publications):
+            _invalidate_upload(publication, new_post, has_new_content)
+            put_scheduled(batch, publication, new_post, place)
         return self.id
 
-    def _changed(self, batch: Batch, post: ScheduledPostDocument) -> ScheduledPostDocument:
-        edit, changed = self.edit, post.copy()
-        changed["revision"] += 1
+    def _edit_post(self, batch: Batch, post: ScheduledPostDocument) -> ScheduledPostDocument:
+        edit, new_post = self.edit, post.copy()
+        new_post["revision"] += 1
         if edit.text is not None:
-            changed["text"] = edit.text
+            new_post["text"] = edit.text
         if edit.media is not None:
-            changed["media"] = media_documents(edit.media)
+            new_post["media"] = media_documents(edit.media)
         if edit.time_zone is not None:
-            changed["zone"] = edit.time_zone
+            new_post["zone"] = edit.time_zone
         if edit.max_lateness_s is not None:
-            changed["max_lateness_s"] = edit.max_lateness_s
+            new_post["max_lateness_s"] = edit.max_lateness_s
         if edit.due_at is not None and edit.due_at != post["due"]:
-            changed |= {"due": edit.due_at, "ts": free_timestamps(batch).take(edit.due_at)}
-        return changed
+            new_post |= {"due": edit.due_at, "ts": free_timestamps(batch).take(edit.due_at)}
+        return new_post
 
-    def _retarget(
+    def _change_targets(
         self, batch: Batch, post: ScheduledPostDocument, publications: list[PublicationDocument]
     ) -> list[PublicationDocument]:
-        """Returns the publications for the edit's targets, and removes those of the dropped targets."""
+        """Returns the publications for the edit's targets, and removes the publications of dropped targets."""
         if self.edit.targets is None:
             return publications
         by_target = {_target_key(each["target"]): each for each in publications}
-        kept: list[PublicationDocument] = []
+        new_publications: list[PublicationDocument] = []
         for id_, target in zip(self.new_ids, self.edit.targets, strict=True):
             key = _target_key(target_document(target))
-            kept.append(by_target.pop(key) if key in by_target else _publication(post, id_, target))
+            new_publications.append(by_target.pop(key) if key in by_target else _publication(post, id_, target))
         for dropped in by_target.values():
             batch.remove(PUBLICATIONS, dropped["_id"])
-        post["publications"] = [each["_id"] for each in kept]
-        return kept
+        post["publications"] = [each["_id"] for each in new_publications]
+        return new_publications
 
 
 def _target_key(target: TargetDocument) -> tuple[str, str]:
@@ -298,14 +298,14 @@ class CancelScheduledPost(_ScheduledPostChange):
     """Cancels the publications that have not started."""
 
     def plan(self, batch: Batch) -> str:
-        """Cancels them. Raises: NotFound; Conflict if every publication has started or is finished."""
+        """Cancels the publications. Raises: NotFound; Conflict if every publication has started or is finished."""
         post, publications = self.read(batch)
-        waiting = [each for each in publications if each["state"] == PublicationState.SCHEDULED.value]
-        if not waiting:
+        scheduled = [each for each in publications if each["state"] == PublicationState.SCHEDULED.value]
+        if not scheduled:
             raise Conflict("Nothing is left to cancel: every publication has started or is finished.")
         post["revision"] += 1
         batch.put(SCHEDULED_POSTS, post)
-        for publication in waiting:
+        for publication in scheduled:
             publication |= {"state": PublicationState.CANCELLED.value, "fence": publication["fence"] + 1}
             put_finished(batch, publication)
         return self.id

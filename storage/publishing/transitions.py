@@ -1,7 +1,7 @@
 """The state machine of a due publication: changes that are committed together with their events.
 
-SCHEDULED -> PUBLISHING -> PUBLISHED | FAILED | UNKNOWN; UNKNOWN -> PUBLISHED | FAILED. A worker's change is committed
-only under the fence of its claim. Times are compared with the batch's time, which is the database's clock.
+SCHEDULED -> PUBLISHING -> PUBLISHED | FAILED | UNKNOWN; UNKNOWN -> PUBLISHED | FAILED. A worker's change fails unless
+the stored fence is the fence of its claim. Times are compared with the batch's time, which is the database's clock.
 """
 
 from collections.abc import Sequence
@@ -24,33 +24,33 @@ from storage.streams.changes import Batch, Change, DocumentKey
 
 MAX_TRIES = 5
 LEASE_S = 8.0
-"""How long a claim lasts without a renewal, from now or from the due moment if that is later."""
+"""How many seconds a claim lasts without a renewal, counted from the claim, or from the due moment if that is later."""
 
 CALL_LEASE_S = 6.0
-"""How long after the last renewal a call counts as interrupted (ADR 15)."""
+"""How many seconds after the last renewal a call counts as interrupted (ADR 15)."""
 
 MANUAL_LEASE_S = 15.0
-"""The call lease where only a person can reconcile. Longer than a call, so that a slow renewal does not end it."""
+"""The lease of a call that only a person can reconcile. Longer than a call, so that a slow renewal does not end it."""
 
 NOTIFY_WITHIN_S = 60.0
-"""Maximum time after maxLateness until the author is notified that an outcome is still unknown."""
+"""Maximum seconds after `late_at` until the author is notified that an outcome is still unknown."""
 
 RETENTION_MARGIN_S = 30.0
-"""How long before the network forgets a key it is last sent again. Covers a call and clock differences."""
+"""A key is not sent again in the last seconds before the network forgets it. Covers a call and clock differences."""
 
 TOO_LATE = "TOO_LATE"
 NOT_PUBLISHED = "NOT_PUBLISHED"
 
 
 class ClaimLost(Conflict):
-    """Another worker has claimed the publication, or it was updated, cancelled or finished."""
+    """Another worker has claimed the publication, or the publication was updated, cancelled or finished."""
 
     def __init__(self, message: str = "The publication was claimed by another worker, or changed.") -> None:
         super().__init__(message)
 
 
 class NotYetDue(Conflict):
-    """The due moment lies `wait_s` seconds ahead."""
+    """The due moment is `wait_s` seconds in the future."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__("The publication is not due yet.")
@@ -58,7 +58,7 @@ class NotYetDue(Conflict):
 
 
 class DeadlinePassed(Conflict):
-    """The publication was due longer ago than its author allows."""
+    """The publication was due more than `maxLatenessS` seconds ago."""
 
     def __init__(self) -> None:
         super().__init__("The publication was due more than maxLatenessS ago.")
@@ -66,15 +66,17 @@ class DeadlinePassed(Conflict):
 
 def claimed_publication(batch: Batch, publication: Publication, *states: PublicationState) -> PublicationDocument:
     """Returns a copy of the stored publication if its fence and state still match. Raises: ClaimLost."""
-    found: PublicationDocument | None = batch.get(PUBLICATIONS, publication.id)
-    if found is None or found["fence"] != publication.fence or found["state"] not in {each.value for each in states}:
+    stored: PublicationDocument | None = batch.get(PUBLICATIONS, publication.id)
+    if stored is None or stored["fence"] != publication.fence:
         raise ClaimLost
-    return found.copy()
+    if stored["state"] not in {each.value for each in states}:
+        raise ClaimLost
+    return stored.copy()
 
 
 @dataclass(slots=True)
 class PublicationChange(Change[Publication]):
-    """A change by the worker that has claimed the publication: under that fence, or under the token of an upload."""
+    """A change by the worker that has claimed the publication or its upload. Checks the claim's fence or token."""
 
     publication: Publication
 
@@ -97,7 +99,7 @@ def check_due(publication: PublicationDocument, now: datetime) -> None:
 
 
 def is_too_late(publication: PublicationDocument, now: datetime) -> bool:
-    """Returns whether the publication was due longer ago than its author allows."""
+    """Returns whether the publication was due more than `maxLatenessS` seconds ago."""
     return bool(now > publication["late_at"])
 
 
@@ -108,7 +110,7 @@ def add_attempt(document: PublicationDocument, at: datetime, outcome: str, detai
 
 
 def put_failed(batch: Batch, document: PublicationDocument, code: str, message: str) -> None:
-    """Puts the publication as FAILED, notifies its author and schedules the mail."""
+    """Sets the publication to FAILED and puts it. Notifies its author, and schedules the mail."""
     document |= {"state": PublicationState.FAILED.value, "error": {"code": code, "message": message}}
     document["mail_at"] = batch.at
     document.pop("step", None)
@@ -119,7 +121,7 @@ def put_failed(batch: Batch, document: PublicationDocument, code: str, message: 
 
 @dataclass(slots=True)
 class BeginAttempt(PublicationChange):
-    """Begins a phase at the due moment or later: from SCHEDULED, or from a phase that had no effect.
+    """Begins a phase of publishing, at the due moment or later, unless the network may have been called already.
 
     The result is PUBLISHING with the stored intent (key and time), or FAILED if publishing is too late.
     """
@@ -158,7 +160,7 @@ class BeginAttempt(PublicationChange):
 class MarkPublished(PublicationChange):
     """Stores that the network has published. The stored time of publishing is when the last call began.
 
-    That time is never too early, whichever of the calls published.
+    If an earlier call published, the stored time is too late, but it is never too early.
     """
 
     external_id: str | None
@@ -195,17 +197,17 @@ class MarkFailed(PublicationChange):
 
 @dataclass(slots=True)
 class ScheduleRetry(PublicationChange):
-    """Schedules another try in `in_s` seconds after one without effect. At most five tries, all within maxLateness."""
+    """Schedules another try, `delay_s` seconds after a try without effect. At most five tries, none after `late_at`."""
 
-    in_s: float
+    delay_s: float
     message: str
-    upload_gone: bool = False
+    must_upload_again: bool = False
     """Whether the media have to be uploaded again."""
 
     def plan(self, batch: Batch) -> Publication:
-        """The result is FAILED if no try is left. Raises: ClaimLost."""
+        """Stores the next try. Fails the publication if no try is left. Raises: ClaimLost."""
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING)
-        next_at = batch.at + timedelta(seconds=self.in_s)
+        next_at = batch.at + timedelta(seconds=self.delay_s)
         progress = document["step"]
         # BeginAttempt counts calls. A failed upload counts here.
         tries = progress["tries"] + (progress["phase"] != CallPhase.CALLING.value)
@@ -215,7 +217,7 @@ class ScheduleRetry(PublicationChange):
         add_attempt(document, batch.at, "NO_EFFECT", self.message)
         document["step"] = {**progress, "tries": tries, "phase": CallPhase.WAITING.value, "at": batch.at}
         document["wake_at"] = next_at
-        if self.upload_gone:
+        if self.must_upload_again:
             drop_upload(document)
             document["media_state"] = MediaState.STALE.value
         return self.put(batch, document)
@@ -223,20 +225,20 @@ class ScheduleRetry(PublicationChange):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationPolicy:
-    """When to reconcile an unknown outcome: `in_s` seconds from now, but at most `within_s` after the first call.
+    """When to reconcile an unknown outcome: in `delay_s` seconds, but not later than `max_age_s` after the first call.
 
-    `in_s` None: only a person can reconcile. `within_s` None: no limit.
+    If `delay_s` is None, only a person can reconcile. If `max_age_s` is None, there is no limit.
     """
 
-    in_s: float | None
-    within_s: float | None = None
+    delay_s: float | None
+    max_age_s: float | None = None
 
     def needs_person(self, progress: ProgressDocument, now: datetime) -> bool:
         """Returns whether only a person can find the outcome."""
-        if self.in_s is None or self.within_s is None:
-            return self.in_s is None
+        if self.delay_s is None or self.max_age_s is None:
+            return self.delay_s is None
         age_s: float = (now - progress["first_at"]).total_seconds()
-        return age_s + self.in_s + RETENTION_MARGIN_S > self.within_s
+        return age_s + self.delay_s + RETENTION_MARGIN_S > self.max_age_s
 
 
 MANUAL = ReconciliationPolicy(None)
@@ -254,22 +256,22 @@ class MarkUnknown(PublicationChange):
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.UNKNOWN.value, "error": {"code": "UNKNOWN", "message": self.message}}
         add_attempt(document, batch.at, "UNKNOWN", self.message)
-        if self.policy.in_s is None or self.policy.needs_person(document["step"], batch.at):
+        if self.policy.delay_s is None or self.policy.needs_person(document["step"], batch.at):
             return leave_to_person(batch, document)
         if is_too_late(document, batch.at):
             notify_unknown_once(batch, document)
-        document["wake_at"] = self._next_at(document, self.policy.in_s, batch.at)
+        document["wake_at"] = self._next_at(document, self.policy.delay_s, batch.at)
         return self.put(batch, document)
 
-    def _next_at(self, document: PublicationDocument, in_s: float, now: datetime) -> datetime:
-        """Returns when to reconcile: soon enough after maxLateness to notify the author within a minute of it."""
+    def _next_at(self, document: PublicationDocument, delay_s: float, now: datetime) -> datetime:
+        """Returns when to reconcile. Until the author is notified, this is at most a minute after `late_at`."""
         latest: datetime = max(document["late_at"], now + timedelta(seconds=NOTIFY_WITHIN_S))
-        at = now + timedelta(seconds=in_s)
+        at = now + timedelta(seconds=delay_s)
         return at if document.get("told") else min(at, latest)
 
 
 def notify_unknown_once(batch: Batch, document: PublicationDocument) -> None:
-    """Notifies the author that the outcome is unknown, unless that was done before."""
+    """Notifies the author that the outcome is unknown, unless the author was notified before."""
     if not document.get("told"):
         document["told"] = True
         notify_unknown(batch, document)
@@ -284,14 +286,14 @@ def leave_to_person(batch: Batch, document: PublicationDocument) -> Publication:
 
 @dataclass(slots=True)
 class BeginReconciliation(PublicationChange):
-    """Begins to reconcile an UNKNOWN publication, under the lease of a call. Its state stays UNKNOWN."""
+    """Begins to reconcile an UNKNOWN publication, and holds the lease of a call for it. The state stays UNKNOWN."""
 
     policy: ReconciliationPolicy
     repeats_call: bool = True
     """Whether the call is repeated. If False, the network is only queried."""
 
     def plan(self, batch: Batch) -> Publication:
-        """The result has no `progress` if only a person can find the outcome. Raises: ClaimLost."""
+        """Returns the publication, without `progress` if only a person can find the outcome. Raises: ClaimLost."""
         document = claimed_publication(batch, self.publication, PublicationState.UNKNOWN)
         if self.policy.needs_person(document["step"], batch.at):
             return replace(leave_to_person(batch, document), progress=None)
@@ -308,7 +310,7 @@ class ResolveUnknown(Change[Publication]):
 
     organization_id: str
     id: str
-    published: bool
+    is_published: bool
     external_id: str | None
 
     def needs(self) -> Sequence[DocumentKey]:
@@ -317,16 +319,16 @@ class ResolveUnknown(Change[Publication]):
 
     def plan(self, batch: Batch) -> Publication:
         """Stores the outcome. Raises: NotFound; Conflict if the publication is not UNKNOWN."""
-        found: PublicationDocument | None = batch.get(PUBLICATIONS, self.id)
-        if found is None or found["org"] != self.organization_id:
+        stored: PublicationDocument | None = batch.get(PUBLICATIONS, self.id)
+        if stored is None or stored["org"] != self.organization_id:
             raise NotFound("publication", self.id)
-        if found["state"] != PublicationState.UNKNOWN.value:
-            raise Conflict(f"Only an UNKNOWN publication can be resolved; this one is {found['state']}.")
-        document = found.copy()
+        if stored["state"] != PublicationState.UNKNOWN.value:
+            raise Conflict(f"Only an UNKNOWN publication can be resolved; this one is {stored['state']}.")
+        document = stored.copy()
         document["fence"] += 1
         progress = document.pop("step")
         document.pop("error", None)
-        if self.published:
+        if self.is_published:
             document |= {"state": PublicationState.PUBLISHED.value, "published_at": progress["at"]}
             document["external_id"] = self.external_id
         else:
@@ -343,31 +345,31 @@ class StoreUpload(PublicationChange):
 
     token: str
     references: Sequence[Any] | None
-    """None: the upload failed."""
+    """The network's identifiers of the media; None: the upload failed."""
     expires_in_s: float | None = None
     message: str | None = None
-    again_in_s: float | None = None
-    """When to try a failed upload again; None: at the due moment."""
+    retry_in_s: float | None = None
+    """Seconds until a failed upload is tried again; None: it is tried again at the due moment."""
 
     def plan(self, batch: Batch) -> Publication:
         """Stores the result. Raises: ClaimLost if the content has changed, or another worker has claimed the upload."""
-        found: PublicationDocument | None = batch.get(PUBLICATIONS, self.publication.id)
-        if found is None or found.get("upload_claim") != self.token:
+        stored: PublicationDocument | None = batch.get(PUBLICATIONS, self.publication.id)
+        if stored is None or stored.get("upload_claim") != self.token:
             raise ClaimLost("The upload was claimed by another worker, or the post has changed.")
-        document = found.copy()
+        document = stored.copy()
         release_upload(document)
         if self.references is None:
-            self._put_failure(document, batch.at)
+            self._set_failure(document, batch.at)
         else:
             document["media_state"] = MediaState.READY.value
             document["upload"] = upload_document(self.references, self.expires_in_s, batch.at)
         return self.put(batch, document)
 
-    def _put_failure(self, document: PublicationDocument, now: datetime) -> None:
+    def _set_failure(self, document: PublicationDocument, now: datetime) -> None:
         document["media_state"] = MediaState.FAILED.value
         add_attempt(document, now, "UPLOAD_FAILED", self.message)
-        if self.again_in_s is not None:
-            document["upload_at"] = now + timedelta(seconds=self.again_in_s)
+        if self.retry_in_s is not None:
+            document["upload_at"] = now + timedelta(seconds=self.retry_in_s)
 
 
 def upload_document(references: Sequence[Any], expires_in_s: float | None, now: datetime) -> UploadDocument:
@@ -378,7 +380,7 @@ def upload_document(references: Sequence[Any], expires_in_s: float | None, now: 
 
 @dataclass(slots=True)
 class StoreUploadAndBegin(PublicationChange):
-    """Stores an upload that was made at the due moment, and begins the call."""
+    """Stores the result of an upload at the due moment, and begins the call."""
 
     references: Sequence[Any]
     expires_in_s: float | None

@@ -1,6 +1,7 @@
 """Encryption of connected accounts' credentials, with keys from the settings.
 
-AES-256-GCM with the account's id as associated data: a ciphertext in another account's document cannot be decrypted.
+Uses AES-256-GCM with the account's id as associated data. A ciphertext that was copied to another account's document
+can therefore not be decrypted.
 """
 
 import hashlib
@@ -35,14 +36,14 @@ class SealedSecret(TypedDict):
 
 
 class CredentialCipher:
-    """Encrypts with the newest key, and decrypts with the key that encrypted."""
+    """Encrypts with the newest key, and decrypts with the key by which the secret was encrypted."""
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
-        """`keys` by version, newest first. Without keys, nothing can be encrypted."""
+        """Takes `keys` by version, newest first. Without keys, nothing can be encrypted."""
         self._keys = dict(keys)
 
     def fingerprint(self, secret: str) -> str:
-        """Returns the secret's HMAC under the newest key, to compare secrets. Raises: Unavailable."""
+        """Returns the secret's HMAC under the newest key, by which secrets are compared. Raises: Unavailable."""
         return hmac.new(self._newest()[1], secret.encode(), hashlib.sha256).hexdigest()
 
     def seal(self, secret: str, account_id: str) -> SealedSecret:

@@ -1,6 +1,6 @@
-"""Signed URLs of remote images on this server: /images/{signature}/{encoded URL}. No I/O.
+"""Signed URLs under which this server serves remote images: /images/{signature}/{encoded URL}. Pure; no I/O.
 
-The signature keeps the image route from being an open proxy: it serves only images that the API has returned.
+The signature prevents that the image route is an open proxy: the route serves only images that the API has returned.
 """
 
 import hmac
@@ -11,7 +11,7 @@ _SIGNATURE_BYTES = 16
 
 
 class ImageUrls:
-    """Signs and verifies image URLs with a key derived from `secret`, which differs from the keys of other purposes."""
+    """Signs and verifies image URLs. The key is derived from `secret` for this purpose only."""
 
     def __init__(self, base_url: str, secret: bytes) -> None:
         self._base_url = base_url.rstrip("/")

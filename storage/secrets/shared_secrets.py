@@ -21,10 +21,10 @@ class SecretDocument(TypedDict):
 
 
 async def shared_secret(mongo: Mongo, name: str) -> bytes:
-    """Returns the secret of that name, the same 32 bytes in each process. The first call generates it."""
-    fresh = {"$setOnInsert": {"value": secrets.token_bytes(SECRET_BYTES)}}
+    """Returns the 32 bytes of the secret with this name, the same in each process. The first call generates them."""
+    new_secret = {"$setOnInsert": {"value": secrets.token_bytes(SECRET_BYTES)}}
     document: SecretDocument | None = await mongo["secrets"].find_one_and_update(
-        {"_id": name}, fresh, upsert=True, return_document=ReturnDocument.AFTER
+        {"_id": name}, new_secret, upsert=True, return_document=ReturnDocument.AFTER
     )
     assert document is not None
     return bytes(document["value"])

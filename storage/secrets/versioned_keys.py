@@ -1,4 +1,4 @@
-"""Keys from the settings, as version:base64 pairs, newest first. Versions allow key rotation."""
+"""Keys from the settings, as version:base64 pairs, newest first. Versions make key rotation possible."""
 
 import base64
 import binascii
@@ -7,7 +7,7 @@ KEY_BYTES = 32
 
 
 def versioned_keys(pairs: str) -> dict[str, bytes]:
-    """Returns the keys of "2:base64,1:base64" by version, in that order.
+    """Returns the keys of "2:base64,1:base64" by version, in the order of the pairs.
 
     Raises: ValueError, whose message never contains a key.
     """
@@ -21,7 +21,7 @@ def versioned_keys(pairs: str) -> dict[str, bytes]:
 
 
 def _decoded(encoded: str) -> bytes:
-    """Decodes either base64 alphabet, with or without padding."""
+    """Decodes a key in the standard or the URL-safe base64 alphabet, with or without padding."""
     plain = encoded.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         key = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

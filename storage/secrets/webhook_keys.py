@@ -7,7 +7,7 @@ PREFIX = "whsec_"
 
 
 def webhook_key(secret: str) -> bytes:
-    """Returns the key of a secret: base64 after `whsec_`, else the secret itself.
+    """Returns the key of a secret: the decoded base64 after `whsec_`, or the bytes of a secret without this prefix.
 
     Raises: ValueError for invalid base64 and for an empty key.
     """

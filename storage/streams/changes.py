@@ -64,7 +64,7 @@ class Batch:
     """The _id of each document that was put or removed."""
 
     shared: dict[str, Any] = field(default_factory=dict)
-    """Results of the members' loads that are not documents, by a name of the area's choice."""
+    """Other data that members load and share, by a name that their area chooses."""
 
     _documents: dict[DocumentKey, Any] = field(default_factory=dict)
     """The documents as planned so far; None for a removed document."""

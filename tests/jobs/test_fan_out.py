@@ -9,7 +9,7 @@ import pytest
 from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, settle_follows
 from storage.feed.changes import CreatePost
-from storage.feed.feeds import FeedStore
+from storage.feed.feeds import FeedItemStore
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import Post, author_stream, home_stream
@@ -58,7 +58,7 @@ async def feed(two_stores: list[Stores]) -> FeedScenario:
 @pytest.fixture
 def workers(two_stores: list[Stores]) -> list[JobContext]:
     """The job contexts of two processes. Fan-outs have small chunks, so that each has several."""
-    return [job_context(replace(each, feeds=FeedStore(each.mongo, each.outbox, CHUNK))) for each in two_stores]
+    return [job_context(replace(each, feeds=FeedItemStore(each.mongo, each.outbox, CHUNK))) for each in two_stores]
 
 
 async def follow(feed: FeedScenario, *readers: str) -> None:

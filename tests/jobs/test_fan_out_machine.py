@@ -17,7 +17,7 @@ from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, settle_follows
 from storage.errors import DomainError
 from storage.feed.fan_outs import MAX_TRIES, FanOutClaim
-from storage.feed.feeds import FeedStore, FollowerChunk
+from storage.feed.feeds import FeedItemStore, FollowerChunk
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import home_stream
@@ -310,7 +310,7 @@ def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> 
     with asyncio.Runner() as runner:
         stores_context = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
         stores = runner.run(stores_context.__aenter__())
-        stores_with_small_chunks = replace(stores, feeds=FeedStore(stores.mongo, stores.outbox, CHUNK))
+        stores_with_small_chunks = replace(stores, feeds=FeedItemStore(stores.mongo, stores.outbox, CHUNK))
         try:
             process = JobsOnLoop(runner, job_context(stores_with_small_chunks))
             yield type("BoundMachine", (FeedMachine,), {"process": process})

@@ -97,7 +97,7 @@ async def query_messages(scenario: TopicScenario) -> None:
     for blocked in (NOBODY, BLOCKED):
         await query_pages(lambda range_, blocked=blocked: messages.page(scenario.topic.id, range_, blocked))
         await messages.around(scenario.topic.id, posted[2].timestamp, 3, blocked)
-        await messages.last(scenario.topic.id, posted[-1].timestamp, blocked)
+        await messages.last_message(scenario.topic.id, posted[-1].timestamp, blocked)
     await messages.get(first.key)
     await messages.edit(first.key, "ann", "edited https://example.org", ())
     await messages.awaiting_preview(-60, 10)
@@ -137,14 +137,14 @@ async def query_feeds(scenario: TopicScenario) -> None:
         await stores.users.sign_in(org, name, (), None, None)
         await stores.follows.follow(FollowPair(org, name, "ann"))
     await stores.follows.unfollow(FollowPair(org, names[0], "ann"))
-    await stores.follows.unsettled(-60, 10)
+    await stores.follows.pending_changes(-60, 10)
     post = await stores.posts.create(NewPost(org, "ann", "hello", (), (), ()))
     # With a maximum of 0 followers, ann becomes a merged author.
     merged_plan = replace(stores.posts.plan(NewPost(org, "ann", "hello", (), (), ())), max_followers=0)
     await stores.sequencer.commit(author_stream(org, "ann"), CreatePost(merged_plan))
     await stores.events.head(home_stream(org, names[1]))
     chunk = await stores.feeds.followers(org, "ann", "")
-    await stores.fan_outs.open(10)
+    await stores.fan_outs.unclaimed(10)
     claim = await stores.fan_outs.claim(post.key)
     assert claim is not None
     await stores.feeds.without_absent(org, chunk.follower_ids)
@@ -153,15 +153,15 @@ async def query_feeds(scenario: TopicScenario) -> None:
     await stores.feeds.trim(org, names[1])
     await stores.fan_outs.advance(claim, chunk.after, True, 1, names[1:2])
     await stores.fan_outs.due_retries(10)
-    await stores.fan_outs.settle_retries(FanOutRetry(post.key, {names[1]: 1}), ())
+    await stores.fan_outs.store_retry_outcomes(FanOutRetry(post.key, {names[1]: 1}), ())
     await stores.home.record_visit(org, names[1])
     for reader in (await stores.home.reader(org, names[1], NOBODY), await stores.home.reader(org, "ann", BLOCKED)):
         await query_pages(lambda range_, reader=reader: stores.home.page(reader, range_))
     await stores.home.rebuild(org, names[1])
-    await stores.home.rebuilding(10)
+    await stores.home.readers_to_rebuild(10)
     await stores.feeds.remove(post.key, names)
     await stores.fan_outs.delete_retries(post.key)
-    await stores.follows.settle(FollowPair(org, names[1], "ann"))
+    await stores.follows.apply_change(FollowPair(org, names[1], "ann"))
 
 
 async def query_streams(scenario: TopicScenario) -> None:

@@ -216,7 +216,7 @@ async def test_number_reported_do_not_call_is_not_called_again(stores: Stores) -
         await asyncio.wait_for(running, DEADLINE_S)
         assert [set((await centre.states(job)).values()) for job in jobs] == [{"SKIPPED"}, {"SKIPPED"}]
         numbers = [f"+81901000000{last}" for last in range(3)]
-        assert await stores.do_not_call.among(centre.org, numbers) == frozenset(numbers[:2])
+        assert await stores.do_not_call.listed_numbers(centre.org, numbers) == frozenset(numbers[:2])
         again = await centre.launch(2)
         await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         assert set((await centre.states(again)).values()) == {"SKIPPED"}

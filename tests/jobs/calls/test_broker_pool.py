@@ -187,9 +187,9 @@ class _LateWakeUpChannel(WakeUpChannel):
         super().__init__(redis, keys)
         self.may_subscribe = asyncio.Event()
 
-    async def listen(self, handler: WakeUpHandler, connected: Callable[[], None] | None = None) -> None:
+    async def listen(self, handler: WakeUpHandler, on_subscribed: Callable[[], None] | None = None) -> None:
         await self.may_subscribe.wait()
-        await super().listen(handler, connected)
+        await super().listen(handler, on_subscribed)
 
 
 async def test_pool_looks_again_when_it_has_subscribed(stores: Stores) -> None:
@@ -210,7 +210,7 @@ async def test_pool_looks_again_when_it_has_subscribed(stores: Stores) -> None:
 
 async def test_job_outside_window_or_paused_is_not_called(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre, running_pool(centre):
-        now = await centre.stores.call_jobs.now()
+        now = await centre.stores.mongo.now()
         days = list(Weekday)
         closed = CallingWindow("00:00", "23:59", "UTC", (days[(now.weekday() + 3) % 7],))
         job = await centre.launch(1, window=closed)

@@ -39,7 +39,7 @@ async def test_legacy_book_answer_is_used() -> None:
     async with served_book(orjson.dumps(results)) as (url, requests), legacy_book(url, 30) as book:
         assert book is not None
         assert book.share == 30
-        assert await book.ask(ADDRESSES) == {ADDRESSES[0]: False, ADDRESSES[1]: True}
+        assert await book.look_up(ADDRESSES) == {ADDRESSES[0]: False, ADDRESSES[1]: True}
     assert requests == [{"addresses": ADDRESSES}]
 
 
@@ -61,7 +61,7 @@ async def test_unexpected_answer_fails_without_showing_addresses(content: bytes,
     async with served_book(content, status) as (url, _), legacy_book(url, 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError) as failed:
-            await book.ask(ADDRESSES)
+            await book.look_up(ADDRESSES)
     assert "example.org" not in str(failed.value)
 
 
@@ -69,7 +69,7 @@ async def test_unreachable_legacy_book_fails() -> None:
     async with legacy_book("http://127.0.0.1:1/", 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError):
-            await book.ask(ADDRESSES)
+            await book.look_up(ADDRESSES)
 
 
 async def test_legacy_book_without_url_is_disabled() -> None:

@@ -32,7 +32,7 @@ def hits() -> float:
 
 async def newest_page(scenario: TopicScenario, limit: int = 50) -> list[Message]:
     """Returns the newest messages, read like a client of a hot topic."""
-    page = await scenario.stores.messages.page(scenario.topic.id, timeline_range(latest=NOW, limit=limit), hot=True)
+    page = await scenario.stores.messages.page(scenario.topic.id, timeline_range(latest=NOW, limit=limit), is_hot=True)
     return list(page.items)
 
 
@@ -126,8 +126,8 @@ class HotPage:
         answer: int = self.run("extend", first, last, self.size, *map(encode, messages))
         return answer
 
-    def reach(self, n: int) -> None:
-        self.run("reach", n)
+    def require(self, n: int) -> None:
+        self.run("require", n)
 
     def renew(self, n: int, t0: int) -> bool:
         return bool(self.run("renew", n, t0))

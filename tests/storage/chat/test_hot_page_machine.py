@@ -93,9 +93,9 @@ class HotPageMachine(RuleBasedStateMachine):
             each.t0 += ms
 
     @rule()
-    def reach(self) -> None:
+    def require(self) -> None:
         """A repeated request finds its change committed, and requires its position."""
-        self.page.reach(self.n)
+        self.page.require(self.n)
         self.reported = self.n
 
     @rule()

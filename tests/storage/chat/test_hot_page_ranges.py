@@ -86,7 +86,7 @@ async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic
             continue
         for limit in LIMITS:
             arguments = PageArguments(oldest, latest, limit, inclusive)
-            page = await cached_topic.store.page(cached_topic.topic_id, arguments.range, hot=True)
+            page = await cached_topic.store.page(cached_topic.topic_id, arguments.range, is_hot=True)
             timestamps: list[int] = [message.timestamp for message in page.items]
             assert actual_page(page, timestamps) == expected_page(cached_topic.timestamps, arguments), arguments
             assert list(page.items) == [by_timestamp[timestamp] for timestamp in timestamps], arguments

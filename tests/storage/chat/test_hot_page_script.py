@@ -111,9 +111,9 @@ def test_page_behind_the_head_is_not_renewed(hot_page: HotPage) -> None:
 
 def test_page_does_not_answer_before_the_required_position(hot_page: HotPage) -> None:
     hot_page.build(1, [FIRST])
-    hot_page.reach(1)
+    hot_page.require(1)
     assert hot_page.texts() == ["10"]
-    hot_page.reach(2)
+    hot_page.require(2)
     assert hot_page.read() is None
     assert hot_page.extend(2, 2, [SECOND]) == 1
     assert hot_page.texts() == ["10", "20"]
@@ -122,7 +122,7 @@ def test_page_does_not_answer_before_the_required_position(hot_page: HotPage) ->
 def test_page_built_before_required_position_does_not_answer(hot_page: HotPage) -> None:
     assert hot_page.begin("a")
     t0 = hot_page.clock()
-    hot_page.reach(2)
+    hot_page.require(2)
     assert hot_page.install("a", 1, 0, t0, [FIRST])
     assert hot_page.read() is None
 

@@ -106,14 +106,14 @@ async def test_last_timestamp_changes_no_page(shared_stores: Stores) -> None:
 
 async def test_last_message_is_the_newest_visible_one(shared_stores: Stores) -> None:
     topic_id = await insert_messages(shared_stores, {20: "ann", 21: "bob"})
-    last = await shared_stores.messages.last(topic_id, 21)
+    last = await shared_stores.messages.last_message(topic_id, 21)
     assert last is not None
     assert last.timestamp == 21
-    visible = await shared_stores.messages.last(topic_id, 21, frozenset({"bob"}))
+    visible = await shared_stores.messages.last_message(topic_id, 21, frozenset({"bob"}))
     assert visible is not None
     assert visible.timestamp == 20
-    assert await shared_stores.messages.last(topic_id, 21, frozenset({"ann", "bob"})) is None
-    assert await shared_stores.messages.last("topic without messages", 21) is None
+    assert await shared_stores.messages.last_message(topic_id, 21, frozenset({"ann", "bob"})) is None
+    assert await shared_stores.messages.last_message("topic without messages", 21) is None
 
 
 async def test_missing_message_is_none_or_not_found(scenario: TopicScenario) -> None:

@@ -43,7 +43,7 @@ async def test_fan_out_starts_pending_even_without_followers(feed: FeedScenario,
     assert state_and_counts(await stored_fan_out(feed, post)) == ("PENDING", 2, 0, 0)
     without_followers = await feed.post("bob")
     assert state_and_counts(await stored_fan_out(feed, without_followers)) == ("PENDING", 0, 0, 0)
-    assert {post.key, without_followers.key} <= set(await feed.stores.fan_outs.open(1000))
+    assert {post.key, without_followers.key} <= set(await feed.stores.fan_outs.unclaimed(1000))
     assert await feed.stores.fan_outs.advance(await claim_fan_out(feed, without_followers), "", True) is not None
     assert state_and_counts(await stored_fan_out(feed, without_followers)) == ("COMPLETED", 0, 0, 0)
 
@@ -53,7 +53,7 @@ async def test_claim_is_exclusive_until_it_expires(feed: FeedScenario, post: Pos
         tries = (process_stores.fan_outs.claim(post.key) for process_stores in (feed.stores, stores) for _ in range(10))
         claims = [claim for claim in await gather_list(*tries) if claim is not None]
     assert len(claims) == 1
-    assert post.key not in await feed.stores.fan_outs.open(1000)
+    assert post.key not in await feed.stores.fan_outs.unclaimed(1000)
     await feed.backdate("fan_outs", "lease_until")
     assert (await claim_fan_out(feed, post)).fence == claims[0].fence + 1
 
@@ -85,7 +85,7 @@ async def test_failed_insert_keeps_fan_out_running_until_settled(feed: FeedScena
     await feed.backdate("feed_retries", "due")
     (retry,) = await due_retries(feed)
     assert retry == FanOutRetry(post.key, {"bob": 1})
-    await gather_list(*(feed.stores.fan_outs.settle_retries(retry, ()) for _ in range(5)))
+    await gather_list(*(feed.stores.fan_outs.store_retry_outcomes(retry, ()) for _ in range(5)))
     assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
 
 
@@ -105,7 +105,7 @@ async def test_failed_insert_after_five_retries_is_given_up(feed: FeedScenario, 
         (retry,) = await due_retries(feed)
         assert retry.tries == {"bob": number}
         # Two workers may retry at the same time.
-        await gather_list(*(feed.stores.fan_outs.settle_retries(retry, ["bob"]) for _ in range(2)))
+        await gather_list(*(feed.stores.fan_outs.store_retry_outcomes(retry, ["bob"]) for _ in range(2)))
     assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 2, 1, 1)
     (kept,) = await feed.documents("feed_retries")
     assert (kept["_id"]["u"], kept["tries"], "due" in kept) == ("bob", MAX_TRIES, False)

@@ -102,8 +102,8 @@ async def test_block_ends_both_follows_and_clears_both_feeds(feed: FeedScenario)
         await feed.stores.follows.follow(pair(feed, one, other))
     assert [len(await feed_timestamps(feed, user)) for user in ("ann", "bob")] == [2, 2]
     await feed.stores.relations.block(feed.organization_id, "ann", "bob")
-    for unsettled in await feed.stores.follows.unsettled(-60, 100):
-        await feed.stores.follows.settle(unsettled)
+    for unsettled in await feed.stores.follows.pending_changes(-60, 100):
+        await feed.stores.follows.apply_change(unsettled)
     assert [len(await feed_timestamps(feed, user)) for user in ("ann", "bob")] == [1, 1]
     assert [await counts(feed, user) for user in ("ann", "bob")] == [(0, 0), (0, 0)]
 
@@ -124,7 +124,7 @@ async def test_concurrent_settling_follows_last_change(feed: FeedScenario, open_
             await gather_list(
                 alternate(feed),
                 alternate(other),
-                *(process_feed.stores.follows.settle(pair(process_feed)) for process_feed in (feed, other)),
+                *(process_feed.stores.follows.apply_change(pair(process_feed)) for process_feed in (feed, other)),
             )
             await (feed.stores.follows.follow if ends_followed else feed.stores.follows.unfollow)(pair(feed))
             assert await feed_timestamps(feed) == (posts if ends_followed else [])
@@ -137,12 +137,12 @@ async def test_change_of_dead_process_is_settled_by_sweep(feed: FeedScenario) ->
     await feed.stores.mongo["follow_changes"].update_one(
         {"_id": pair(feed).document_id}, [{"$set": {"at": "$$NOW"}}], upsert=True
     )
-    assert pair(feed) not in await feed.stores.follows.unsettled(3, 100)
+    assert pair(feed) not in await feed.stores.follows.pending_changes(3, 100)
     await feed.backdate("follow_changes", "at")
-    assert pair(feed) in await feed.stores.follows.unsettled(3, 100)
-    await feed.stores.follows.settle(pair(feed))
+    assert pair(feed) in await feed.stores.follows.pending_changes(3, 100)
+    await feed.stores.follows.apply_change(pair(feed))
     assert len(await feed_timestamps(feed)) == 1
-    assert pair(feed) not in await feed.stores.follows.unsettled(-60, 100)
+    assert pair(feed) not in await feed.stores.follows.pending_changes(-60, 100)
 
 
 async def test_backfill_trims_feed_to_newest_800(feed: FeedScenario) -> None:

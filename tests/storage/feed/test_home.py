@@ -130,7 +130,7 @@ async def test_feed_of_absent_reader_is_rebuilt(feed: FeedScenario) -> None:
     await feed.backdate("feeds", "seen_at", days=31)
     assert await home.record_visit(org, "bob") is HomeFeedState.REBUILDING
     assert await home.record_visit(org, "bob") is HomeFeedState.REBUILDING
-    assert (org, "bob") in await home.rebuilding(1000)
+    assert (org, "bob") in await home.readers_to_rebuild(1000)
     await asyncio.gather(*(home.rebuild(org, "bob") for _ in range(3)))
     assert await home.record_visit(org, "bob") is HomeFeedState.READY
     timestamps = (await read(feed, PageArguments(None, NOW, 10, True)))[1]

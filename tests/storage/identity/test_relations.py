@@ -43,8 +43,8 @@ async def test_relations_ignore_equal_user_ids_of_another_organization(shared_st
     await mongo["follows"].insert_one({"org": other, "follower": "bob", "followee": "cyd"})
     await relations.block(org, "bob", "cyd")
     await relations.unblock(org, "ann", "bob")
-    assert await relations.blocking_among(org, ["ann", "bob", "cyd"]) == {"bob"}
-    assert await relations.blocking_among(other, ["ann", "bob", "cyd"]) == {"ann"}
+    assert await relations.users_who_blocked(org, ["ann", "bob", "cyd"]) == {"bob"}
+    assert await relations.users_who_blocked(other, ["ann", "bob", "cyd"]) == {"ann"}
     assert await relations.blockers_of(org, "bob") == set()
     assert await relations.blockers_of(other, "bob") == {"ann"}
     assert await relations.follows(other, "bob", "cyd")

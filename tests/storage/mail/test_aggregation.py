@@ -188,7 +188,7 @@ async def aggregate_with_kills(
         while await mail.stores.aggregator.pending_partitions() and time.monotonic() < ends_at:
             await asyncio.sleep(0.1)
     await mail.assert_equals(model)
-    rates = await mail.stores.bounce_rates._of_all(mail.org, 0, 10**6)
+    rates = await mail.stores.bounce_rates._sums_of_organization(mail.org, 0, 10**6)
     domains = [model.domain(domain) for domain in model.domains]
     assert sum(sent for sent, _ in rates.values()) == sum(each.success + each.soft + each.hard for each in domains)
     assert sum(bounced for _, bounced in rates.values()) == sum(each.soft + each.hard for each in domains)

@@ -47,7 +47,7 @@ class InMemoryBook:
             if each.event_id in self._event_ids:
                 continue
             self._event_ids.add(each.event_id)
-            stored = ledger_event(ledger._row("acme", source, each, now))
+            stored = ledger_event(ledger._ledger_document("acme", source, each, now))
             document = self.addresses.setdefault(each.address, new_address("acme", DOMAIN))
             add_event_to_domain(self.domain, stored, add_event(document, stored))
         for document in self.addresses.values():
@@ -148,7 +148,7 @@ def stored_soft_bounces(number: int, days: float = 0, first: int = 0) -> list[li
 def test_add_event_with_many_bounces_needs_no_search() -> None:
     book = book_of(soft(days=1))
     book.addresses[ADDRESS]["by"][0]["messages"] += stored_soft_bounces(40_000, days=2)
-    stored = ledger_event(Ledger(None, ADDRESS_KEYS)._row("acme", "mta", soft(), yesterday_noon()))  # type: ignore[arg-type]
+    stored = ledger_event(Ledger(None, ADDRESS_KEYS)._ledger_document("acme", "mta", soft(), yesterday_noon()))  # type: ignore[arg-type]
     CountingDigest.comparisons = 0
     for number in range(1000):
         add_event(book.addresses[ADDRESS], replace(stored, message=CountingDigest(number.to_bytes(8))))

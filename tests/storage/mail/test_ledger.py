@@ -9,7 +9,7 @@ import pytest
 
 from storage.indexes import LEDGER_KEPT_S
 from storage.mail.addresses import normalize
-from storage.mail.ledger import ACCEPTED_AGE, PARTITIONS, partition
+from storage.mail.ledger import MAX_AGE, PARTITIONS, partition
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from tests.storage.mail.events import event, hard, ok, soft
 from tests.storage.mail.organization_mail import OrganizationMail
@@ -73,13 +73,13 @@ async def test_invalid_event_is_rejected_and_others_accepted(
 async def test_ledger_outlives_accepted_age(mail: OrganizationMail) -> None:
     now = await mail.stores.mongo.now()
     result = await record(
-        mail, ok(at=now - ACCEPTED_AGE + timedelta(minutes=1)), ok(at=now - ACCEPTED_AGE - timedelta(minutes=1))
+        mail, ok(at=now - MAX_AGE + timedelta(minutes=1)), ok(at=now - MAX_AGE - timedelta(minutes=1))
     )
     assert (result.accepted, len(result.rejected)) == (1, 1)
     indexes = await mail.stores.mongo["mail_ledger"].index_information()
     kept_s = {name: each["expireAfterSeconds"] for name, each in indexes.items() if "expireAfterSeconds" in each}
     assert kept_s == {"folded_at_1": LEDGER_KEPT_S}
-    assert timedelta(seconds=LEDGER_KEPT_S) > ACCEPTED_AGE
+    assert timedelta(seconds=LEDGER_KEPT_S) > MAX_AGE
 
 
 async def test_ledger_deletes_aggregated_events_only(mail: OrganizationMail) -> None:

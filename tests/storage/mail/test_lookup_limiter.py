@@ -11,7 +11,12 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_lookups_beyond_limits_are_refused_at_once() -> None:
-    limiter, resume, running, max_running = LookupLimiter(running=2, waiting=3, max_wait_s=60), asyncio.Event(), 0, 0
+    limiter, resume, running, max_running = (
+        LookupLimiter(max_running=2, max_waiting=3, max_wait_s=60),
+        asyncio.Event(),
+        0,
+        0,
+    )
 
     async def look_up() -> None:
         nonlocal running, max_running
@@ -31,7 +36,7 @@ async def test_lookups_beyond_limits_are_refused_at_once() -> None:
 
 
 async def test_lookup_waiting_too_long_is_refused_and_frees_slot() -> None:
-    limiter = LookupLimiter(running=1, waiting=1, max_wait_s=0.05)
+    limiter = LookupLimiter(max_running=1, max_waiting=1, max_wait_s=0.05)
     async with limiter.slot():
         with pytest.raises(RateLimited):
             async with limiter.slot():
@@ -41,7 +46,7 @@ async def test_lookup_waiting_too_long_is_refused_and_frees_slot() -> None:
 
 
 async def test_cancelled_waiting_lookup_takes_no_slot() -> None:
-    limiter = LookupLimiter(running=1, waiting=1)
+    limiter = LookupLimiter(max_running=1, max_waiting=1)
     async with limiter.slot():
         waiter = asyncio.create_task(limiter.slot().__aenter__())
         await asyncio.sleep(0)

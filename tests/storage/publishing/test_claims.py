@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.publishing.claims import UPLOAD_LEASE_S, moment_reached
+from storage.publishing.claims import UPLOAD_LEASE_S, due_filter
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, ScheduledPost
 from storage.publishing.transitions import LEASE_S
@@ -85,7 +85,7 @@ async def test_sweep_examines_only_due_index_entries(scenario: PublishingScenari
     publications = scenario.stores.mongo["publications"]
     await publications.insert_many(waiting)
     post = await scenario.schedule(in_s=1)
-    command = {"find": "publications", "filter": moment_reached("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
+    command = {"find": "publications", "filter": due_filter("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
     explained = await scenario.stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
     used = [stage.get("indexName") for stage in stages(explained["queryPlanner"]["winningPlan"])]
     assert "wake_at_1" in used

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from storage.publishing.posts import with_needed_states
-from storage.publishing.records import CallPhase, PublicationState, ScheduledPostState, needed_states, post_state
+from storage.publishing.posts import candidate_filter
+from storage.publishing.records import CallPhase, PublicationState, ScheduledPostState, candidate_states, post_state
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkUnknown
 from storage.timeline import NOW, timeline_range
 from tests.storage.publishing.scenario import PublishingScenario, account_target
@@ -55,15 +55,15 @@ async def test_page_by_state_examines_only_candidates(scenario: PublishingScenar
     states = [ScheduledPostState.UNKNOWN]
     page = await store.page(organization_id, "ann", timeline_range(latest=NOW, limit=5), states)
     assert [each.id for each in page.items] == [post.id]
-    query = with_needed_states({"org": organization_id, "author": "ann", "ts": {"$gte": 0}}, states)
+    query = candidate_filter({"org": organization_id, "author": "ann", "ts": {"$gte": 0}}, states)
     command = {"find": "publications", "filter": query, "sort": {"ts": -1}, "limit": 100}
     explained = await scenario.stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
     assert explained["executionStats"]["totalKeysExamined"] <= 2 < len(waiting)
     assert "'SORT'" not in str(explained["queryPlanner"]["winningPlan"])
 
 
-def test_needed_states_cover_every_post_state() -> None:
+def test_candidate_states_cover_every_post_state() -> None:
     combinations = [
         states for size in (1, 2, 3) for states in itertools.combinations_with_replacement(PublicationState, size)
     ]
-    assert all(needed_states([post_state(states)]) & set(states) for states in combinations)
+    assert all(candidate_states([post_state(states)]) & set(states) for states in combinations)

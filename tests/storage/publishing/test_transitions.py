@@ -140,7 +140,7 @@ async def test_no_retry_follows_past_deadline(scenario: PublishingScenario) -> N
 async def test_lost_upload_becomes_stale(scenario: PublishingScenario) -> None:
     begun = await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.PREPARING, "key"))
     begun = await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "key"))
-    waiting = await apply(scenario, ScheduleRetry(begun, 0, "gone", upload_gone=True))
+    waiting = await apply(scenario, ScheduleRetry(begun, 0, "gone", must_upload_again=True))
     assert (waiting.upload, waiting.media_state.value) == (None, "STALE")
 
 

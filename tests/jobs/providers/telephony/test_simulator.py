@@ -19,7 +19,7 @@ Reports = list[tuple[str, int, CallReportEvent, CallOutcome | None]]
 
 
 async def call(stores: Stores, row: int = 2, lateness_s: float = 0.0) -> Call:
-    now = await stores.call_jobs.now()
+    now = await stores.mongo.now()
     key = CallKey(TaskKey("job", row), 1)
     return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=lateness_s) + timedelta(seconds=5))
 
