@@ -90,7 +90,7 @@ def _is_operator(roles: frozenset[Role]) -> bool:
 def _dispatch_before_router(app: Starlette, endpoint: ASGIApp) -> None:
     """Dispatches GraphQL requests before Starlette's middleware and router.
 
-    They take as long as answering a request from a coalesced query.
+    The middleware and the router take as long as answering a request from a coalesced query.
     """
     starlette_stack = app.middleware_stack or app.build_middleware_stack()
     for middleware, args, kwargs in reversed(app.user_middleware):

@@ -52,7 +52,7 @@ def _address_with_scheme(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _sentinels(value: str) -> str:
+def _checked_sentinel_url(value: str) -> str:
     if is_sentinel_url(value):
         parse_sentinel_url(value)
     return value
@@ -107,7 +107,7 @@ HttpAddress = Annotated[str, _address_with_scheme("http", "https")]
 RedisAddress = Annotated[
     str,
     _address_with_scheme("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"),
-    AfterValidator(_sentinels),
+    AfterValidator(_checked_sentinel_url),
 ]
 Origin = Annotated[str, AfterValidator(_normalized_origin)]
 HostName = Annotated[str, AfterValidator(_checked_host)]
@@ -133,7 +133,7 @@ class Settings(BaseSettings):
         validation_alias=UNPREFIXED["redis_url"],
         secret=True,
         expected="redis://host:port/number or redis+sentinel://host:port,host:port/master/number",
-        description="Redis 6.2 or later, or Valkey; `rediss` is with TLS. `noroshi up` starts a Valkey without it.",
+        description="Redis 6.2 or later, or Valkey. `rediss` uses TLS. If unset, `noroshi up` starts a Valkey.",
     )
     database: str = _setting(
         "noroshi",

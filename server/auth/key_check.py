@@ -1,7 +1,7 @@
-"""Checks at start that this process has the keys that its database is used with.
+"""Checks at start that this process has the same keys as the other processes of its database.
 
-A data folder generates its own keys. With other keys credentials can't be decrypted, and blocked addresses of the
-bounce address book look unknown, so that mail is sent to them.
+Each data folder generates keys of its own. With different keys, credentials can't be decrypted, and the bounce address
+book does not find blocked addresses, so that mail is sent to them.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,11 @@ from storage.secrets.key_fingerprints import KeysDiffer, agree_on_keys
 from storage.secrets.versioned_keys import versioned_keys
 
 GENERATED = "generated"
-"""Version of a token secret that a data folder generated. One that the operator sets may change at any time."""
+"""Version of a generated token secret. A secret that the operator sets has none: it may change at any time."""
 
 
 async def check_keys(settings: Settings, *, has_generated_secret: bool = False) -> None:
-    """Compares the keys with those that other processes used; the first process decides.
-
-    Raises: StartupError.
-    """
+    """Compares the keys with the keys of the first process that used the database. Raises: StartupError."""
     mongo = connect(settings.mongodb_uri or "", settings.database, settings.mongo_driver)
     try:
         for name, keys in _keys(settings, has_generated_secret).items():
@@ -39,7 +36,7 @@ async def check_keys(settings: Settings, *, has_generated_secret: bool = False) 
 
 
 def _keys(settings: Settings, has_generated_secret: bool) -> dict[str, Mapping[str, bytes]]:
-    """Returns the keys by version, of each setting."""
+    """Returns the keys of each setting, by version."""
     keys: dict[str, Mapping[str, bytes]] = {
         name: versioned_keys(getattr(settings, name) or "") for name in ("credential_keys", "address_keys")
     }

@@ -72,7 +72,7 @@ class Broadcast:
                 self.rechecked_at_s = time.monotonic()
                 self.follow_task = asyncio.create_task(self._run(), name=f"broadcast {self.source.stream.name}")
             await self.started.wait()
-            await self._start(listener, since)
+            await self._start_listener(listener, since)
             return await listener.ended
         finally:
             self._leave(listener)
@@ -87,7 +87,7 @@ class Broadcast:
                 self.recheck_task.cancel()
             self.on_close(self)
 
-    async def _start(self, listener: Listener, since: Position | None) -> None:
+    async def _start_listener(self, listener: Listener, since: Position | None) -> None:
         """Sends StreamReady, then the missed events. If those have expired, starts again at the current position."""
         at = None
         if since is not None and is_resumable(since, await self._retry(self.source.hub.head, self.source.stream)):
@@ -140,11 +140,11 @@ class Broadcast:
         """
         task = self.replays.get(after)
         if task is None:
-            task = self.replays[after] = asyncio.create_task(self._read(after))
+            task = self.replays[after] = asyncio.create_task(self._read_missed(after))
             task.add_done_callback(lambda _: self.replays.pop(after, None))
         return await asyncio.shield(task)
 
-    async def _read(self, after: Position) -> tuple[Position, list[Frames]]:
+    async def _read_missed(self, after: Position) -> tuple[Position, list[Frames]]:
         events = await self.source.hub.replay(self.source.stream, after)
         # Events that the broadcast has not delivered yet arrive live.
         assert self.position is not None
@@ -213,7 +213,7 @@ class Broadcast:
             try:
                 await self._catch_up(listener, at)
             except PositionExpired:
-                await self._start(listener, None)
+                await self._start_listener(listener, None)
         except Exception as error:
             if not listener.ended.done():
                 listener.ended.set_exception(error)

@@ -21,7 +21,7 @@ INVALID_DATA = 1007
 TRY_AGAIN_LATER = 1013
 MAX_WAITING_BYTES = 1024 * 1024
 MAX_WAITING_EVENTS = 256
-# Pings take up to 25 s to detect a client that does not read. Together with this time, it stays below 30 s.
+# Pings detect a client that does not read within 25 s. The detection and this time together stay below 30 s.
 ABORT_AFTER_S = 3.0
 # Senders by ASGI pause while more bytes than this wait in the transport.
 PAUSE_BYTES = 16 * 1024
