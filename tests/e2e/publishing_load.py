@@ -97,8 +97,8 @@ class LoadScenario:
         published: Counter[str] = Counter()
         early = []
         for twin in self.twins.values():
-            published.update(effect.text for effect in twin.ledger)
-            early += [effect.text for effect in twin.ledger if effect.at < due[effect.text]]
+            published.update(post.text for post in twin.ledger)
+            early += [post.text for post in twin.ledger if post.at < due[post.text]]
         organization_id = self.scenario.organization_id
         for row in await self.scenario.messages():
             published[row["text"]] += 1

@@ -64,7 +64,7 @@ class FeedModel:
         authors = {author for follower, author in self.follows if follower == reader} | {reader}
         return {timestamp for timestamp, author in self.posts.items() if author in authors}
 
-    def cannot_follow(self, one: str, other: str) -> bool:
+    def is_follow_refused(self, one: str, other: str) -> bool:
         return one == other or bool({(one, other), (other, one)} & self.blocks)
 
 
@@ -110,7 +110,7 @@ class FeedMachine(RuleBasedStateMachine):
     def follow(self, reader: str, author: str) -> None:
         if reader != author:
             refused = self.run(is_refused(self.stores.follows.follow(self.pair(reader, author))))
-            assert refused == self.model.cannot_follow(reader, author)
+            assert refused == self.model.is_follow_refused(reader, author)
             if not refused:
                 self.model.follows.add((reader, author))
 
@@ -221,7 +221,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @invariant()
     def feed_holds_only_visible_posts(self) -> None:
-        """Checks the feed of one further reader, because reading takes long. `check` compares all feeds at the end."""
+        """Checks one reader's feed at a time, because reading takes long. `check` compares all feeds at the end."""
         reader = next(self.readers_in_turn)
         timestamps = self.run(self.read_feed(reader))
         assert set(timestamps) <= self.model.visible_posts(reader)

@@ -169,7 +169,7 @@ async def test_worker_replaces_silent_redis_connections(
 ) -> None:
     with ExitStack() as stack:
         async with faulty_proxy(redis_url) as proxy, open_stores(mongodb_uri, redis_url, database) as stores:
-            starting = worker_process(tmp_path / "worker", mongodb_uri, proxy.url, database)
+            starting = worker_process(tmp_path / "worker", mongodb_uri, proxy.redis_url, database)
             # The proxy serves in this thread.
             await asyncio.to_thread(stack.enter_context, starting)
             await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "none", 1)

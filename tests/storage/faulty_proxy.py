@@ -23,13 +23,16 @@ class FaultyProxy:
         self._released = asyncio.Event()
         self._drops_traffic = False
         self._generation = 0
+        """Increased to drop the traffic of older connections."""
+
         self._connections: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
-        self._port = 0
+        self.port = 0
 
     @property
-    def url(self) -> str:
-        return f"redis://{HOST}:{self._port}/0"
+    def redis_url(self) -> str:
+        """The proxy's URL, for a proxy to Redis."""
+        return f"redis://{HOST}:{self.port}/0"
 
     def hold(self, word: str, skip: int = 0) -> None:
         """Holds the next request that contains the word, after forwarding `skip` such requests."""
@@ -60,12 +63,12 @@ class FaultyProxy:
         self._generation += 1
 
     async def restore(self) -> None:
-        """Accepts connections and forwards all traffic. Releases a held request."""
+        """Accepts connections, ends `drop_traffic`, and releases a held request."""
         self._drops_traffic = False
         self.release()
         if self._listener is None:
-            self._listener = await asyncio.start_server(self._serve, HOST, self._port)
-            self._port = self._listener.sockets[0].getsockname()[1]
+            self._listener = await asyncio.start_server(self._serve, HOST, self.port)
+            self.port = self._listener.sockets[0].getsockname()[1]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

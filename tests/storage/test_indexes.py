@@ -1,4 +1,4 @@
-"""Indexes: by MongoDB's profiler, every query uses one; and index keys are fields of the documents' types."""
+"""Indexes: MongoDB's profiler shows that every query uses one, and index keys are fields of the document types."""
 
 from collections.abc import Awaitable
 from dataclasses import replace

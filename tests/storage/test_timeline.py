@@ -103,6 +103,7 @@ PAIRS = [f"1639720395.00000{micros}" for micros in (1, 2, 3, 4)]
 
 
 def pairs_page(limit: int, oldest: str | None = None, latest: str | None = None) -> list[str]:
+    """Returns the timestamps of a page of the article's messages, as text."""
     bounds = [None if bound is None else parse_timestamp(bound) for bound in (oldest, latest)]
     page = page_of([parse_timestamp(id_) for id_ in PAIRS], PageArguments(bounds[0], bounds[1], limit))
     return [format_timestamp(timestamp) for timestamp in page.items]

@@ -17,6 +17,7 @@ from storage.streams.log import Stream
 
 Result = TypeVar("Result")
 OpenStores = Callable[..., AbstractAsyncContextManager[Stores]]
+"""A function that opens the stores of another process."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer
+from tests.twins.twin import Twin, bearer_token
 
 TID = re.compile(r"[234567abcdefghij][234567abcdefghijklmnopqrstuvwxyz]{12}")
 DID = "did:plc:twin"
@@ -59,7 +59,7 @@ class BlueskyTwin(Twin):
         return JSONResponse({**body, "didDoc": {"id": DID, "service": [SERVICE]}})
 
     def is_signed_in(self, request: Request) -> bool:
-        return bearer(request) == f"jwt{self.jwts}"
+        return bearer_token(request) == f"jwt{self.jwts}"
 
     async def service_auth(self, request: Request) -> Response:
         if not self.is_signed_in(request):
@@ -70,7 +70,10 @@ class BlueskyTwin(Twin):
         return JSONResponse({"token": f"{parameters['aud']} {parameters['lxm']}"})
 
     async def video(self, request: Request) -> Response:
-        if bearer(request) != f"did:web:{SERVER} com.atproto.repo.uploadBlob" or request.query_params["did"] != DID:
+        if (
+            bearer_token(request) != f"did:web:{SERVER} com.atproto.repo.uploadBlob"
+            or request.query_params["did"] != DID
+        ):
             return xrpc_error(401, "InvalidToken", "not for this")
         if not self.has_confirmed_email:
             body = {"did": "", "error": "unconfirmed_email", "jobId": "", "state": ""}

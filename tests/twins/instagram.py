@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer
+from tests.twins.twin import Twin, bearer_token
 
 
 def graph_error(status: int, message: str, code: int, subcode: int | None = None) -> Response:
@@ -40,7 +40,7 @@ class InstagramTwin(Twin):
         ]
 
     async def create(self, request: Request) -> Response:
-        if bearer(request) != self.token or request.path_params["user"] != self.user:
+        if bearer_token(request) != self.token or request.path_params["user"] != self.user:
             return graph_error(401, "Invalid OAuth access token", 190)
         fields = dict(parse_qsl((await request.body()).decode()))
         children = fields.get("children", "").split(",") if "children" in fields else []
@@ -70,7 +70,7 @@ class InstagramTwin(Twin):
         return JSONResponse({"data": [{"quota_usage": len(self.ledger), "config": config}]})
 
     async def publish_container(self, request: Request) -> Response:
-        if bearer(request) != self.token:
+        if bearer_token(request) != self.token:
             return graph_error(401, "Invalid OAuth access token", 190)
         fields = dict(parse_qsl((await request.body()).decode()))
         return await self.act_with_faults(lambda: self._publish(fields["creation_id"]))
@@ -88,5 +88,5 @@ class InstagramTwin(Twin):
         if len(self.ledger) >= self.quota:
             return graph_error(400, "Application request limit reached", 9, 2207042)
         container["status"] = "PUBLISHED"
-        effect = self.publish(self.user, container["fields"].get("caption", ""))
-        return JSONResponse({"id": effect.id})
+        post = self.publish(self.user, container["fields"].get("caption", ""))
+        return JSONResponse({"id": post.id})

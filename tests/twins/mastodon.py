@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer, error, multipart
+from tests.twins.twin import Twin, bearer_token, error, multipart
 
 MAX_CHARACTERS = 500
 
@@ -33,7 +33,7 @@ class MastodonTwin(Twin):
         ]
 
     async def upload(self, request: Request) -> Response:
-        if bearer(request) != self.token:
+        if bearer_token(request) != self.token:
             return error(401, "The access token is invalid")
         parts = await multipart(request)
         content_type, content = parts["file"]
@@ -57,7 +57,7 @@ class MastodonTwin(Twin):
         return JSONResponse({"id": request.path_params["id"]}, 206 if medium["polls_left"] > 0 else 200)
 
     async def post(self, request: Request) -> Response:
-        if bearer(request) != self.token:
+        if bearer_token(request) != self.token:
             return error(401, "The access token is invalid")
         body, key = await request.json(), request.headers.get("idempotency-key")
         return await self.act_with_faults(lambda: self._post(body, key))
@@ -76,8 +76,8 @@ class MastodonTwin(Twin):
         for each in media:
             if each:
                 each["used"] = True
-        effect = self.publish("mastodon", body["status"])
-        status = {"id": effect.id, "url": f"{self.url}/@ann/{effect.id}"}
+        post = self.publish("mastodon", body["status"])
+        status = {"id": post.id, "url": f"{self.url}/@ann/{post.id}"}
         if key:
             self.keys[key] = time.time(), status
         return JSONResponse(status)

@@ -40,7 +40,7 @@ CUT = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
 
 
 @dataclass(frozen=True)
-class Effect:
+class TwinPost:
     """A published post. `at` is the Unix time when it became visible."""
 
     id: str
@@ -55,30 +55,39 @@ class Twin:
     token = "token"
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
-        self.ledger: list[Effect] = []
+        self.ledger: list[TwinPost] = []
+        """The posts in the order in which they were published."""
+
         self.request_counts: Counter[str] = Counter()
+        """Requests by method and path, such as "POST /hook"."""
+
         self.bodies: list[Any] = []
         self.faults: deque[Fault] = deque()
+        """The faults of the next publishing calls, one for each."""
+
         self.busy_headers: dict[str, str] = {"Retry-After": "1"}
         self.url = ""
+        self.acts_late_only_on_request = False
+        """Whether a call with the fault LATE waits for `act_late`, and not for the next call."""
+
         self._random = random.Random(seed)
         self._lose_rate = lose_rate
-        self.acts_late_only_on_request = False
-        self._late: deque[Callable[[], Awaitable[Response]]] = deque()
+        self._late_acts: deque[Callable[[], Awaitable[Response]]] = deque()
         self._ids = 0
 
     def routes(self) -> list[Route]:
+        """Returns the routes of the network's API."""
         raise NotImplementedError
 
     def new_id(self, prefix: str = "") -> str:
         self._ids += 1
         return f"{prefix}{self._ids}"
 
-    def publish(self, account: str, text: str, id_: str | None = None) -> Effect:
+    def publish(self, account: str, text: str, id_: str | None = None) -> TwinPost:
         """Adds a post to the ledger."""
-        effect = Effect(id_ or self.new_id(), account, text, time.time())
-        self.ledger.append(effect)
-        return effect
+        post = TwinPost(id_ or self.new_id(), account, text, time.time())
+        self.ledger.append(post)
+        return post
 
     async def act_with_faults(self, act: Callable[[], Awaitable[Response]]) -> Response:
         """Calls `act`, which publishes, and returns its response. A requested fault prevents or replaces that."""
@@ -90,7 +99,7 @@ class Twin:
         if fault is Fault.BUSY:
             return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
         if fault is Fault.LATE:
-            self._late.append(act)
+            self._late_acts.append(act)
         answer = None if fault in NOT_ACTED else await act()
         if fault in SILENT:
             await asyncio.sleep(60)
@@ -102,13 +111,13 @@ class Twin:
 
     async def act_late(self) -> None:
         """Acts on the calls that had the fault LATE."""
-        while self._late:
-            await self._late.popleft()()
+        while self._late_acts:
+            await self._late_acts.popleft()()
 
     def app(self) -> Starlette:
         """Returns the twin as an ASGI application that counts requests."""
 
-        def counted(route: Route) -> Route:
+        def with_counter(route: Route) -> Route:
             async def endpoint(request: Request) -> Response:
                 self.request_counts[f"{request.method} {request.url.path}"] += 1
                 answer: Response = await route.endpoint(request)
@@ -116,7 +125,7 @@ class Twin:
 
             return Route(route.path, endpoint, methods=list(route.methods or ()))
 
-        return Starlette(routes=[counted(route) for route in self.routes()])
+        return Starlette(routes=[with_counter(route) for route in self.routes()])
 
 
 class NoResponse(Response):
@@ -136,7 +145,7 @@ class AbortableConnection(HttpToolsProtocol):
         self.scope["state"]["abort"] = self.transport.abort
 
 
-def bearer(request: Request) -> str:
+def bearer_token(request: Request) -> str:
     """Returns the token of a request."""
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 

@@ -42,8 +42,8 @@ class WebhookTwin(Twin):
             if id_ not in self.answers:
                 parsed = orjson.loads(body)
                 self.bodies.append(parsed)
-                effect = self.publish("hook", parsed["text"])
-                self.answers[id_] = {"id": effect.id, "url": f"https://example.org/{effect.id}"}
+                post = self.publish("hook", parsed["text"])
+                self.answers[id_] = {"id": post.id, "url": f"https://example.org/{post.id}"}
             return Response(b"thanks") if self.answers_plain_text else JSONResponse(self.answers[id_])
 
         return await self.act_with_faults(act)

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer, multipart
+from tests.twins.twin import Twin, bearer_token, multipart
 
 MAX_CHUNK_BYTES = 5 * 1024 * 1024
 
@@ -42,7 +42,7 @@ class XTwin(Twin):
         ]
 
     async def initialize(self, request: Request) -> Response:
-        if bearer(request) != self.token:
+        if bearer_token(request) != self.token:
             return problem(401, "Unauthorized")
         body, id_ = await request.json(), self.new_id("70")
         self.media[id_] = {
@@ -93,7 +93,7 @@ class XTwin(Twin):
         return JSONResponse({"data": {"id": body["id"]}})
 
     async def tweet(self, request: Request) -> Response:
-        if bearer(request) != self.token:
+        if bearer_token(request) != self.token:
             return problem(401, "Unauthorized")
         body = await request.json()
         return await self.act_with_faults(lambda: self._tweet(body))
@@ -102,7 +102,7 @@ class XTwin(Twin):
         media = [self.media.get(id_) for id_ in body.get("media", {}).get("media_ids", ())]
         if any(each is None or each["state"] != "done" or time.time() - each["at"] > self.expires_s for each in media):
             return problem(400, "Your media IDs are invalid.")
-        if any(effect.text == body["text"] for effect in self.ledger):
+        if any(post.text == body["text"] for post in self.ledger):
             return problem(403, "You are not allowed to create a Tweet with duplicate content.")
-        effect = self.publish("x", body["text"])
-        return JSONResponse({"data": {"id": effect.id, "text": body["text"]}}, 201)
+        post = self.publish("x", body["text"])
+        return JSONResponse({"data": {"id": post.id, "text": body["text"]}}, 201)

@@ -104,7 +104,7 @@ async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
 
 
 async def is_completed_after_polling(centre: CallCentre, job: CallJob) -> bool:
-    """Polls lost calls at once and returns whether the job is completed."""
+    """Polls all open calls now. Returns whether the job is completed."""
     await poll_now(centre)
     return await is_completed(centre, job)
 
@@ -266,7 +266,7 @@ class _PausedProcessBroker(Broker):
 
 
 async def test_late_call_of_paused_process_is_not_sent(stores: Stores) -> None:
-    """A service that ignores notAfter would make the call."""
+    """The broker itself must drop the call, because a service that ignores notAfter would make it."""
     async with call_centre(stores, 1) as centre:
         await centre.limit(1, 100)
         job = await centre.launch(1)

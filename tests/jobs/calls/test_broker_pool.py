@@ -28,7 +28,8 @@ async def is_completed(centre: CallCentre, job: CallJob) -> bool:
     return (await centre.job(job)).state is CallJobState.COMPLETED
 
 
-async def fence(centre: CallCentre) -> int:
+async def lock_fence(centre: CallCentre) -> int:
+    """Returns the fence of the organization's lock. 0: no process has acquired it yet."""
     row = await centre.stores.mongo["process_locks"].find_one({"_id": lock_name(centre.org)})
     return 0 if row is None else int(row["fence"])
 
@@ -85,7 +86,7 @@ async def test_stopping_pool_hands_over_at_once(
         async with running_pool(centre) as first:
             await until(lambda: has_calls(centre, 1))
             async with running_pool(other_centre):
-                before = await fence(centre)
+                before = await lock_fence(centre)
                 first.cancel()
                 # The expiry of a lease would take longer.
                 await until(lambda: has_greater_fence(centre, before), 8)
@@ -99,7 +100,7 @@ async def has_calls(centre: CallCentre, count: int) -> bool:
 
 
 async def has_greater_fence(centre: CallCentre, before: int) -> bool:
-    return await fence(centre) > before
+    return await lock_fence(centre) > before
 
 
 async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) -> None:
@@ -111,7 +112,7 @@ async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) ->
         job = await centre.launch(2)
         async with running_pool(centre):
             await until(lambda: is_completed(centre, job))
-        assert await fence(centre) == dead.fence + 1
+        assert await lock_fence(centre) == dead.fence + 1
         tasks = await stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
         assert row is not None
         assert all(task.started_at and task.started_at >= row["expires_at"] for task in tasks)
@@ -162,7 +163,7 @@ async def test_pool_stopped_while_acquiring_releases_the_lock(stores: Stores) ->
         locks.may_acquire.set()
         await asyncio.wait([running], timeout=DEADLINE_S)
         assert running.done()
-        assert await fence(centre) == 1
+        assert await lock_fence(centre) == 1
         assert await is_free(centre)
         assert (await centre.job(job)).progress.queued == 50
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from structlog.testing import capture_logs
@@ -56,6 +55,7 @@ class LoggingMailServer:
     written: int = 0
 
     def lines(self, count: int) -> str:
+        """Returns the next `count` lines, which the caller must write."""
         first = self.written
         self.written += count
         at = datetime.now(UTC).isoformat()
@@ -66,6 +66,7 @@ class LoggingMailServer:
         )
 
     def write(self, count: int = 3) -> None:
+        """Appends the next `count` lines to the log."""
         with self.path.open("a") as file:
             file.write(self.lines(count))
 
@@ -84,6 +85,7 @@ def ledger() -> FakeLedger:
 def start_tail(
     mta: LoggingMailServer, ledger: FakeLedger, tmp_path: Path, stores: Stores
 ) -> Iterator[Callable[[], MailLogFollower]]:
+    """A function that starts to follow the log, as a new process does, from the stored state."""
     tails: list[MailLogFollower] = []
 
     def start() -> MailLogFollower:
@@ -97,11 +99,13 @@ def start_tail(
 
 
 async def drain(tail: MailLogFollower) -> None:
+    """Reads the log to its end."""
     while await tail.read_new_lines():
         pass
 
 
 def is_complete(mta: LoggingMailServer, ledger: FakeLedger) -> bool:
+    """Returns whether the ledger has one event for each written line."""
     return sorted(event.address for event in ledger.events.values()) == sorted(
         f"a{number}@example.org" for number in range(mta.written)
     )
@@ -258,8 +262,7 @@ async def test_tail_restart_keeps_deferred_recipients_in_private_file(
 async def mongo_through_proxy(uri: str, database: str) -> AsyncIterator[tuple[FaultyProxy, Mongo]]:
     """Connects to MongoDB through a proxy. Yields the proxy and the connection."""
     async with faulty_proxy(uri) as proxy:
-        port = urlsplit(proxy.url).port
-        mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
+        mongo = connect(f"mongodb://127.0.0.1:{proxy.port}/?directConnection=true&heartbeatFrequencyMS=500", database)
         try:
             yield proxy, mongo
         finally:

@@ -29,7 +29,10 @@ class RawServer:
 
 @asynccontextmanager
 async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[RawServer]:
-    """Answers request n of a connection with response n, or with the last response. Closes it with `hang_up`."""
+    """Answers request n of a connection with response n, or with the last response.
+
+    With `hang_up`, the server closes each connection after its first response.
+    """
     raw = RawServer()
     connections: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 

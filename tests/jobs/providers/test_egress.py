@@ -277,16 +277,16 @@ def answer_lookup(monkeypatch: pytest.MonkeyPatch) -> AnswerLookup:
 
 @pytest.mark.anyio
 async def test_dns_answer_changed_after_check_has_no_effect(server: StubServer, answer_lookup: AnswerLookup) -> None:
-    async with stub_server("127.0.0.2", port=server.port) as secret:
+    async with stub_server("127.0.0.2", port=server.port) as private_server:
         server.answers["/"] = respond(b"public")
-        secret.answers["/"] = respond(b"secret")
+        private_server.answers["/"] = respond(b"secret")
         answer_lookup(["127.0.0.1"])
         answer_lookup(["127.0.0.2"])
         egress_guard = Egress(ONLY_ONE)
         assert (await egress_guard.get(server.url(host="name.example"))).body == b"public"
         with pytest.raises(EgressRefused):
             await egress_guard.get(server.url(host="name.example"))
-        assert (server.connections, secret.connections) == (1, 0)
+        assert (server.connections, private_server.connections) == (1, 0)
 
 
 @pytest.mark.anyio
@@ -419,15 +419,15 @@ async def test_concurrent_lookups_of_a_name_share_one_answer(
 
 @pytest.mark.anyio
 async def test_redirect_to_refused_address_is_never_connected(server: StubServer) -> None:
-    async with stub_server("127.0.0.2") as secret:
-        server.answers["/"] = redirect(secret.url("/admin"))
+    async with stub_server("127.0.0.2") as private_server:
+        server.answers["/"] = redirect(private_server.url("/admin"))
         egress_guard = Egress(ONLY_ONE)
         with pytest.raises(EgressRefused, match=r"127\.0\.0\.2 is not a public address"):
             await egress_guard.get(server.url())
-        assert (server.connections, secret.connections) == (1, 0)
+        assert (server.connections, private_server.connections) == (1, 0)
         with pytest.raises(EgressRefused):
-            await egress_guard.get(secret.url())
-        assert secret.connections == 0
+            await egress_guard.get(private_server.url())
+        assert private_server.connections == 0
 
 
 @pytest.mark.anyio
@@ -618,9 +618,9 @@ async def test_guarded_transport_applies_the_same_checks(server: StubServer) -> 
     async with httpx2.AsyncClient(transport=GuardedTransport(ONLY_ONE), follow_redirects=True) as client:
         assert (await client.post(server.url("/hook"), json={"a": 1})).status_code == 201
         assert server.requests[0].startswith("POST /hook")
-        async with stub_server("127.0.0.2") as secret:
-            server.answers["/hook"] = redirect(secret.url(), 307)
-            for url in (secret.url(), server.url("/hook")):
+        async with stub_server("127.0.0.2") as private_server:
+            server.answers["/hook"] = redirect(private_server.url(), 307)
+            for url in (private_server.url(), server.url("/hook")):
                 with pytest.raises(EgressRefused):
                     await client.post(url, json={"a": 1})
-            assert secret.connections == 0
+            assert private_server.connections == 0

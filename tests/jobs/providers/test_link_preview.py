@@ -165,13 +165,13 @@ async def test_invalid_oembed_response_is_ignored(server: StubServer, body: byte
 
 @pytest.mark.anyio
 async def test_oembed_request_passes_egress_guard(server: StubServer) -> None:
-    async with stub_server("127.0.0.2") as secret:
-        secret.answers["/admin"] = respond(b'{"title": "secret"}', content_type="application/json")
-        server.answers["/redirect"] = redirect(secret.url("/admin"))
-        for path in (secret.url("/admin"), "/redirect", "file:///etc/passwd", "javascript:alert(1)"):
+    async with stub_server("127.0.0.2") as private_server:
+        private_server.answers["/admin"] = respond(b'{"title": "secret"}', content_type="application/json")
+        server.answers["/redirect"] = redirect(private_server.url("/admin"))
+        for path in (private_server.url("/admin"), "/redirect", "file:///etc/passwd", "javascript:alert(1)"):
             serve_page_with_oembed(server, path, head="<title>T</title>")
             assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
-        assert secret.connections == 0
+        assert private_server.connections == 0
 
 
 @pytest.mark.anyio

@@ -100,12 +100,12 @@ class CrashScenario:
             else:
                 published_count = await self.published_internally(target, post.text)
             assert published_count <= 1, (
-                f"published {published_count} times when killed at step {kill_at}: {publication}"
+                f"Killed at step {kill_at}, the worker published {published_count} times: {publication}"
             )
             is_known = publication.state is not PublicationState.UNKNOWN
             if is_known or not isinstance(target, AccountTarget) or target.network is not Network.X:
                 expected = (PublicationState.PUBLISHED, 1)
-                assert (publication.state, published_count) == expected, f"killed at step {kill_at}: {publication}"
+                assert (publication.state, published_count) == expected, f"Killed at step {kill_at}: {publication}"
         return steps
 
     def targets(self) -> list[Target]:
@@ -127,6 +127,7 @@ class CrashScenario:
         return publications
 
     async def published_internally(self, target: Target, text: str) -> int:
+        """Returns how many messages of the topic, or posts of the organization, have the text."""
         if isinstance(target, TopicTarget):
             return [message["text"] for message in await self.scenario.messages()].count(text)
         query = {"_id.o": self.scenario.organization_id, "text": text}

@@ -63,9 +63,9 @@ async def test_external_target_is_published_once_at_due_moment(
         assert publication.state is S.PUBLISHED, publication
         assert publication.published_at is not None
         assert publication.published_at >= due_at
-        (effect,) = twin.ledger
-        assert effect.at >= due_at.timestamp()
-        assert effect.id in str(publication.external_id)
+        (published,) = twin.ledger
+        assert published.at >= due_at.timestamp()
+        assert published.id in str(publication.external_id)
         assert [each.outcome for each in publication.attempts] == ["PUBLISHED"]
 
 
@@ -102,7 +102,7 @@ async def test_edit_of_claimed_post_is_published(scenario: PublishingScenario, p
         )
         await publisher.sweep()
         await publisher.wait_until_idle()
-        assert [effect.text for effect in twin.ledger] == ["edited"]
+        assert [entry.text for entry in twin.ledger] == ["edited"]
         assert [message["text"] for message in await scenario.messages()] == ["edited"]
 
 

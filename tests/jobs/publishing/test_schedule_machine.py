@@ -70,12 +70,12 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.number = 0
         self.expected: dict[int, PostModel] = {}
         self.claimed: list[Publication] = []
-        self.run(self.open())
+        self.run(self.set_up())
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return self.process.runner.run(work)
 
-    async def open(self) -> None:
+    async def set_up(self) -> None:
         stores = self.process.stores
         await stores.mongo["publications"].delete_many({})
         self.scenario: PublishingScenario = await create_publishing_scenario(stores)
@@ -163,7 +163,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         await self.publisher.publish(publication, post)
 
     def is_due(self, publication: Publication) -> bool:
-        """Returns whether the publication is due. The publisher would wait for another one in real time."""
+        """Returns whether the publication is due. The publisher would wait in real time until it is."""
         expected = next(
             (each for each in self.expected.values() if each.post_id == publication.scheduled_post_id), None
         )
@@ -210,7 +210,7 @@ class ScheduleMachine(RuleBasedStateMachine):
             await each.__aexit__(None, None, None)
 
     async def _check(self) -> None:
-        published_texts = Counter(effect.text for twin in self.twins.values() for effect in twin.ledger)
+        published_texts = Counter(post.text for twin in self.twins.values() for post in twin.ledger)
         published_texts.update(message["text"] for message in await self.scenario.messages())
         query = {"_id.o": self.scenario.organization_id}
         published_texts.update([row["text"] async for row in self.scenario.stores.mongo["posts"].find(query)])
@@ -222,12 +222,12 @@ class ScheduleMachine(RuleBasedStateMachine):
             if expected.cancelled:
                 assert published_texts[expected.text] == 0, "A cancelled post was published."
             assert published <= (published_texts[expected.text] == 1), (
-                f"{expected} is PUBLISHED, but was not published once"
+                f"{expected} is PUBLISHED, but was not published once."
             )
             if publication.state in OPEN:
-                assert is_x, f"{publication} is still open"
+                assert is_x, f"{publication} is still open."
             if publication.state is PublicationState.FAILED:
-                assert published_texts[expected.text] == 0, f"{publication} is FAILED, but was published"
+                assert published_texts[expected.text] == 0, f"{publication} is FAILED, but was published."
 
 
 async def _gather(work: Any) -> None:

@@ -74,7 +74,7 @@ async def test_edited_post_is_uploaded_again(scenario: PublishingScenario, publi
         await run_uploads(publisher)
         await scenario.pass_time(300)
         await run_once(publisher, scenario, post)
-        assert [effect.text for effect in twin.ledger] == ["edited"]
+        assert [entry.text for entry in twin.ledger] == ["edited"]
 
 
 async def test_failed_upload_is_repeated_at_due_moment(

@@ -30,7 +30,11 @@ FINAL = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
 
 
 class CallMachine(RuleBasedStateMachine):
-    """Two brokers, a service that repeats and loses reports, and users who pause, cancel and change limits."""
+    """Two brokers, a service that repeats and loses reports, and users who pause, cancel and change limits.
+
+    `starts` holds the start times of calls, each with the rate that applied. `final` holds the state of each task that
+    has reached a final state.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Events of large jobs: at most ten of tasks and two of progress a second, always with the last change of each."""
+"""Events of large jobs: at most ten of tasks and two of the job in a second. The last change is always emitted."""
 
 import asyncio
 import random

@@ -25,7 +25,7 @@ TOPIC = "beacons"
 LEASE_MS = 2000
 
 
-def hits() -> float:
+def hit_count() -> float:
     """Returns the number of reads that hot pages answered so far, in all simulated processes."""
     return REGISTRY.get_sample_value("noroshi_pool_reads_total", {"outcome": "hit"}) or 0.0
 
@@ -38,9 +38,9 @@ async def newest_page(scenario: TopicScenario, limit: int = 50) -> list[Message]
 
 async def is_hit(scenario: TopicScenario) -> bool:
     """Reads the newest page. Returns whether the hot page answered. Valid only without concurrent readers."""
-    before = hits()
+    before = hit_count()
     await newest_page(scenario)
-    return hits() > before
+    return hit_count() > before
 
 
 async def wait_for_hot_page(scenario: TopicScenario) -> None:

@@ -44,7 +44,7 @@ class HotPageMachine(RuleBasedStateMachine):
         self.extensions: list[tuple[int, int, list[Message]]] = []
         self.building: list[HeadReading] = []
         self.renewals: list[HeadReading] = []
-        self.saved: dict[str, bytes] = {}
+        self.saved_dumps: dict[str, bytes] = {}
 
     @property
     def n(self) -> int:
@@ -58,8 +58,8 @@ class HotPageMachine(RuleBasedStateMachine):
         if edit and len(messages) >= edit:
             timestamp = sorted(messages)[-edit]
             changed.append(new_message(timestamp, f"edited by {first}"))
-        top = max(messages, default=0)
-        changed += [new_message(top + 1 + number, "new") for number in range(posts)]
+        newest = max(messages, default=0)
+        changed += [new_message(newest + 1 + number, "new") for number in range(posts)]
         messages |= {each.timestamp: each for each in changed}
         # Positions inside a batch are never visible.
         self.history += [messages] * len(changed)
@@ -150,7 +150,7 @@ class HotPageMachine(RuleBasedStateMachine):
                 self._shift_clock(3_600_000)
             case ["saved"]:
                 dumps = {key: self.client.dump(key) for key in self.page.keys}
-                self.saved = {key: bytes(dump) for key, dump in dumps.items() if isinstance(dump, bytes)}
+                self.saved_dumps = {key: bytes(dump) for key, dump in dumps.items() if isinstance(dump, bytes)}
             case ["restarted"]:
                 self._restore_saved_keys()
             case [part, "lost"]:
@@ -158,7 +158,7 @@ class HotPageMachine(RuleBasedStateMachine):
 
     def _restore_saved_keys(self) -> None:
         self.page.run("drop")
-        for key, dump in self.saved.items():
+        for key, dump in self.saved_dumps.items():
             self.client.restore(key, 60_000, dump)
         # A restarted Redis has another run id.
         self.page.set_fields(run="older")

@@ -12,7 +12,7 @@ from storage.chat.records import Message
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import MAX_TIMESTAMP, NOW
-from tests.storage.chat.hot_page_scenario import another_process, hits, make_hot, newest_page, wait_for_hot_page
+from tests.storage.chat.hot_page_scenario import another_process, hit_count, make_hot, newest_page, wait_for_hot_page
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
 from tests.storage.topic_scenario import TopicScenario, poll_until_true
 
@@ -36,7 +36,7 @@ class CachedTopic:
         return [message.timestamp for message in self.messages]
 
 
-async def fill(scenario: TopicScenario) -> None:
+async def post_varied_messages(scenario: TopicScenario) -> None:
     """Posts messages, edits one, adds a preview and reactions, and deletes one."""
     messages = scenario.stores.messages
     posted = [await scenario.post(f"see https://beacon.example/{number}") for number in range(COUNT)]
@@ -52,7 +52,7 @@ async def fill(scenario: TopicScenario) -> None:
 async def cached_topic(scenario: TopicScenario, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
     """A topic whose hot page has room for fewer messages than the topic has, for as many, or for more."""
     size: int = request.param
-    await fill(scenario)
+    await post_varied_messages(scenario)
     await make_hot(scenario)
     stores: Stores = scenario.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
@@ -80,7 +80,7 @@ LIMITS = [1, COUNT - 6, COUNT - 5, 999]
 async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic) -> None:
     bounds = [None, NOW, *timestamps_around_ends(cached_topic.timestamps)]
     by_timestamp: dict[int, Message] = {message.timestamp: message for message in cached_topic.messages}
-    before, page_count = hits(), 0
+    before, page_count = hit_count(), 0
     for oldest, latest, inclusive in itertools.product(bounds, bounds, (True, False)):
         if oldest == NOW or oldest is latest is None:
             continue
@@ -91,7 +91,7 @@ async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic
             assert actual_page(page, timestamps) == expected_page(cached_topic.timestamps, arguments), arguments
             assert list(page.items) == [by_timestamp[timestamp] for timestamp in timestamps], arguments
             page_count += 1
-    assert hits() - before > page_count / 3, "Too few pages came from the hot page."
+    assert hit_count() - before > page_count / 3, "Too few pages came from the hot page."
 
 
 async def test_read_returns_a_complete_range_or_none(cached_topic: CachedTopic) -> None:
@@ -112,9 +112,9 @@ async def test_new_posts_push_out_the_oldest_messages(scenario: TopicScenario) -
         # A topic without messages has a hot page too.
         await wait_for_hot_page(small)
         posted = [await small.post(str(number)) for number in range(8)]
-        before = hits()
+        before = hit_count()
         assert await newest_page(small, limit=3) == posted[:-4:-1]
-        assert hits() > before
+        assert hit_count() > before
     assert await scenario.stores.redis.zcard(scenario.stores.keys.hot_page(scenario.topic.id)[1]) == 5
 
 

@@ -19,7 +19,7 @@ from storage.streams.log import Stream
 from tests.storage.chat.hot_page_scenario import (
     another_process,
     end_lease_in,
-    hits,
+    hit_count,
     is_hit,
     make_hot,
     newest_page,
@@ -41,8 +41,8 @@ async def assert_visible(message: Message, *scenarios: TopicScenario) -> None:
         assert message in await newest_page(scenario), f"The page lacks {message.text!r}, whose change has returned."
 
 
-async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
-    """Returns the result and the duration in seconds."""
+async def measure_duration(work: Awaitable[Message]) -> tuple[Message, float]:
+    """Awaits the work. Returns its result, and its duration in seconds."""
     began = time.monotonic()
     return await work, time.monotonic() - began
 
@@ -62,7 +62,7 @@ async def proxy(redis_url: str) -> AsyncIterator[FaultyProxy]:
 
 
 @asynccontextmanager
-async def reading(*scenarios: TopicScenario) -> AsyncIterator[None]:
+async def read_continuously(*scenarios: TopicScenario) -> AsyncIterator[None]:
     """Reads continuously in each process, so that hot pages are built and renewed."""
 
     async def read(scenario: TopicScenario) -> None:
@@ -87,14 +87,14 @@ async def test_pages_contain_every_returned_post_in_all_processes(
     async with open_process() as second, open_process() as third:
         scenarios = [hot_topic, hot_topic.with_stores(second), hot_topic.with_stores(third)]
         await wait_for_hot_page(hot_topic)
-        before = hits()
+        before = hit_count()
 
         async def post(scenario: TopicScenario) -> None:
             for number in range(30):
                 await assert_visible(await scenario.post(str(number)), *scenarios)
 
         await asyncio.gather(post(scenarios[0]), post(scenarios[1]))
-        assert hits() - before > 50, "Too few pages came from the hot page."
+        assert hit_count() - before > 50, "Too few pages came from the hot page."
 
 
 async def test_edit_deletion_and_reaction_are_visible_once_returned(
@@ -104,7 +104,7 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(
         reader, messages = hot_topic.with_stores(other), hot_topic.stores.messages
         posted = await hot_topic.post("see https://beacon.example/")
         await wait_for_hot_page(reader)
-        before = hits()
+        before = hit_count()
         await assert_visible(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
         preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
         await assert_visible(await messages.set_preview(posted.key, "https://beacon.example/", preview), reader)
@@ -112,7 +112,7 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(
         await assert_visible(await messages.add_reaction(hot_topic.organization_id, posted.key, "ann", "🔥"), reader)
         await assert_visible(await messages.remove_reaction(hot_topic.organization_id, posted.key, "bob", "🔥"), reader)
         await assert_visible(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
-        assert hits() - before == 6, "Not every page came from the hot page."
+        assert hit_count() - before == 6, "Not every page came from the hot page."
 
 
 @pytest.mark.parametrize("interrupt", [FaultyProxy.refuse_connections, FaultyProxy.drop_traffic])
@@ -122,29 +122,29 @@ async def test_poster_without_redis_returns_after_every_lease(
     proxy: FaultyProxy,
     interrupt: Callable[[FaultyProxy], Awaitable[None]],
 ) -> None:
-    async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
+    async with open_process() as reading_stores, open_process(proxy.redis_url) as posting_stores:
         reader, poster = hot_topic.with_stores(reading_stores), hot_topic.with_stores(posting_stores)
         await wait_for_hot_page(reader)
         await assert_visible(await poster.post("before the interruption"), reader)
 
         async def post(number: int) -> float:
             await asyncio.sleep(number / 50)
-            posted, duration_s = await timed(poster.post(str(number)))
+            posted, duration_s = await measure_duration(poster.post(str(number)))
             await assert_visible(posted, hot_topic, reader)
             return duration_s
 
-        async with reading(reader):
+        async with read_continuously(reader):
             await interrupt(proxy)
-            before = hits()
+            before = hit_count()
             posts = [asyncio.create_task(post(number)) for number in range(25)]
             durations_s = await asyncio.gather(*posts)
-        assert hits() > before, "The hot page answered nothing during its lease."
+        assert hit_count() > before, "The hot page answered nothing during its lease."
         assert all(LEASE_S - 0.1 < duration_s < LEASE_S + SLACK_S for duration_s in durations_s), durations_s
         await proxy.restore()
         await wait_for_hot_page(reader)
 
         async def is_quick() -> bool:
-            posted, duration_s = await timed(poster.post("after the interruption"))
+            posted, duration_s = await measure_duration(poster.post("after the interruption"))
             await assert_visible(posted, reader)
             return duration_s < LEASE_S / 2
 
@@ -155,7 +155,7 @@ async def test_poster_without_redis_returns_after_every_lease(
 async def test_lease_runs_from_before_mongodb_was_read(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, renews: bool
 ) -> None:
-    async with open_process(proxy.url) as slow, open_process("redis://127.0.0.1:9/0") as without_redis:
+    async with open_process(proxy.redis_url) as slow, open_process("redis://127.0.0.1:9/0") as without_redis:
         slow_reader, poster = hot_topic.with_stores(slow), hot_topic.with_stores(without_redis)
         if renews:
             await wait_for_hot_page(hot_topic)
@@ -204,16 +204,16 @@ async def test_page_restored_from_an_older_file_is_dropped(
 async def test_slow_redis_causes_no_stale_page(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, delay_s: float
 ) -> None:
-    async with open_process(proxy.url) as slow:
+    async with open_process(proxy.redis_url) as slow:
         distant = hot_topic.with_stores(slow)
         await wait_for_hot_page(hot_topic)
         await wait_for_hot_page(distant)
         proxy.delay_s = delay_s
-        async with reading(hot_topic, distant):
+        async with read_continuously(hot_topic, distant):
 
             async def post(number: int) -> float:
                 await asyncio.sleep(number / 10)
-                posted, duration_s = await timed(distant.post(str(number)))
+                posted, duration_s = await measure_duration(distant.post(str(number)))
                 await assert_visible(posted, hot_topic, distant)
                 await assert_visible(await hot_topic.post(f"{number}, from nearby"), hot_topic, distant)
                 return duration_s
@@ -250,16 +250,18 @@ async def test_dead_redis_delays_only_hot_posts_by_a_lease(
         await quiet.post("before")
         await wait_for_hot_page(reader)
         await fail_redis(own_valkey, stack)
-        (posted, duration_s), (_, quiet_s) = await asyncio.gather(timed(hot.post("hot")), timed(quiet.post("quiet")))
+        (posted, duration_s), (_, quiet_s) = await asyncio.gather(
+            measure_duration(hot.post("hot")), measure_duration(quiet.post("quiet"))
+        )
         assert LEASE_S - 0.1 < duration_s < LEASE_S + SLACK_S
         assert quiet_s < LEASE_S - 0.1 or duration_s - quiet_s > LEASE_S / 2, "The quiet topic was delayed by a lease."
         await assert_visible(posted, reader, hot)
-        before = hits()
+        before = hit_count()
         began = time.monotonic()
         for _ in range(20):
             await assert_visible(posted, reader)
         assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "Every read waited for the failed Redis."
-        assert hits() == before
+        assert hit_count() == before
 
 
 async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
@@ -282,7 +284,7 @@ async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
 
         assert await poll_until_true(is_visible)
         assert last_read_without - committed < LEASE_S
-        async with reading(reader):
+        async with read_continuously(reader):
             while time.monotonic() - committed < LEASE_S + 0.5:
                 await assert_visible(posted, reader)
         await wait_for_hot_page(reader)
@@ -306,7 +308,7 @@ async def test_repeated_request_returns_once_every_reader_sees_it(
 async def test_late_extension_is_awaited_and_applied(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy
 ) -> None:
-    async with open_process(proxy.url) as late:
+    async with open_process(proxy.redis_url) as late:
         await wait_for_hot_page(hot_topic)
         proxy.hold("extend")
         first = asyncio.create_task(hot_topic.with_stores(late).post("first"))
@@ -344,9 +346,9 @@ async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(
                 if number % 3 == 0:
                     await hot_topic.stores.redis.delete(keys[number % len(keys)])
 
-        before = hits()
+        before = hit_count()
         await asyncio.gather(post(hot_topic), post(poster))
-        assert hits() > before
+        assert hit_count() > before
     await wait_for_hot_page(hot_topic)
 
 
@@ -374,13 +376,13 @@ async def test_cooling_page_ends_before_posters_stop_extending_it(hot_topic: Top
         return not await is_hit(hot_topic)
 
     assert await poll_until_true(has_stopped_answering)
-    async with reading(hot_topic):
+    async with read_continuously(hot_topic):
         await assert_visible(await hot_topic.post("lukewarm"), hot_topic)
 
 
 async def test_posts_to_a_quiet_topic_do_not_use_redis(scenario: TopicScenario, open_process: OpenStores) -> None:
     async with open_process("redis://127.0.0.1:9/0") as without_redis:
-        durations_s = [(await timed(scenario.with_stores(without_redis).post("hello")))[1] for _ in range(5)]
+        durations_s = [(await measure_duration(scenario.with_stores(without_redis).post("hello")))[1] for _ in range(5)]
     assert min(durations_s) < LEASE_S - 0.1
 
 
@@ -389,7 +391,7 @@ async def test_position_of_stream_ready_is_in_every_later_page(
 ) -> None:
     """A message before StreamReady is not delivered as an event, so a page read afterwards must contain it."""
     now_s = time.time
-    async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
+    async with open_process() as reading_stores, open_process(proxy.redis_url) as posting_stores:
         reader, poster = hot_topic.with_stores(reading_stores), hot_topic.with_stores(posting_stores)
         await wait_for_hot_page(reader)
         await proxy.refuse_connections()

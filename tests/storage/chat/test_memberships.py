@@ -1,4 +1,4 @@
-"""Joining and leaving: a burst refuses nobody, and the number of members is that of the memberships."""
+"""Joining and leaving: a burst of joins refuses nobody, and the member count equals the stored memberships."""
 
 import asyncio
 import random
@@ -17,12 +17,12 @@ BURST = 1000
 
 
 def users(scenario: TopicScenario, count: int) -> list[User]:
-    """Returns users who have not signed in before; joining reads none of what signing in stores."""
+    """Returns users who have not signed in. Joining needs no stored user."""
     return [User(f"u{n}", f"u{n}", f"User {n}", scenario.organization_id, (), 0, 0) for n in range(count)]
 
 
-async def stored(scenario: TopicScenario) -> tuple[int, set[str]]:
-    """Returns the counted members, and the users of the stored memberships."""
+async def count_and_members(scenario: TopicScenario) -> tuple[int, set[str]]:
+    """Returns the community's stored member count, and the users with a stored membership."""
     mongo, id_ = scenario.stores.mongo, scenario.community.id
     (community,) = await mongo.find("communities", {"_id": id_})
     memberships = await mongo.find("memberships", {"community": id_})
@@ -40,7 +40,7 @@ async def test_burst_of_joins_from_two_processes_refuses_none(
             for number, user in enumerate(users(scenario, BURST))
         ]
         await asyncio.gather(*joins)
-    count, members = await stored(scenario)
+    count, members = await count_and_members(scenario)
     assert (count, len(members)) == (BURST + 1, BURST + 1)
 
 
@@ -48,12 +48,12 @@ async def test_burst_of_joins_from_two_processes_refuses_none(
 async def test_concurrent_joins_and_leaves_count_memberships(
     scenario: TopicScenario, open_process: OpenStores, seed: int
 ) -> None:
-    chance, few = random.Random(seed), users(scenario, 4)
+    rng, users_to_change = random.Random(seed), users(scenario, 4)
     async with open_process() as other:
 
         def change() -> "asyncio.Future[Community]":
-            communities, user = chance.choice([scenario.stores, other]).communities, chance.choice(few)
-            joins = chance.random() < 0.5
+            communities, user = rng.choice([scenario.stores, other]).communities, rng.choice(users_to_change)
+            joins = rng.random() < 0.5
             work = (
                 communities.join(scenario.community, user) if joins else communities.leave(scenario.community, user.id)
             )
@@ -61,7 +61,7 @@ async def test_concurrent_joins_and_leaves_count_memberships(
 
         for _ in range(5):
             await asyncio.gather(*(change() for _ in range(30)))
-            count, members = await stored(scenario)
+            count, members = await count_and_members(scenario)
             assert count == len(members)
 
 
@@ -69,7 +69,7 @@ async def test_join_then_leave_of_one_batch_leaves_nothing(scenario: TopicScenar
     communities, (user,) = scenario.stores.communities, users(scenario, 1)
     joins_and_leaves = (communities.join(scenario.community, user), communities.leave(scenario.community, user.id))
     await asyncio.gather(*joins_and_leaves)
-    assert await stored(scenario) == (1, {"ann"})
+    assert await count_and_members(scenario) == (1, {"ann"})
     assert await communities.departures(scenario.community.id) == 1
 
 

@@ -1,4 +1,4 @@
-"""Each stamp of the catalogue has a picture, and pictures contain nothing active."""
+"""Each stamp of the catalogue has a picture, and pictures contain no scripts and no references."""
 
 import re
 from pathlib import Path

@@ -19,6 +19,7 @@ NO_AUTHORS: frozenset[str] = frozenset()
 
 
 def pair(feed: FeedScenario, follower: str = "bob", followee: str = "ann") -> FollowPair:
+    """Returns a follower and a followee. By default, Bob follows Ann."""
     return FollowPair(feed.organization_id, follower, followee)
 
 

@@ -26,11 +26,13 @@ async def create_merged_post(feed: FeedScenario, author: str, text: str = "big")
 
 
 async def follow(feed: FeedScenario, *authors: str) -> None:
+    """Makes Bob follow the authors."""
     for author in authors:
         await feed.stores.follows.follow(FollowPair(feed.organization_id, "bob", author))
 
 
 async def push(feed: FeedScenario, *posts: Post) -> None:
+    """Pushes the posts into Bob's feed."""
     for post in posts:
         await feed.stores.feeds.push(post.key, post.author_id, ["bob"])
 
@@ -38,6 +40,7 @@ async def push(feed: FeedScenario, *posts: Post) -> None:
 async def read(
     feed: FeedScenario, arguments: PageArguments, blocked: frozenset[str] = NO_AUTHORS
 ) -> tuple[object, list[int]]:
+    """Reads a page of Bob's feed. Returns its summary and its timestamps."""
     reader = await feed.stores.home.reader(feed.organization_id, "bob", blocked)
     page = await feed.stores.home.page(reader, arguments.range)
     return actual_page(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]

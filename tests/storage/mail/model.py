@@ -35,7 +35,7 @@ class BookModel:
                 self.of_address[event.address].append(event)
                 self.of_domain[event.address.partition("@")[2]].append(event)
 
-    def address(self, address: str) -> Standing:
+    def address_standing(self, address: str) -> Standing:
         events = self.of_address[address]
         delivered_at = max((event.at for event in events if outcome(event) is Outcome.DELIVERED), default=None)
         current = [event for event in events if delivered_at is None or event.at >= delivered_at]
@@ -45,7 +45,7 @@ class BookModel:
         standing.blocked = has_complaint or standing.hard > 0 or len({day for _, day in softs}) >= 3
         return standing
 
-    def domain(self, domain: str) -> Standing:
+    def domain_standing(self, domain: str) -> Standing:
         events = self.of_domain[domain]
         softs = {
             (event.address, *message_and_day(event))

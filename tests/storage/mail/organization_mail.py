@@ -17,6 +17,7 @@ class OrganizationMail:
     org: str
 
     async def record(self, *events: DeliveryEvent, source: str = "mta") -> RecordDeliveriesResult:
+        """Records events. Asserts that none is rejected."""
         result = await self.stores.ledger.record(self.org, source, events)
         assert result.rejected == []
         return result
@@ -63,12 +64,13 @@ class OrganizationMail:
         self.stores.address_book._domains.clear()
         for address, standing in zip(addresses, await self.standings(addresses), strict=True):
             is_domain_blocked = standing.domain is not None and standing.domain.blocked
-            actual = Standing(standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked)
-            expected = model.address(address)
+            expected = model.address_standing(address)
             expected.blocked |= is_domain_blocked
-            assert actual == expected, (expected, standing)
+            assert _as_in_model(standing) == expected, (expected, standing)
         for domain in domains:
-            each = (await self.stores.address_book.domain_standings(self.org, [domain]))[0]
-            assert Standing(each.success, each.soft_bounce, each.hard_bounce, each.blocked) == model.domain(domain), (
-                domain
-            )
+            (domain_standing,) = await self.stores.address_book.domain_standings(self.org, [domain])
+            assert _as_in_model(domain_standing) == model.domain_standing(domain), domain
+
+
+def _as_in_model(standing: AddressStanding | DomainStanding) -> Standing:
+    return Standing(standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked)

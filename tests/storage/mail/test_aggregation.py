@@ -189,7 +189,7 @@ async def aggregate_with_kills(
             await asyncio.sleep(0.1)
     await mail.assert_equals(model)
     rates = await mail.stores.bounce_rates._sums_of_organization(mail.org, 0, 10**6)
-    domains = [model.domain(domain) for domain in model.domains]
+    domains = [model.domain_standing(domain) for domain in model.domains]
     assert sum(sent for sent, _ in rates.values()) == sum(each.success + each.soft + each.hard for each in domains)
     assert sum(bounced for _, bounced in rates.values()) == sum(each.soft + each.hard for each in domains)
 

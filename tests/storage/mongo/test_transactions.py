@@ -23,8 +23,8 @@ pytestmark = pytest.mark.anyio
 RELEASE_DEADLINE_S = 20
 """Longer than one transaction takes on a busy machine; shorter than the minute that MongoDB keeps an idle one."""
 
-STEPS = 60
-"""More iterations of the event loop than a transaction takes, its first connection included."""
+CANCELLATION_POINTS = 60
+"""The points are three iterations of the event loop apart, and reach past the end of a transaction on a new client."""
 
 ignore_unclosed_sockets = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 """PyMongo Async leaves the socket of a connection that is cancelled while it opens to the garbage collector."""
@@ -52,7 +52,7 @@ def keep_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.mongo.transactions.ORPHAN_S", 60.0)
 
 
-async def count(mongo: Mongo, things: str) -> int:
+async def counter_value(mongo: Mongo, things: str) -> int:
     document = await mongo[things].find_one({"_id": "counter"})
     return -1 if document is None else int(document["n"])
 
@@ -91,7 +91,7 @@ async def numbers(mongo: Mongo, things: str) -> list[int]:
 
 async def test_conflicting_transactions_lose_no_update(mongo: Mongo, things: str) -> None:
     await asyncio.gather(*(mongo.transact(increment(mongo, things)) for _ in range(20)))
-    assert await count(mongo, things) == 20
+    assert await counter_value(mongo, things) == 20
 
 
 async def test_concurrent_transactions_number_without_gaps(mongo: Mongo, things: str) -> None:
@@ -108,7 +108,7 @@ async def test_failing_work_leaves_no_write_and_no_lock(mongo: Mongo, things: st
     with pytest.raises(ZeroDivisionError):
         await mongo.transact(work)
     await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
-    assert await count(mongo, things) == 1
+    assert await counter_value(mongo, things) == 1
 
 
 @pytest.mark.usefixtures("keep_orphans")
@@ -125,7 +125,7 @@ async def test_cancelled_work_leaves_no_write_and_no_lock(mongo: Mongo, things: 
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
-    assert await count(mongo, things) == 1
+    assert await counter_value(mongo, things) == 1
 
 
 @ignore_unclosed_sockets
@@ -142,14 +142,14 @@ async def test_cancellation_at_any_moment_raises_cancelled_error(mongo: Mongo, t
 
 
 @ignore_unclosed_sockets
-async def test_cancellation_at_any_step_commits_all_or_nothing(
+async def test_cancellation_at_any_iteration_commits_all_or_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
 ) -> None:
-    for step in range(STEPS):
-        # A new client also opens its connections, so that there are more steps in which it can be cancelled.
+    for point in range(CANCELLATION_POINTS):
+        # A new client also opens its connections, so that the cancellation can come while it connects.
         another = connect(own_mongod.uri, mongo.database.name, mongo_driver)
         task = asyncio.create_task(another.transact(add_numbered(another, things)))
-        for _ in range(step * 3):
+        for _ in range(point * 3):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -213,7 +213,7 @@ async def test_orphaned_transaction_blocks_others_for_seconds_only(
         await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
         with pytest.raises(OperationFailure):
             await session.commit_transaction()
-    assert await count(mongo, things) == 1
+    assert await counter_value(mongo, things) == 1
 
 
 async def test_locked_document_is_unavailable(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
@@ -227,7 +227,7 @@ async def test_locked_document_is_unavailable(own_mongod: Mongod, mongo: Mongo, 
         assert 2 < loop.time() - began < RELEASE_DEADLINE_S
         await session.commit_transaction()
         await session.end_session()
-    assert await count(mongo, things) == 100
+    assert await counter_value(mongo, things) == 100
 
 
 async def test_slow_server_is_unavailable_after_the_deadline(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
@@ -238,7 +238,7 @@ async def test_slow_server_is_unavailable_after_the_deadline(own_mongod: Mongod,
             await mongo.transact(increment(mongo, things), deadline_s=0.5)
         assert loop.time() - began < 5
     await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
-    assert await count(mongo, things) == 1
+    assert await counter_value(mongo, things) == 1
 
 
 @pytest.mark.parametrize("command", ["findAndModify", "insert", "commitTransaction"])

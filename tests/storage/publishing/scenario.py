@@ -41,10 +41,12 @@ class PublishingScenario:
 
     @property
     def topic(self) -> TopicTarget:
+        """The topic as a target."""
         return TopicTarget(self.topic_scenario.topic.id, self.topic_scenario.community.id)
 
     @property
     def home(self) -> HomeFeedTarget:
+        """Ann's home feed as a target."""
         return HomeFeedTarget(self.ann.id)
 
     def with_stores(self, stores: Stores) -> "PublishingScenario":

@@ -1,4 +1,4 @@
-"""Timestamps of posts at crowded due moments: exact, distinct and given to every caller."""
+"""Timestamps of scheduled posts with the same due moment: each caller gets the first free timestamp, and no error."""
 
 import asyncio
 import random
@@ -16,7 +16,7 @@ from tests.storage.publishing.scenario import PublishingScenario
 
 pytestmark = pytest.mark.anyio
 
-CROWD = 20_000
+OCCUPIED = 20_000
 CONCURRENT = 100
 
 
@@ -30,33 +30,33 @@ async def due_in_an_hour(scenario: PublishingScenario) -> datetime:
     return await scenario.now() + timedelta(hours=1)
 
 
-def free_after(first: int, taken: set[int], wanted: int) -> list[int]:
-    """Returns the first `wanted` timestamps from `first` that are not taken."""
-    return list(islice((ts for ts in count(first) if ts not in taken), wanted))
+def free_timestamps(first: int, taken: set[int], number: int) -> list[int]:
+    """Returns the first `number` timestamps from `first` that are not taken."""
+    return list(islice((ts for ts in count(first) if ts not in taken), number))
 
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_first_free_finds_first_gap_of_any_size(scenario: PublishingScenario, seed: int) -> None:
-    chance = random.Random(seed)
-    density = chance.choice([0.5, 0.9, 0.99, 1.0])
-    taken = {ts for ts in range(1000, 1000 + chance.choice([1, 2, 63, 64, 300])) if chance.random() <= density}
+    rng = random.Random(seed)
+    density = rng.choice([0.5, 0.9, 0.99, 1.0])
+    taken = {ts for ts in range(1000, 1000 + rng.choice([1, 2, 63, 64, 300])) if rng.random() <= density}
     await occupy(scenario, taken | {999})
     mongo = scenario.stores.mongo
     for first in (998, 999, 1000, 1001, 1150, 1299, 1300):
-        found = await mongo.transact(lambda session: first_free(mongo, session, scenario.organization_id, first))  # noqa: B023
-        assert [found] == free_after(first, taken | {999}, 1)
+        timestamp = await mongo.transact(lambda session: first_free(mongo, session, scenario.organization_id, first))  # noqa: B023
+        assert [timestamp] == free_timestamps(first, taken | {999}, 1)
 
 
 async def test_crowded_moment_refuses_no_post_and_no_update(scenario: PublishingScenario) -> None:
     due_at = await due_in_an_hour(scenario)
     first = microseconds(due_at)
-    await occupy(scenario, range(first, first + CROWD))
+    await occupy(scenario, range(first, first + OCCUPIED))
     scheduled = await asyncio.gather(*(scenario.schedule(due_at=due_at) for _ in range(CONCURRENT)))
     elsewhere = await asyncio.gather(*(scenario.schedule() for _ in range(CONCURRENT)))
     update, edit = scenario.stores.scheduled_posts.update, ScheduledPostEdit(due_at=due_at)
     updated = await asyncio.gather(*(update(scenario.organization_id, post.id, edit) for post in elsewhere))
     timestamps = sorted(post.timestamp for post in [*scheduled, *updated])
-    assert timestamps == list(range(first + CROWD, first + CROWD + 2 * CONCURRENT))
+    assert timestamps == list(range(first + OCCUPIED, first + OCCUPIED + 2 * CONCURRENT))
 
 
 async def test_concurrent_posts_fill_gaps_in_one_commit(scenario: PublishingScenario) -> None:
@@ -68,6 +68,6 @@ async def test_concurrent_posts_fill_gaps_in_one_commit(scenario: PublishingScen
     with capture_logs() as logs:
         posts = await asyncio.gather(*(scenario.schedule(due_at=due_at) for _ in range(30)))
         posts += await asyncio.gather(*(scenario.schedule(due_at=at) for at in (later, due_at, later, due_at)))
-    expected = free_after(first, taken, 32) + free_after(microseconds(later), taken, 2)
+    expected = free_timestamps(first, taken, 32) + free_timestamps(microseconds(later), taken, 2)
     assert sorted(post.timestamp for post in posts) == sorted(expected)
     assert "batch_split" not in [entry["event"] for entry in logs]

@@ -1,4 +1,4 @@
-"""Addresses of Redis and of Sentinels, TLS, and a failover under subscribers."""
+"""Connections to Redis: URLs of Sentinels, passwords, TLS, silent connections, and a failover with a subscriber."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ def test_malformed_sentinel_url_is_refused(url: str) -> None:
 
 @pytest.fixture
 async def sentinel_group(tmp_path: Path) -> AsyncIterator[SentinelGroup]:
-    """Yields a running group."""
+    """A running group."""
     group = SentinelGroup(tmp_path)
     try:
         await group.start()
@@ -90,33 +90,33 @@ async def test_events_and_wake_ups_pass_after_a_failover(
     ):
         sentinel_group.servers[0].kill()
 
-        async def both_arrive() -> bool:
+        async def have_both_arrived() -> bool:
             await scenario.with_stores(other).post()
             other.call_wake_ups.wake("acme")
             return bool(recorder.received and organizations)
 
-        assert await poll_until_true(both_arrive, 60)
+        assert await poll_until_true(have_both_arrived, 60)
 
 
 async def test_wake_ups_pass_after_a_connection_went_silent(open_process: OpenStores, redis_url: str) -> None:
     async with (
         faulty_proxy(redis_url) as proxy,
-        open_process(proxy.url) as stores,
+        open_process(proxy.redis_url) as stores,
         open_process() as other,
         recorded_wake_ups(stores.call_wake_ups) as organizations,
     ):
         proxy.drop_traffic_of_open_connections()
 
-        async def arrives() -> bool:
+        async def is_woken() -> bool:
             other.call_wake_ups.wake("acme")
             return bool(organizations)
 
-        assert await poll_until_true(arrives)
+        assert await poll_until_true(is_woken)
 
 
 @asynccontextmanager
 async def tls_terminator(folder: Path, redis_url: str) -> AsyncIterator[str]:
-    """Yields an address of Redis with TLS, with the option that makes the client trust its certificate."""
+    """Serves TLS in front of Redis. Yields a URL with the option that makes the client trust the certificate."""
     context, _ = certificate_for("localhost", folder)
     server_port = urlsplit(redis_url).port
 
@@ -159,8 +159,8 @@ async def test_product_works_over_tls(
 
 
 async def test_wrong_password_is_an_error(sentinel_group: SentinelGroup) -> None:
-    wrong = sentinel_group.url.replace(QUOTED_PASSWORD, "wrong")
-    async with redis_client(sentinel_group.url, Redis, 5.0) as client, redis_client(wrong, Redis, 5.0) as other:
+    wrong_url = sentinel_group.url.replace(QUOTED_PASSWORD, "wrong")
+    async with redis_client(sentinel_group.url, Redis, 5.0) as client, redis_client(wrong_url, Redis, 5.0) as refused:
         assert await client.ping()
         with pytest.raises(RedisError):
-            await other.ping()
+            await refused.ping()

@@ -1,4 +1,4 @@
-"""The job queue: jobs are JSON, a job in the queue is not added again, and nothing fails without Redis."""
+"""The job queue: jobs are JSON, a job in the queue is not added again, and enqueuing works without Redis."""
 
 import asyncio
 import pickle

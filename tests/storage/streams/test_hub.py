@@ -35,19 +35,20 @@ def no_head_comparisons() -> Iterator[None]:
 async def scenario_with_own_redis(
     scenario: TopicScenario, own_valkey: Valkey, open_process: OpenStores
 ) -> AsyncIterator[TopicScenario]:
-    """The topic as used by another process, whose own Redis the test may kill."""
+    """The topic in another process, with a Redis that the test may kill."""
     async with open_process(own_valkey.url) as stores:
         yield scenario.with_stores(stores)
 
 
 @pytest.fixture
 async def scenario_without_redis(scenario: TopicScenario, open_process: OpenStores) -> AsyncIterator[TopicScenario]:
-    """The topic as used by another process that cannot reach Redis, so that its published events are lost."""
+    """The topic in another process that cannot reach Redis, so that the events that it publishes are lost."""
     async with open_process(UNREACHABLE_REDIS_URL) as stores:
         yield scenario.with_stores(stores)
 
 
 async def does_not_receive(recorder: EventRecorder, n: int) -> bool:
+    """Returns whether event n does not arrive within 0.3 s."""
     return not await recorder.has_received(n, 0.3)
 
 
@@ -132,7 +133,9 @@ async def test_killed_redis_connection_reconnects_and_catches_up(
         for n in range(1, 11):
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
             await scenario_with_own_redis.post()
-            assert await recorder.has_received(n), "an event published without subscribers must be read on reconnection"
+            assert await recorder.has_received(n), (
+                "An event that was published in between must be read on reconnection."
+            )
     assert recorder.numbers == list(range(1, 11))
 
 
@@ -184,7 +187,7 @@ async def test_redis_restarted_loses_no_event(scenario_with_own_redis: TopicScen
         assert await recorder.has_received(4)
         await scenario_with_own_redis.post()
         await own_valkey.restart()
-        assert await recorder.has_received(5), "reconnecting alone must recover missed events"
+        assert await recorder.has_received(5), "Reconnecting alone must recover missed events."
         await scenario_with_own_redis.post()
         assert await recorder.has_received(6)
     assert recorder.numbers == [1, 2, 3, 4, 5, 6]
@@ -212,7 +215,7 @@ async def test_half_open_redis_connection_is_replaced(
     monkeypatch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
     async with (
         faulty_proxy(redis_url) as proxy,
-        open_process(proxy.url) as stores,
+        open_process(proxy.redis_url) as stores,
         recorded_events(stores.hub, scenario.stream) as recorder,
     ):
         await scenario.post()
@@ -229,7 +232,7 @@ async def test_silent_redis_delays_hub_only_while_it_lasts(
     monkeypatch.setattr("storage.streams.hub.ATTACH_TIMEOUT_S", 0.5)
     async with faulty_proxy(redis_url) as proxy:
         await proxy.drop_traffic()
-        async with open_process(proxy.url) as stores, recorded_events(stores.hub, scenario.stream) as recorder:
+        async with open_process(proxy.redis_url) as stores, recorded_events(stores.hub, scenario.stream) as recorder:
             await proxy.restore()
             # Nothing may depend on a connection that was opened during the silence.
             proxy.drop_traffic_of_open_connections()
@@ -238,7 +241,7 @@ async def test_silent_redis_delays_hub_only_while_it_lasts(
 
 
 async def publish(scenario: TopicScenario, *numbers: int, epoch: str | None = None) -> None:
-    """Publishes messages on the channel as another process might, regardless of the log."""
+    """Publishes events with these numbers on the stream's channel, whether the log has them or not."""
     head = await scenario.stores.events.head(scenario.stream)
     rows = await scenario.events()
     by_number = {row["_id"]["n"]: Event(row["_id"]["n"], row["kind"], row["ref"], row["at"]) for row in rows}

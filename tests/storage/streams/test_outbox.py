@@ -171,7 +171,7 @@ async def test_deferred_rows_are_retried_at_intervals(scenario: OutboxScenario) 
 
     began = asyncio.get_running_loop().time()
     assert await poll_until_true(was_tried_thrice)
-    assert asyncio.get_running_loop().time() - began >= 0.2, "rows were retried before the requested delay"
+    assert asyncio.get_running_loop().time() - began >= 0.2, "Rows were retried before the requested delay."
     GatedRelay.gate.set()
     assert await poll_until_true(scenario.is_empty)
     assert await scenario.relayed_refs() == list(range(RELAY_LIMIT))

@@ -58,6 +58,7 @@ async def running_publisher(url: str) -> AsyncIterator[Publisher]:
 
 @asynccontextmanager
 async def subscription(url: str) -> AsyncIterator[PubSub]:
+    """Subscribes to the stream's channel."""
     async with Redis.from_url(url) as redis, redis.pubsub() as pubsub:
         await pubsub.subscribe(KEYS.channel(STREAM.name))
         assert await pubsub.get_message(timeout=TIMEOUT_S)
@@ -97,7 +98,7 @@ async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -
             began = loop.time()
             for n in range(2 * MAX_QUEUED):
                 publisher.publish(STREAM, "e", [new_event(n)])
-            assert loop.time() - began < 15, "events over the limit must be dropped without waiting"
+            assert loop.time() - began < 15, "Events over the limit must be dropped without waiting."
             await asyncio.sleep(0)
         await assert_publishes_again(own_valkey, publisher)
 

@@ -44,7 +44,7 @@ async def assert_consistent(scenario: TopicScenario, count: int) -> list[int]:
     events = await scenario.events()
     assert len(timestamps) == len(set(timestamps)) == count
     assert [event["_id"]["n"] for event in events] == list(range(1, count + 1))
-    assert [event["ref"] for event in events] == timestamps, "events and timestamps differ in order"
+    assert [event["ref"] for event in events] == timestamps, "Events and timestamps differ in order."
     assert all(earlier["at"] <= later["at"] for earlier, later in itertools.pairwise(events))
     head = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id})
     assert head is not None
@@ -400,7 +400,7 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
         results = await commit_together(own_scenario, changes)
         elapsed_s = loop.time() - began
     assert [type(each) for each in results] == [Unavailable] * 3
-    assert elapsed_s < 20, "the driver itself would wait for half a minute"
+    assert elapsed_s < 20, "The commits waited for the driver's own timeout of half a minute."
     if fault == "killed":
         await own_mongod.restart()
     await own_scenario.post(key="k")
@@ -446,7 +446,7 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
     last = commits[-1].result()
     assert (last.id, last.concurrent_calls) == (organizations[-1], 4)
     events = await stores.mongo["events"].find({"_id.s": f"jobs:{organizations[-1]}"}).to_list(None)
-    assert len({event["at"] for event in events}) == 1, "the five changes were not committed together"
+    assert len({event["at"] for event in events}) == 1, "The five changes were not committed together."
 
 
 async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,8 @@ async def post_many(scenario: TopicScenario, count: int) -> None:
     await asyncio.gather(*(scenario.post(str(number)) for number in range(count)))
 
 
-async def first_item(scenario: TopicScenario, since: Position | None) -> SubscriptionStart:
+async def subscription_start(scenario: TopicScenario, since: Position | None) -> SubscriptionStart:
+    """Subscribes, and returns the first item."""
     async with aclosing(follow_events(scenario.stores.hub, scenario.stream, since)) as items:
         item = await anext(items)
     assert isinstance(item, SubscriptionStart)
@@ -66,14 +67,14 @@ async def test_subscription_with_cursor_continues_after_it(scenario: TopicScenar
 async def test_subscription_resumes_only_between_floor_and_head(scenario: TopicScenario, n: int, resumed: bool) -> None:
     await post_many(scenario, 4)
     await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"floor": 2}})
-    start = await first_item(scenario, await position_after(scenario, n))
+    start = await subscription_start(scenario, await position_after(scenario, n))
     assert start.resumed == resumed
     assert start.position.n == (n if resumed else 4)
 
 
 async def test_cursor_of_another_epoch_does_not_resume(scenario: TopicScenario) -> None:
     await post_many(scenario, 4)
-    start = await first_item(scenario, Position("restored", 2))
+    start = await subscription_start(scenario, Position("restored", 2))
     assert (start.resumed, start.position) == (False, await position_after(scenario, 4))
 
 

@@ -64,7 +64,7 @@ async def test_bluesky_repeated_key_publishes_once(bluesky: Bluesky, twin: Blues
         with pytest.raises(OutcomeUncertain):
             await bluesky.publish(account(twin, SECRET), outgoing(), key, ())
     await bluesky.publish(account(twin, SECRET), outgoing(), key, ())
-    assert [effect.id for effect in twin.ledger] == [key]
+    assert [post.id for post in twin.ledger] == [key]
 
 
 async def test_bluesky_record_keys_are_timestamp_identifiers() -> None:

@@ -49,7 +49,7 @@ async def test_repeated_key_returns_first_status(mastodon: Mastodon, twin: Masto
         with pytest.raises(OutcomeUncertain):
             await mastodon.publish(account(twin), outgoing(), "key", ())
     repeated = await mastodon.publish(account(twin), outgoing(), "key", ())
-    assert [effect.id for effect in twin.ledger] == [repeated.external_id]
+    assert [post.id for post in twin.ledger] == [repeated.external_id]
     twin.retention_s = 0
     await mastodon.publish(account(twin), outgoing(), "key", ())
     assert len(twin.ledger) == 2, "A key past its retention publishes again."

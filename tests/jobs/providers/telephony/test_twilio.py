@@ -30,6 +30,7 @@ CALLBACK = "https://calls.example.org/callbacks/twilio"
 
 @asynccontextmanager
 async def twilio(token: str = TOKEN) -> AsyncIterator[tuple[TwilioTwin, TwilioTelephony]]:
+    """Serves the twin. Yields the twin and the product's client of it."""
     twin = TwilioTwin()
     server = await asyncio.start_server(twin.serve, "127.0.0.1", 0)
     twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -49,17 +50,17 @@ def call(scenario: str = "Hello {name}, 3 < 4") -> Call:
 async def test_call_request_holds_callback_and_text() -> None:
     async with twilio() as (twin, telephony):
         assert await telephony.start(call()) == CallStarted("CA" + "0" * 32)
-        (placed,) = twin.calls.values()
-        assert placed["form"]["StatusCallback"] == f"{CALLBACK}?callId=job-2-1"
-        assert placed["form"]["Twiml"] == "<Response><Say>Hello Aya &amp; Bo, 3 &lt; 4</Say></Response>"
-        assert placed["events"] == ["initiated", "ringing", "answered", "completed"]
+        (placed_call,) = twin.calls.values()
+        assert placed_call["form"]["StatusCallback"] == f"{CALLBACK}?callId=job-2-1"
+        assert placed_call["form"]["Twiml"] == "<Response><Say>Hello Aya &amp; Bo, 3 &lt; 4</Say></Response>"
+        assert placed_call["events"] == ["initiated", "ringing", "answered", "completed"]
 
 
 async def test_scenario_is_an_address_or_application() -> None:
     async with twilio() as (twin, telephony):
         await telephony.start(call("https://flows.example.org/a?x=1"))
         await telephony.start(call("AP" + "1" * 32))
-        forms = [placed["form"] for placed in twin.calls.values()]
+        forms = [placed_call["form"] for placed_call in twin.calls.values()]
         assert forms[0]["Url"] == "https://flows.example.org/a?x=1&name=Aya+%26+Bo"
         assert forms[1]["ApplicationSid"] == "AP" + "1" * 32
 
@@ -83,8 +84,8 @@ async def test_lost_response_is_looked_up_and_never_resent() -> None:
         assert isinstance(await telephony.look_up(call()), QueryFailed)
         twin.drops_answers = False
         assert await telephony.look_up(call()) == CallActive()
-        (placed,) = twin.calls.values()
-        twin.set_status(placed["sid"], "completed")
+        (placed_call,) = twin.calls.values()
+        twin.set_status(placed_call["sid"], "completed")
         assert await telephony.look_up(call()) == CallEnded(CallOutcome.ANSWERED)
         await telephony.start(call())
         assert await telephony.look_up(call()) == CallActive(), (
