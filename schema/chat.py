@@ -130,8 +130,8 @@ class Topic:
     )
     unread_count: int = field(
         resolvers.chat.topics.unread_count,
-        "Number of messages after the viewer's read mark, at most 100. Deleted messages, the viewer's own and those of "
-        "blocked users do not count. 0 if the viewer has not joined the community.",
+        "Number of messages after the viewer's read mark, at most 100. Deleted messages, messages of the viewer "
+        "and messages of blocked users do not count. 0 if the viewer has not joined the community.",
         batch_resolver=resolvers.chat.topics.unread_counts,
     )
     read_up_to: Timestamp | None = field(

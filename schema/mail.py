@@ -22,7 +22,7 @@ class DomainStanding:
     domain: str = strawberry.field(description="Domain in lower case and IDNA form; as requested when it is invalid.")
     success: int = strawberry.field(description="Number of successful deliveries.")
     soft_bounce: int = strawberry.field(
-        description="Number of soft bounces and failed connections; those of one message on one day count once."
+        description="Number of soft bounces and failed connections. Several for one message on one day count once."
     )
     hard_bounce: int = strawberry.field(description="Number of hard bounces.")
     blocked: bool = strawberry.field(description="Whether no mail should be sent to addresses of the domain.")
@@ -41,8 +41,8 @@ class AddressStanding:
     verdict: Verdict = strawberry.field(description="Reason why the address is blocked or allowed.")
     success: int = strawberry.field(description="Number of successful deliveries.")
     soft_bounce: int = strawberry.field(
-        description="Number of soft bounces since the last successful delivery; those of one message on one day count "
-        "once."
+        description="Number of soft bounces since the last successful delivery. Several for one message on one day "
+        "count once."
     )
     hard_bounce: int = strawberry.field(description="Number of hard bounces since the last successful delivery.")
     domain: DomainStanding | None = strawberry.field(

@@ -144,8 +144,8 @@ async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyBookRow]")
     with _progress("Verify", len(rows)) as show_done:
         for start in range(0, len(rows), ROWS_PER_BATCH):
             chunk = rows[start : start + ROWS_PER_BATCH]
-            found = await stores.book.look_up(org, [row.address for row in chunk])
-            for row, standing in zip(chunk, found, strict=True):
+            standings = await stores.book.look_up(org, [row.address for row in chunk])
+            for row, standing in zip(chunk, standings, strict=True):
                 book = (standing.success, standing.soft_bounce, standing.hard_bounce)
                 old = (row.success, row.soft_bounce, row.hard_bounce)
                 if book != old:

@@ -59,12 +59,12 @@ def with_embedded_servers(settings: Settings) -> Settings:
 def show(tables: Iterable[StatusTable], console: Console) -> None:
     """Prints the tables."""
     for table in tables:
-        shown = Table(title=table.title, title_justify="left")
+        rich_table = Table(title=table.title, title_justify="left")
         for column in table.columns:
-            shown.add_column(column)
+            rich_table.add_column(column)
         for row in table.rows:
-            shown.add_row(*row)
-        console.print(shown)
+            rich_table.add_row(*row)
+        console.print(rich_table)
 
 
 def _port(file: Path) -> str | None:

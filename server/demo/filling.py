@@ -94,9 +94,9 @@ async def _is_filled(api: "_DemoClient") -> bool:
     *_, (community, topic) = all_topics()
     answer = await api.run(user(community.members[0]), FILLED, limit=topic.size)
     pages = {
-        (found["name"], each["title"]): each["messages"]["items"]
-        for found in answer["communities"]
-        for each in found["topics"]
+        (existing["name"], each["title"]): each["messages"]["items"]
+        for existing in answer["communities"]
+        for each in existing["topics"]
     }
     return len(pages.get((community.name, topic.title), ())) >= topic.size
 

@@ -35,10 +35,10 @@ def find_valkey(program: str | None = None) -> Path:
 
 
 def _named_program(program: str, variable: str) -> Path:
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise StartupError(f"{variable}: there is no program {program!r}; expected a path, or a name on PATH.")
-    return Path(found).absolute()
+    return Path(path).absolute()
 
 
 def _machine() -> str:
