@@ -31,7 +31,7 @@ import server.app
 import server.graphql.broadcasts
 import server.web
 from resolvers.access import require_joined_topic, require_member
-from resolvers.chat.events import EventRecord, MessageEvent
+from resolvers.chat.events import ChatEventRecord, MessageEvent
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
 from resolvers.events import StreamReady
@@ -63,7 +63,7 @@ async def answer_readiness(_request: Request) -> Response:
 # Ordinary Strawberry: each subscriber has its own pub/sub subscription and its own execution of each event.
 
 
-async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRecord, None]:
+async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[ChatEventRecord, None]:
     """Yields the events of a topic for one viewer."""
     viewer, stores = require_member(info), info.context.stores
     topic = await require_joined_topic(info, topic_id)

@@ -13,7 +13,7 @@ from jobs.link_previews import find_lost_previews, preview_message_link, preview
 from jobs.mail.aggregation import aggregate_mail
 from jobs.mail.summary import report_bounces
 from jobs.publishing.failure_mails import send_failure_mails
-from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake
+from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake_publisher
 from jobs.streams import prune_events, relay_outbox
 from storage.redis.queue import FAN_OUT, PREVIEWS, PUBLISHING
 
@@ -44,7 +44,7 @@ FUNCTIONS: dict[str, list[Function]] = {
         func(fan_out, name="feed.fan_out", timeout=30, keep_result=0, max_tries=1000),
         func(rebuild_feed, name="feed.rebuild", timeout=30, keep_result=0, max_tries=5),
     ],
-    PUBLISHING: [func(wake, name="publishing.wake", timeout=10, keep_result=0, max_tries=1000)],
+    PUBLISHING: [func(wake_publisher, name="publishing.wake", timeout=10, keep_result=0, max_tries=1000)],
 }
 
 

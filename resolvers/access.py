@@ -1,7 +1,6 @@
 """Access rules (docs/semantics.md, 8): sign-in, roles and membership. Resolvers call these checks before they act."""
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 
 from resolvers.context import Context, Info
 from storage.chat.records import Community, Message, Topic
@@ -50,13 +49,9 @@ async def restrict_to_members(info: Info, community_id: str) -> None:
     """Excludes viewers who are not members of the community. Raises: Forbidden when no viewer is a member."""
     audience = info.context.audience
     members = await info.context.stores.communities.members_among(community_id, audience.viewer_ids)
-    _require_any(members)
-    audience.exclude(audience.viewer_ids - members)
-
-
-def _require_any(members: AbstractSet[str]) -> None:
     if not members:
         raise Forbidden("Join the community first.")
+    audience.exclude(audience.viewer_ids - members)
 
 
 async def exclude_reacting_viewers(info: Info, messages: Sequence[Message]) -> None:

@@ -26,13 +26,13 @@ _RECORDED_STATUSES = {"sent", "deferred", "bounced"}
 
 
 @dataclass(slots=True)
-class PostfixLogReader:
+class PostfixLogParser:
     """Parser of one log. `deferred` holds the deferred recipients by queue id. Callers save them across restarts."""
 
     local_zone: tzinfo | None = None
     deferred: dict[str, list[str]] = field(default_factory=dict)
 
-    def read(self, line: bytes, now: datetime) -> Iterator[DeliveryEvent]:
+    def parse_line(self, line: bytes, now: datetime) -> Iterator[DeliveryEvent]:
         """Yields the events of a line. The same line always gives the same event ids."""
         head = _HEAD.match(line.decode("utf-8", "replace").rstrip("\r\n"))
         if head is None:

@@ -19,7 +19,7 @@ import orjson
 import structlog
 from pymongo.errors import PyMongoError
 
-from jobs.mail.postfix import PostfixLogReader
+from jobs.mail.postfix import PostfixLogParser
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from storage.mongo import Document, Mongo
 
@@ -72,7 +72,7 @@ class MailLogFollower:
     state: Path
     record: RecordDeliveries
     mongo: Mongo
-    parser: PostfixLogReader = field(default_factory=PostfixLogReader)
+    parser: PostfixLogParser = field(default_factory=PostfixLogParser)
     lines: int = 0
     events: int = 0
     _files: list[FollowedFile] = field(default_factory=list)
@@ -123,7 +123,7 @@ class MailLogFollower:
     async def _record(self, lines: list[bytes]) -> None:
         now = await _retry(self.mongo.now)
         # Parsed once, before the retries. The parser has state, so parsing again could give other events.
-        events = [event for line in lines for event in self.parser.read(line, now)]
+        events = [event for line in lines for event in self.parser.parse_line(line, now)]
         for start in range(0, len(events), BATCH_LINES):
             result = await _retry(partial(self.record, events[start : start + BATCH_LINES]))
             self.events += result.accepted

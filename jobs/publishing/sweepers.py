@@ -7,7 +7,7 @@ from jobs.context import JobContext
 ACCOUNT_BATCH_SIZE = 20
 
 
-async def wake(ctx: dict[str, Any], post_id: str, revision: int) -> None:
+async def wake_publisher(ctx: dict[str, Any], post_id: str, revision: int) -> None:
     """Claims publications that are due soon. The arguments are unused: they make the job's id unique."""
     jobs: JobContext = ctx["jobs"]
     await jobs.publisher.sweep()

@@ -43,7 +43,7 @@ class TopicEvent(Event):
     topic: Topic
 
 
-EventRecord = StreamReady | MessageEvent | TopicEvent
+ChatEventRecord = StreamReady | MessageEvent | TopicEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ChatEventSource(SharedEventSource):
         """The hub that delivers the stream's events."""
         return self.context.stores.hub
 
-    def record(self, epoch: str, event: HydratedEvent) -> EventRecord:
+    def record(self, epoch: str, event: HydratedEvent) -> ChatEventRecord:
         """Returns the record of an event."""
         cursor = format_cursor(self.stream, Position(epoch, event.event.n))
         if isinstance(event.subject, Message):
@@ -100,7 +100,7 @@ class ChatEventSource(SharedEventSource):
             return set(user_ids)
         return await self.context.stores.communities.members_among(self.community_id, user_ids)
 
-    async def __aiter__(self) -> AsyncIterator[EventRecord]:
+    async def __aiter__(self) -> AsyncIterator[ChatEventRecord]:
         """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer left the community."""
         checked_at = time.monotonic()
         async with aclosing(follow_events(self.hub, self.stream, self.since)) as items:

@@ -54,7 +54,7 @@ HomeEventRecord = StreamReady | PostArrived | PostRemoved
 
 
 @dataclass(frozen=True, slots=True)
-class HomeSource(ViewerEventSource):
+class HomeFeedEventSource(ViewerEventSource):
     """A subscription to a reader's home stream and to the streams of merged authors whom the reader follows."""
 
     context: Context
@@ -134,7 +134,7 @@ class _PresenceRecorder:
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationSource(ViewerEventSource):
+class NotificationEventSource(ViewerEventSource):
     """A subscription to the viewer's notifications."""
 
     context: Context
@@ -157,15 +157,15 @@ def _notification_record(cursor: Cursor, event: HydratedEvent) -> NotificationAr
     return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
 
 
-async def home_feed_events(info: Info, since: Since = UNSET) -> HomeSource:
+async def home_feed_events(info: Info, since: Since = UNSET) -> HomeFeedEventSource:
     """Subscribes to posts that arrive in the viewer's home feed and leave it."""
     viewer, cursor = require_member(info), text_or_none(since)
     stream = home_stream(viewer.organization_id, viewer.id)
-    return HomeSource(info.context, viewer, None if cursor is None else parse_positions(stream, cursor))
+    return HomeFeedEventSource(info.context, viewer, None if cursor is None else parse_positions(stream, cursor))
 
 
-async def notification_events(info: Info, since: Since = UNSET) -> NotificationSource:
+async def notification_events(info: Info, since: Since = UNSET) -> NotificationEventSource:
     """Subscribes to the viewer's new notifications."""
     viewer, cursor = require_member(info), text_or_none(since)
     stream = user_stream(viewer.organization_id, viewer.id)
-    return NotificationSource(info.context, viewer, None if cursor is None else parse_cursor(stream, cursor))
+    return NotificationEventSource(info.context, viewer, None if cursor is None else parse_cursor(stream, cursor))

@@ -30,10 +30,10 @@ WAKE_WITHIN_S = 10.0
 
 UPDATE_ATTEMPTS = 3
 
-PostId = Annotated[ID, strawberry.argument(description="Id of the scheduled post.")]
+ScheduledPostId = Annotated[ID, strawberry.argument(description="Id of the scheduled post.")]
 
 
-async def scheduled_post(info: Info, id: PostId) -> ScheduledPost:
+async def scheduled_post(info: Info, id: ScheduledPostId) -> ScheduledPost:
     """Returns a scheduled post that the viewer may see."""
     return await _visible_post(info, require_member(info), id)
 
@@ -69,7 +69,7 @@ async def schedule_post(
 
 async def update_scheduled_post(
     info: Info,
-    id: PostId,
+    id: ScheduledPostId,
     input: Annotated[UpdateScheduledPostInput, strawberry.argument(description="The fields to change.")],
 ) -> ScheduledPost:
     """Changes the viewer's own post while none of its publications has started."""
@@ -92,7 +92,7 @@ async def update_scheduled_post(
     raise AssertionError("unreachable")
 
 
-async def cancel_scheduled_post(info: Info, id: PostId) -> ScheduledPost:
+async def cancel_scheduled_post(info: Info, id: ScheduledPostId) -> ScheduledPost:
     """Cancels the publications that have not started."""
     viewer = require_member(info)
     await _visible_post(info, viewer, id)

@@ -16,7 +16,7 @@ from graphql import (
 from graphql.execution import Executor, execute_subscription_event
 from strawberry.extensions import FieldExtension
 
-from resolvers.chat.events import EventRecord, MessageEvent, StreamReady, TopicEvent
+from resolvers.chat.events import ChatEventRecord, MessageEvent, StreamReady, TopicEvent
 from resolvers.context import Context
 from schema.binding import field, shared_field
 from schema.root import schema
@@ -225,10 +225,10 @@ async def viewers(stores: Stores) -> DifferingViewers:
 ANY_POSITION = {"cursor": Cursor("somewhere"), "at": datetime(2025, 1, 1, tzinfo=UTC)}
 
 
-def records(root: str, viewers: DifferingViewers) -> list[EventRecord]:
+def records(root: str, viewers: DifferingViewers) -> list[ChatEventRecord]:
     """Returns an example event of every kind that the subscription yields. Add one here for each new kind."""
     ready = StreamReady(**ANY_POSITION, resumed=True)  # type: ignore[arg-type]
-    factories: dict[str, Callable[[str], EventRecord]] = {
+    factories: dict[str, Callable[[str], ChatEventRecord]] = {
         "StreamReady": lambda kind: ready,
         **dict.fromkeys(
             ("MessagePosted", "MessageEdited", "MessageDeleted", "ReactionsChanged"),
@@ -245,7 +245,7 @@ def records(root: str, viewers: DifferingViewers) -> list[EventRecord]:
     return [factories[kind](kind) for kind in kinds]
 
 
-async def execute_shared_document(root: str, record: EventRecord, context: Context) -> Any:
+async def execute_shared_document(root: str, record: ChatEventRecord, context: Context) -> Any:
     """Returns the data of one event, with all shared fields selected."""
     executor = Executor.build(CORE_SCHEMA, parse(shared_document(root)), context_value=context)
     assert isinstance(executor, Executor)

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.mail.postfix import PostfixLogReader
+from jobs.mail.postfix import PostfixLogParser
 from storage.mail.classifier import Outcome
 from storage.mail.records import DeliveryEvent
 from tests.storage.mail.model import outcome
@@ -34,9 +34,9 @@ EXPIRED = QUEUE + "from=<n@example.com>, status=expired, returned to sender"
 REMOVED = QUEUE + "removed"
 
 
-def read(*lines: str, log: PostfixLogReader | None = None) -> list[DeliveryEvent]:
-    reader = log or PostfixLogReader(UTC)
-    return [event for line in lines for event in reader.read(line.encode() + b"\n", NOW)]
+def read(*lines: str, log: PostfixLogParser | None = None) -> list[DeliveryEvent]:
+    parser = log or PostfixLogParser(UTC)
+    return [event for line in lines for event in parser.parse_line(line.encode() + b"\n", NOW)]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_expired_message_gives_event_per_deferred_recipient() -> None:
 
 
 def test_removed_message_drops_deferred_recipients() -> None:
-    log = PostfixLogReader(UTC)
+    log = PostfixLogParser(UTC)
     read(DEFERRED, REMOVED, EXPIRED, log=log)
     assert log.deferred == {}
     read(DEFERRED, log=log)
@@ -96,7 +96,7 @@ def test_other_lines_give_no_event(line: str) -> None:
 
 
 def test_line_without_year_is_within_last_year_in_local_zone() -> None:
-    tokyo = PostfixLogReader(ZoneInfo("Asia/Tokyo"))
+    tokyo = PostfixLogParser(ZoneInfo("Asia/Tokyo"))
     old = "Nov 21 20:00:00" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
     assert read(old, log=tokyo)[0].at == datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
     assert read(old.replace("Nov 21", "Dec  3"), log=tokyo)[0].at == datetime(2025, 12, 3, 11, 0, tzinfo=UTC)
@@ -105,6 +105,6 @@ def test_line_without_year_is_within_last_year_in_local_zone() -> None:
 
 def test_line_read_after_new_year_keeps_its_year() -> None:
     line = "Dec 31 23:59:59" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
-    (event,) = PostfixLogReader(UTC).read(line.encode(), datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
+    (event,) = PostfixLogParser(UTC).parse_line(line.encode(), datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
     assert event.at == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert event.at < NOW + timedelta(days=365)

@@ -9,7 +9,7 @@ from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.publishing.failure_mails import send_failure_mails
 from jobs.publishing.publisher import PostPublisher
-from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake
+from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake_publisher
 from storage.publishing.records import PublicationState
 from tests.jobs.contexts import job_context
 from tests.jobs.publishing.runs import run_once
@@ -72,7 +72,7 @@ async def test_job_and_sweeper_publish_due_posts(
     first, second = await scenario.schedule(in_s=-1), await scenario.schedule(in_s=30)
     assert await publish_due(context) == 1
     await scenario.pass_time(31)
-    await wake({"jobs": context}, second.id, second.revision)
+    await wake_publisher({"jobs": context}, second.id, second.revision)
     await publisher.wait_until_idle()
     for post in (first, second):
         assert (await scenario.publication(post)).state is PublicationState.PUBLISHED
