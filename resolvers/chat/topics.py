@@ -114,10 +114,10 @@ async def messages_around(
     """Returns the messages around a timestamp."""
     require_member(info)
     centre = checked_timestamp("timestamp", timestamp)
-    checked_limit = page_range(centre, UNSET, limit, True).limit
+    page_limit = page_range(centre, UNSET, limit, True).limit
     topic = await require_joined_topic(info, topic_id)
     visibility = await info.context.visibility()
-    return await info.context.stores.messages.around(topic.id, centre, checked_limit, visibility.blocked)
+    return await info.context.stores.messages.around(topic.id, centre, page_limit, visibility.blocked)
 
 
 async def mark_read(
