@@ -17,7 +17,7 @@ from resolvers.context import Context
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
-from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
+from server.graphql import CostPerMinute, Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from server.http import health
 from server.http.callbacks import callback_routes
 from server.http.demo_sign_in import demo_sign_in_routes
@@ -71,6 +71,11 @@ async def _add_routes_of_stores(
         allowed_origins=settings.allowed_origins,
         may_send_large_bodies=_is_operator,
         execution_timeout_s=settings.execution_timeout_s,
+        cost_per_minute=CostPerMinute(
+            settings.viewer_cost_per_minute,
+            settings.service_cost_per_minute,
+            settings.organization_cost_per_minute,
+        ),
     )
     app.router.routes[:0] = [
         # These routes serve sockets and paths with a trailing slash; `_dispatch_before_router` serves other requests.

@@ -4,26 +4,36 @@ Settings are read once at start and never change. An invalid value is a one-line
 """
 
 import os
-import re
 import sys
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
+from server.setting_values import (
+    AUTH_SECRET_MIN_BYTES,
+    COMMA_SEPARATED,
+    LOWERED,
+    AddressKeysText,
+    CredentialKeysText,
+    HostName,
+    HttpAddress,
+    IpNetwork,
+    MongoAddress,
+    Origin,
+    Recipient,
+    RedisAddress,
+    Secret,
+    SmtpAddress,
+)
 from storage.mail.addresses import AddressKeys, address_keys
-from storage.redis.connections import is_sentinel_url, parse_sentinel_url
-from storage.secrets.versioned_keys import versioned_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
-AUTH_SECRET_MIN_BYTES = 32
 
 
 class SettingsError(StartupError):
@@ -36,82 +46,17 @@ def _setting(default: object, *, expected: str, description: str, secret: bool =
     return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
 
 
-def _split_list(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return tuple(item for item in (part.strip() for part in value.split(",")) if item)
-
-
-def _address_with_scheme(*schemes: str) -> AfterValidator:
-    def check(value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in schemes or not (parts.netloc or parts.path):
-            raise ValueError(f"expected an address with one of the schemes {schemes}")
-        return value.rstrip("/") if parts.scheme.startswith("http") else value
-
-    return AfterValidator(check)
-
-
-def _checked_sentinel_url(value: str) -> str:
-    if is_sentinel_url(value):
-        parse_sentinel_url(value)
-    return value
-
-
-def _normalized_origin(value: str) -> str:
-    parts = urlsplit(value.rstrip("/").lower())
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
-        raise ValueError("expected an origin")
-    return parts.geturl()
-
-
-def _checked_host(value: str) -> str:
-    if value != "*" and not re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", value):
-        raise ValueError("expected a host name")
-    return value.lower()
-
-
-def _checked_secret(value: str) -> str:
-    if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
-        raise ValueError("too short")
-    return value
-
-
-def _checked_credential_keys(value: str) -> str:
-    if not versioned_keys(value):
-        raise ValueError("expected at least one key")
-    return value
-
-
-def _checked_address_keys(value: str) -> str:
-    address_keys(value)
-    return value
-
-
-def _checked_recipient(value: str) -> str:
-    parts = urlsplit(value)
-    if not (parts.scheme in ("http", "https") and parts.hostname) and not re.fullmatch(r"[^\s@/]+@[^\s@/]+", value):
-        raise ValueError("expected a mail address or a URL")
-    return value
-
-
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
 def _default_log_format() -> Literal["console", "json"]:
     return "console" if sys.stderr.isatty() else "json"
 
 
-HttpAddress = Annotated[str, _address_with_scheme("http", "https")]
-RedisAddress = Annotated[
-    str,
-    _address_with_scheme("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"),
-    AfterValidator(_checked_sentinel_url),
-]
-Origin = Annotated[str, AfterValidator(_normalized_origin)]
-HostName = Annotated[str, AfterValidator(_checked_host)]
-IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
+def _cost_setting(default: int, whose: str) -> Any:
+    return _setting(
+        default,
+        ge=1_000_000,
+        expected="a number from 1,000,000",
+        description=f"The cost of operations that {whose} may spend in a minute in each web process: docs/limits.md.",
+    )
 
 
 class Settings(BaseSettings):
@@ -121,7 +66,7 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", populate_by_name=True
     )
 
-    mongodb_uri: Annotated[str, _address_with_scheme("mongodb", "mongodb+srv")] | None = _setting(
+    mongodb_uri: MongoAddress | None = _setting(
         None,
         validation_alias=UNPREFIXED["mongodb_uri"],
         secret=True,
@@ -146,7 +91,7 @@ class Settings(BaseSettings):
         expected="motor or pymongo",
         description="The MongoDB driver: PyMongo's own asyncio client, or Motor, which is deprecated and slower.",
     )
-    auth_secret: Annotated[str, AfterValidator(_checked_secret)] | None = _setting(
+    auth_secret: Secret | None = _setting(
         None,
         secret=True,
         expected=f"at least {AUTH_SECRET_MIN_BYTES} bytes",
@@ -168,12 +113,12 @@ class Settings(BaseSettings):
         expected="the `iss` claim that tokens must have",
         description="The issuer that tokens must name. If unset, any issuer is accepted.",
     )
-    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
+    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, COMMA_SEPARATED] = _setting(
         (),
         expected="origins such as https://example.org, separated by commas",
         description="Other origins whose pages may use the API from a browser.",
     )
-    allowed_hosts: Annotated[tuple[HostName, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
+    allowed_hosts: Annotated[tuple[HostName, ...], NoDecode, COMMA_SEPARATED] = _setting(
         (),
         expected="host names such as chat.example.org or *.example.org, separated by commas, or * for all",
         description="Further host names by which clients reach web processes. Requests for other hosts are refused. "
@@ -187,13 +132,16 @@ class Settings(BaseSettings):
         description="The time after which a query or mutation is stopped and answered with UNAVAILABLE. Mutations that "
         "may send large lists have 60 s.",
     )
+    viewer_cost_per_minute: int = _cost_setting(3_000_000, "a person")
+    service_cost_per_minute: int = _cost_setting(20_000_000, "a token with the role SERVICE")
+    organization_cost_per_minute: int = _cost_setting(30_000_000, "an organization")
     public_url: HttpAddress | None = _setting(
         None,
         expected="an http or https address",
         description="The address at which others reach this server, in image URLs and callbacks. "
         "If unset, http://127.0.0.1 with the port.",
     )
-    egress_allow: Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_split_list)] = _setting(
+    egress_allow: Annotated[tuple[IpNetwork, ...], NoDecode, COMMA_SEPARATED] = _setting(
         (),
         expected="address ranges such as 10.0.0.0/8, separated by commas",
         description="Private address ranges that URLs of users may reach. By default, only public addresses.",
@@ -235,14 +183,14 @@ class Settings(BaseSettings):
         expected="a number from 0.1 to 1000",
         description="The factor by which simulated calls are faster than real calls. With 60, a minute takes a second.",
     )
-    credential_keys: Annotated[str, AfterValidator(_checked_credential_keys)] | None = _setting(
+    credential_keys: CredentialKeysText | None = _setting(
         None,
         secret=True,
         expected="version:base64 pairs of 32 bytes, newest first, separated by commas",
         description="The keys that encrypt credentials of connected accounts, the same for all processes. "
         "If unset, `noroshi up` generates a key in the data folder.",
     )
-    smtp_url: Annotated[str, _address_with_scheme("smtp", "smtps")] | None = _setting(
+    smtp_url: SmtpAddress | None = _setting(
         None,
         secret=True,
         expected="smtp://user:password@host:port or smtps://..",
@@ -254,7 +202,7 @@ class Settings(BaseSettings):
         expected="a mail address",
         description="The sender of notices and reports.",
     )
-    address_keys: Annotated[str, AfterValidator(_checked_address_keys)] | None = _setting(
+    address_keys: AddressKeysText | None = _setting(
         None,
         secret=True,
         expected="number:base64 pairs of 32 bytes, newest first, separated by commas",
@@ -280,7 +228,7 @@ class Settings(BaseSettings):
         expected="a number above 0, at most 100",
         description="The daily bounce rate in percent above which an organization or a domain raises an alarm.",
     )
-    bounce_report_to: Annotated[str, AfterValidator(_checked_recipient)] | None = _setting(
+    bounce_report_to: Recipient | None = _setting(
         None,
         secret=True,
         expected="a mail address, or an http or https address",
@@ -326,12 +274,12 @@ class Settings(BaseSettings):
         expected="true or false",
         description="Adds demo data. On a loopback host everyone may sign in as a demo user. Option: --demo.",
     )
-    log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
+    log_format: Annotated[Literal["console", "json"], LOWERED] = Field(
         default_factory=_default_log_format,
         json_schema_extra={"expected": "console or json"},
         description="The format of log lines. By default console on a terminal, else json.",
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = _setting(
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], LOWERED] = _setting(
         "info", expected="debug, info, warning or error", description="The lowest level that is logged."
     )
 

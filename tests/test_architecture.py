@@ -32,6 +32,7 @@ TESTED_ELSEWHERE = {
     "schema/timeline.py": "tests/schema/test_shapes.py",
     "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
+    "server/setting_values.py": "tests/server/test_settings.py",
     "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
     "jobs/providers/telephony/protocol.py": "tests/jobs/providers/telephony/test_webhook.py",
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",

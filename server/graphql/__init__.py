@@ -4,6 +4,7 @@ The engine adds to Strawberry:
 
 - Documents are parsed, validated and measured once, in a cache with a memory bound (`Documents`).
 - Limits on text, tokens, depth, aliases, root fields and cost hold over every transport (`limits_extension`).
+- Each viewer, service and organization has a budget of cost for a minute (`CostPerMinute`).
 - Lists and objects are completed by compiled functions, with the results of graphql-core (`compiled_executor`).
 - Identical queries that arrive together share one execution (ADR 44). Identical subscriptions share one execution and
   one payload for each event (ADR 10).
@@ -20,6 +21,7 @@ The binding of a field (schema/binding.py) declares whether viewers may share th
 its admission control, and whether it accepts larger request bodies.
 """
 
+from server.graphql.budgets import CostPerMinute
 from server.graphql.compiled import compiled_executor
 from server.graphql.documents import Documents
 from server.graphql.http import MAX_BODY_BYTES, BodyTooLarge, GraphQLEndpoint, limit_body
@@ -30,6 +32,7 @@ from server.graphql.socket_writer import WebSocketProtocol
 __all__ = [
     "MAX_BODY_BYTES",
     "BodyTooLarge",
+    "CostPerMinute",
     "DocumentLimits",
     "Documents",
     "GraphQLEndpoint",

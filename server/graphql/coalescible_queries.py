@@ -28,6 +28,7 @@ class CoalescibleQuery:
     query: str
     variables: dict[str, Any] | None
     operation_name: str | None
+    cost: int
 
 
 class CoalescibleQueries:
@@ -64,7 +65,9 @@ class CoalescibleQueries:
         if prepared is None or not isinstance(variables, dict | None) or not isinstance(name, str | None):
             return None
         is_coalescible = self._is_coalescible(prepared)
-        return CoalescibleQuery(accept.decode("latin-1"), query, variables, name) if is_coalescible else None
+        if not is_coalescible:
+            return None
+        return CoalescibleQuery(accept.decode("latin-1"), query, variables, name, prepared.cost(variables, name))
 
     def _is_coalescible(self, prepared: PreparedDocument) -> bool:
         is_coalescible = self._coalescible.get(prepared)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from cachetools import LRUCache
 from graphql import (
@@ -35,6 +35,19 @@ MAX_CACHED_COSTS = 64
 Rules = tuple[type[ASTValidationRule], ...]
 
 
+class OperationRequest(Protocol):
+    """The request for one operation, over any transport."""
+
+    @property
+    def query(self) -> str | None: ...
+
+    @property
+    def variables(self) -> dict[str, Any] | None: ...
+
+    @property
+    def operation_name(self) -> str | None: ...
+
+
 class PreparedDocument:
     """A parsed document that has passed or failed every check that does not depend on variables."""
 
@@ -43,7 +56,7 @@ class PreparedDocument:
         self._schema, self._limits = schema, limits
         self._errors = limits.check_shape(document) or _validation_errors(schema, document, rules)
         self._size_variables: dict[int, frozenset[str]] = {}
-        self._cost_errors: LRUCache[object, list[GraphQLError]] = LRUCache(MAX_CACHED_COSTS)
+        self._costs: LRUCache[object, tuple[int, list[GraphQLError]]] = LRUCache(MAX_CACHED_COSTS)
 
     def errors(self, variables: Mapping[str, Any] | None, operation_name: str | None) -> list[GraphQLError]:
         """Returns the errors that forbid executing the operation with these variables; empty if it may be executed."""
@@ -52,17 +65,27 @@ class PreparedDocument:
         if operation_name is None and sum(1 for _ in operations_of(self.document)) > 1:
             # Strawberry would execute the first operation.
             return [validation_error("The document has several operations; operationName says which one to execute.")]
+        return self._measure(variables, operation_name)[1]
+
+    def cost(self, variables: Mapping[str, Any] | None, operation_name: str | None) -> int:
+        """Returns the cost of the operation with these variables; 0 if it may not be executed."""
+        return 0 if self.errors(variables, operation_name) else self._measure(variables, operation_name)[0]
+
+    def _measure(
+        self, variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> tuple[int, list[GraphQLError]]:
+        """Returns the cost of the operation, and the error of a cost over the limit."""
         operation = find_operation(self.document, operation_name)
         if operation is None:
-            return []
+            return 0, []
         sizes = self._sizes(operation, variables or {})
         # Operations of one document have different costs, even with the same variables.
         key = (id(operation), *sizes.items())
-        errors = self._cost_errors.get(key)
-        if errors is None:
+        measured = self._costs.get(key)
+        if measured is None:
             cost = measure_cost(self._schema, self.document, operation, sizes)
-            errors = self._cost_errors[key] = self._limits.check_cost(cost, operation)
-        return errors
+            measured = self._costs[key] = cost.total or 0, self._limits.check_cost(cost, operation)
+        return measured
 
     @cached_property
     def is_subscription(self) -> bool:

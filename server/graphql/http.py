@@ -33,6 +33,7 @@ from schema.binding import ACCEPTS_LARGE_BODY, ADMISSION
 from schema.errors import to_client_error
 from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
+from server.graphql.budgets import DEFAULT_COST_PER_MINUTE, CostBudgets, CostPerMinute
 from server.graphql.cached_execution import CachedExecution
 from server.graphql.coalescible_queries import (
     CoalescibleQueries,
@@ -43,7 +44,7 @@ from server.graphql.coalescible_queries import (
 )
 from server.graphql.coalescing import Answer, QueryCoalescer
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, deadline
-from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.documents import Documents, OperationRequest, PreparedDocument
 from server.graphql.subscriptions import Subscriptions
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
 from storage.errors import BadUserInput, DomainError
@@ -56,6 +57,7 @@ INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
 REQUEST_MEDIA_TYPE = "application/json"
 RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
+COST_HEADER = b"graphql-cost"
 OPERATION_TYPES = {OperationType.QUERY, OperationType.MUTATION}
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -92,12 +94,14 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         allowed_origins: tuple[str, ...] = (),
         may_send_large_bodies: Callable[[frozenset[Role]], bool] = lambda _roles: False,
         execution_timeout_s: float = EXECUTION_TIMEOUT_S,
+        cost_per_minute: CostPerMinute = DEFAULT_COST_PER_MINUTE,
     ) -> None:
         """Serves a schema that was built with `limits_extension(documents)` and `compiled_executor(documents)`.
 
         `may_send_large_bodies` decides by the viewer's roles, before the body is parsed. After parsing, a large body is
         accepted only if a selected field accepts it. Queries and mutations are stopped after `execution_timeout_s`
-        seconds, or after a minute if they may have large bodies.
+        seconds, or after a minute if they may have large bodies. They are refused when the viewer or the organization
+        has spent `cost_per_minute`.
         """
         super().__init__(
             schema,
@@ -118,6 +122,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._new_context = new_context
         self._may_send_large_bodies = may_send_large_bodies
         self._execution_timeout_s = execution_timeout_s
+        self._budgets = CostBudgets(cost_per_minute)
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.core_schema, documents)
         subscriptions = Subscriptions(self.core_schema, documents, schema.execution_context_class)
@@ -151,7 +156,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             # If a header occurs several times, the first one counts.
             headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
             accept = headers.get(b"accept", b"")
-            if may_be_coalesced(headers.get(b"content-type"), accept):
+            if may_be_coalesced(headers.get(b"content-type"), accept) and COST_HEADER not in headers:
                 body_start = await read_body_start(receive)
                 query = self._coalescible.find(accept, body_start["body"])
                 if query is not None and (response := await self._coalesce(query, headers.get(b"authorization"))):
@@ -171,6 +176,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         session = await self.viewers.session(None if authorization is None else authorization.decode("latin-1"))
         if session is None:
             return None
+        self._budgets.check(session.user, session.roles, query.cost)
         key = session.user.organization_id, session.roles, query
         execute = partial(self._execute_coalesced, query, session.roles)
         return await self._coalescer.answer(key, session.user, execute)
@@ -178,6 +184,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     async def _execute_coalesced(
         self, query: CoalescibleQuery, roles: frozenset[Role], viewers: Sequence[User]
     ) -> Answer:
+        self._budgets.spend(viewers, roles, query.cost)
         viewer = viewers[0]
         audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
         context = self._new_context(viewer=viewer, roles=roles, coalesced=audience, is_query=True)
@@ -232,8 +239,12 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         request_data: GraphQLRequestData,
     ) -> ExecutionResult:
         """Executes a query or mutation; subscriptions need a WebSocket."""
-        async with self._admit(request_data.query, context):
-            return await self._execute(request_data, context)
+        async with self._admit(request_data, context) as cost:
+            result = await self._execute(request_data, context)
+        if COST_HEADER in dict(request.headers.raw):
+            left = None if context.viewer is None else self._budgets.left(context.viewer, context.roles)
+            result.extensions = {"cost": {"operation": cost, "left": left}}
+        return result
 
     async def _execute(self, request: GraphQLRequestData | CoalescibleQuery, context: Context) -> ExecutionResult:
         query, variables, name = request.query, request.variables, request.operation_name
@@ -241,19 +252,24 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         return cached or await self.schema.execute(query, variables, context, None, name, OPERATION_TYPES)
 
     @asynccontextmanager
-    async def _admit(self, query: str | None, context: Context) -> AsyncIterator[None]:
-        """Passes the admission control of each selected field, and limits the time of the execution.
+    async def _admit(self, request: OperationRequest, context: Context) -> AsyncIterator[int]:
+        """Passes the admission control of each selected field, and limits the time of the execution. Yields its cost.
 
-        Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
+        Raises: RateLimited if a budget is spent; the error of an admission control that refuses the operation;
+        Unavailable at the deadline.
         """
-        prepared = self._prepare(query)
+        prepared = self._prepare(request.query)
+        cost = prepared.cost(request.variables, request.operation_name) if prepared else 0
+        if context.viewer is not None:
+            self._budgets.check(context.viewer, context.roles, cost)
+            self._budgets.spend([context.viewer], context.roles, cost)
         async with AsyncExitStack() as entered:
             for admission in dict.fromkeys(prepared.metadata(ADMISSION) if prepared else ()):
                 await entered.enter_async_context(admission(context))
             if prepared is None or not prepared.is_subscription:
                 timeout_s = LARGE_BODY_TIMEOUT_S if _accepts_large_body(prepared) else self._execution_timeout_s
                 await entered.enter_async_context(deadline(timeout_s))
-            yield
+            yield cost
 
     def _prepare(self, query: str | None) -> PreparedDocument | None:
         """Returns the document; None if it cannot be parsed. Its execution then returns the parse error."""

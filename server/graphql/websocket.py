@@ -28,6 +28,7 @@ from schema.errors import to_client_error
 from server.auth.tokens import TokenExpired, TokenInvalid
 from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
+from server.graphql.documents import OperationRequest
 from server.graphql.event_execution import write_events
 from server.graphql.frames import Listener
 from server.graphql.socket_writer import WebSocketProtocol, connection_of
@@ -75,8 +76,8 @@ class SocketServices:
     viewers: ViewerSessions
     subscriptions: Subscriptions
     broadcasts: Broadcasts
-    admit: Callable[[str | None, Context], AbstractAsyncContextManager[None]]
-    """Passes the admission controls of a query or mutation, and limits its time.
+    admit: Callable[[OperationRequest, Context], AbstractAsyncContextManager[int]]
+    """Passes the admission controls of a query or mutation, and limits its time. Yields its cost.
 
     Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
     """
@@ -145,7 +146,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         if connection is not None and await self._subscribe(operation, connection):
             return
         try:
-            async with self.services.admit(operation.query, self.context):
+            async with self.services.admit(operation, self.context):
                 await super().run_operation(operation)
         except (RateLimited, Unavailable) as error:
             await operation.send_initial_errors([_client_error(error)])

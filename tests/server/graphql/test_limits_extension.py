@@ -73,7 +73,7 @@ class TestExtension:
         assert cache.find("{ user(id: 1) { id } }") is not None
         for n in range(200):
             prepared.errors({"n": n}, None)
-        assert len(prepared._cost_errors) == 64
+        assert len(prepared._costs) == 64
 
     def test_schemas_do_not_share_validated_documents(self) -> None:
         @strawberry.type(name="Query")

@@ -1,0 +1,60 @@
+"""Rate limits of this process: a budget that refills evenly, for each viewer or organization (docs/limits.md)."""
+
+import math
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from cachetools import LRUCache
+
+from storage.errors import RateLimited
+
+BURST_S = 10.0
+"""An unused budget grows for this time, so that a client may spend 10 s' worth at once."""
+
+MAX_BUDGETS = 100_000
+"""Budgets that are kept. The one that was not used for the longest time is forgotten, and is then full."""
+
+
+@dataclass(slots=True)
+class _Budget:
+    left: float
+    refilled_at: float
+
+
+class RateLimiter:
+    """Limits what each key, such as a viewer's id, may spend in a minute."""
+
+    def __init__(self, per_minute: float, subject: str) -> None:
+        """`subject` names in errors what is limited, such as "The cost of your operations"."""
+        self._per_s = per_minute / 60
+        self._most = per_minute / 60 * BURST_S
+        self._subject = subject
+        self._budgets: LRUCache[Hashable, _Budget] = LRUCache(MAX_BUDGETS)
+
+    def check(self, key: Hashable, amount: float) -> None:
+        """Raises: RateLimited, with the time to wait, if the key has less left than `amount`.
+
+        A key with a full budget may spend any amount, and then waits longer.
+        """
+        missing = min(amount, self._most) - self._refilled(key).left
+        if missing > 0:
+            wait_ms = math.ceil(missing / self._per_s * 1000)
+            raise RateLimited(f"{self._subject} is limited to {self._per_s * 60:,.0f} in a minute.", wait_ms)
+
+    def spend(self, key: Hashable, amount: float) -> None:
+        """Subtracts the amount, even if less is left."""
+        self._refilled(key).left -= amount
+
+    def left(self, key: Hashable) -> int:
+        """Returns what the key may spend now; negative after an expensive operation."""
+        return math.floor(self._refilled(key).left)
+
+    def _refilled(self, key: Hashable) -> _Budget:
+        now = time.monotonic()
+        budget = self._budgets.get(key)
+        if budget is None:
+            budget = self._budgets[key] = _Budget(self._most, now)
+        budget.left = min(budget.left + (now - budget.refilled_at) * self._per_s, self._most)
+        budget.refilled_at = now
+        return budget

@@ -1,0 +1,96 @@
+"""Forms of settings' values: each validator raises ValueError for another form."""
+
+import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator
+
+from storage.mail.addresses import address_keys
+from storage.redis.connections import is_sentinel_url, parse_sentinel_url
+from storage.secrets.versioned_keys import versioned_keys
+
+AUTH_SECRET_MIN_BYTES = 32
+
+
+def _split_list(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(item for item in (part.strip() for part in value.split(",")) if item)
+
+
+def _address_with_scheme(*schemes: str) -> AfterValidator:
+    def check(value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in schemes or not (parts.netloc or parts.path):
+            raise ValueError(f"expected an address with one of the schemes {schemes}")
+        return value.rstrip("/") if parts.scheme.startswith("http") else value
+
+    return AfterValidator(check)
+
+
+def _checked_sentinel_url(value: str) -> str:
+    if is_sentinel_url(value):
+        parse_sentinel_url(value)
+    return value
+
+
+def _normalized_origin(value: str) -> str:
+    parts = urlsplit(value.rstrip("/").lower())
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
+        raise ValueError("expected an origin")
+    return parts.geturl()
+
+
+def _checked_host(value: str) -> str:
+    if value != "*" and not re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", value):
+        raise ValueError("expected a host name")
+    return value.lower()
+
+
+def _checked_secret(value: str) -> str:
+    if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
+        raise ValueError("too short")
+    return value
+
+
+def _checked_credential_keys(value: str) -> str:
+    if not versioned_keys(value):
+        raise ValueError("expected at least one key")
+    return value
+
+
+def _checked_address_keys(value: str) -> str:
+    address_keys(value)
+    return value
+
+
+def _checked_recipient(value: str) -> str:
+    parts = urlsplit(value)
+    if not (parts.scheme in ("http", "https") and parts.hostname) and not re.fullmatch(r"[^\s@/]+@[^\s@/]+", value):
+        raise ValueError("expected a mail address or a URL")
+    return value
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+HttpAddress = Annotated[str, _address_with_scheme("http", "https")]
+RedisAddress = Annotated[
+    str,
+    _address_with_scheme("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"),
+    AfterValidator(_checked_sentinel_url),
+]
+Origin = Annotated[str, AfterValidator(_normalized_origin)]
+HostName = Annotated[str, AfterValidator(_checked_host)]
+IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
+MongoAddress = Annotated[str, _address_with_scheme("mongodb", "mongodb+srv")]
+SmtpAddress = Annotated[str, _address_with_scheme("smtp", "smtps")]
+Secret = Annotated[str, AfterValidator(_checked_secret)]
+CredentialKeysText = Annotated[str, AfterValidator(_checked_credential_keys)]
+AddressKeysText = Annotated[str, AfterValidator(_checked_address_keys)]
+Recipient = Annotated[str, AfterValidator(_checked_recipient)]
+COMMA_SEPARATED = BeforeValidator(_split_list)
+LOWERED = BeforeValidator(_lower)

@@ -1,0 +1,89 @@
+"""The rate limiter against a model: a budget that refills evenly and is never more than 10 s' worth."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolvers import rate_limits
+from resolvers.rate_limits import BURST_S, RateLimiter
+from storage.errors import RateLimited
+
+PER_MINUTE = 600.0
+BURST = PER_MINUTE / 60 * BURST_S
+
+
+class SettableClock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SettableClock:
+    clock = SettableClock()
+    monkeypatch.setattr(rate_limits, "time", clock)
+    return clock
+
+
+def wait_ms(check: Callable[[], None]) -> int:
+    with pytest.raises(RateLimited) as refused:
+        check()
+    wait = refused.value.details["retryAfterMs"]
+    assert isinstance(wait, int)
+    return wait
+
+
+def test_refused_key_may_spend_after_the_announced_time(clock: SettableClock) -> None:
+    limiter = RateLimiter(PER_MINUTE, "Testing")
+    limiter.spend("ann", BURST)
+    wait = wait_ms(lambda: limiter.check("ann", 5))
+    assert wait == 500
+    limiter.check("ben", 5)
+    clock.now += wait / 1000
+    limiter.check("ann", 5)
+
+
+def test_error_names_subject_and_limit() -> None:
+    limiter = RateLimiter(3_000_000, "The cost of your operations")
+    limiter.spend("ann", 3_000_000)
+    with pytest.raises(RateLimited, match=r"^The cost of your operations is limited to 3,000,000 in a minute\.$"):
+        limiter.check("ann", 1)
+
+
+def test_full_budget_allows_an_amount_above_it(clock: SettableClock) -> None:
+    limiter = RateLimiter(PER_MINUTE, "Testing")
+    limiter.check("ann", 10 * BURST)
+    limiter.spend("ann", 10 * BURST)
+    assert wait_ms(lambda: limiter.check("ann", 10 * BURST)) == 10 * BURST_S * 1000
+
+
+def test_forgotten_budget_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limits, "MAX_BUDGETS", 2)
+    limiter = RateLimiter(PER_MINUTE, "Testing")
+    for key in ("ann", "ben", "cat"):
+        limiter.spend(key, BURST)
+    assert (limiter.left("ann"), limiter.left("cat")) == (int(BURST), 0)
+
+
+@given(st.lists(st.tuples(st.floats(0, 30), st.floats(0, 2 * BURST)), max_size=30))
+def test_spending_never_exceeds_the_rate(steps: list[tuple[float, float]]) -> None:
+    clock = SettableClock()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(rate_limits, "time", clock)
+        limiter = RateLimiter(PER_MINUTE, "Testing")
+        spent = last = 0.0
+        for pause_s, amount in steps:
+            clock.now += pause_s
+            try:
+                limiter.check("ann", amount)
+            except RateLimited:
+                continue
+            limiter.spend("ann", amount)
+            spent, last = spent + amount, amount
+    assert spent - last <= BURST + PER_MINUTE / 60 * (clock.now - 1000) + 1e-6

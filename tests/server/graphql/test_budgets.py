@@ -1,0 +1,142 @@
+"""Budgets of cost over HTTP and WebSocket: who is refused, for how long, and who is not affected."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from server.graphql.budgets import CostBudgets, CostPerMinute
+from storage.errors import RateLimited
+from storage.identity.records import User
+from storage.identity.roles import Role
+from tests.client import Client, GraphQLFailed, client
+from tests.serving import WebProcess, web_process
+
+EXPENSIVE = "{ communities(limit: 100) { topics(limit: 100) { id lastMessage { id author { id } } } } }"
+"""Costs tens of thousands, although there are no communities."""
+
+PAGE = """query ($topic: ID!) {
+  messages(topicId: $topic, latest: "now", limit: 999) { items { text author { id } reactions { emoji count } } }
+}"""
+"""May be coalesced. Costs about 12,000."""
+
+CREATE_COMMUNITY = 'mutation { createCommunity(input: {name: "Hills"}) { id } }'
+CREATE_TOPIC = 'mutation ($community: ID!) { createTopic(input: {communityId: $community, title: "Beacons"}) { id } }'
+CHEAP = "{ communities(limit: 1) { id } }"
+BURST_OF_VIEWER = 166_666
+"""What a viewer may spend at once: a sixth of a million."""
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    limits = {"NOROSHI_VIEWER_COST_PER_MINUTE": "1000000", "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "3000000"}
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **limits) as web:
+        yield web
+
+
+async def run_until_refused(member: Client, query: str, **variables: str) -> dict[str, object]:
+    """Runs the query until it is refused, and returns the extensions of the error."""
+    for _ in range(100):
+        answer = await member.post(query, **variables)
+        if errors := answer.get("errors"):
+            extensions: dict[str, object] = errors[0]["extensions"]
+            return extensions
+    raise AssertionError("100 expensive queries were accepted")
+
+
+async def reported_cost(member: Client, query: str) -> dict[str, int]:
+    headers = {"authorization": f"Bearer {member.token}", "graphql-cost": "1"}
+    response = await member.http.post(f"{member.url}/graphql", json={"query": query}, headers=headers)
+    cost: dict[str, int] = response.json()["extensions"]["cost"]
+    return cost
+
+
+async def test_spent_budget_refuses_only_its_viewer(web: WebProcess) -> None:
+    async with client(web.url, web.token("ann", "one")) as ann, client(web.url, web.token("ben", "one")) as ben:
+        refusal = await run_until_refused(ann, EXPENSIVE)
+        assert refusal["code"] == "RATE_LIMITED"
+        wait_ms = refusal["retryAfterMs"]
+        assert isinstance(wait_ms, int)
+        assert 0 < wait_ms < 60_000
+        assert (await ann.fails(EXPENSIVE))["code"] == "RATE_LIMITED"
+        await ben.run(EXPENSIVE)
+        await asyncio.sleep(wait_ms / 1000)
+        await ann.run(EXPENSIVE)
+
+
+async def test_refusal_over_http_is_429(web: WebProcess) -> None:
+    async with client(web.url, web.token("cat", "two")) as cat:
+        await run_until_refused(cat, EXPENSIVE)
+        headers = {"authorization": f"Bearer {cat.token}"}
+        response = await cat.http.post(f"{web.url}/graphql", json={"query": EXPENSIVE}, headers=headers)
+    assert response.status_code == 429
+    assert int(response.headers["retry-after"]) >= 1
+
+
+async def test_organization_has_a_budget_for_all_its_members(web: WebProcess) -> None:
+    refusals = []
+    for n in range(10):
+        async with client(web.url, web.token(f"member{n}", "crowded")) as member:
+            answers = [await member.post(EXPENSIVE) for _ in range(2)]
+            refusals += [each["errors"][0]["message"] for each in answers if "errors" in each]
+    assert any("organization's" in message for message in refusals), refusals
+    async with client(web.url, web.token("ann", "quiet")) as ann:
+        await ann.run(EXPENSIVE)
+
+
+async def test_socket_and_http_share_one_budget(web: WebProcess) -> None:
+    async with client(web.url, web.token("dan", "three")) as dan, dan.socket() as socket:
+        await run_until_refused(dan, EXPENSIVE)
+        await socket.start(EXPENSIVE)
+        with pytest.raises(GraphQLFailed) as failed:
+            await socket.event()
+        assert failed.value.codes == ["RATE_LIMITED"]
+
+
+async def test_coalesced_queries_have_the_same_budget(web: WebProcess) -> None:
+    async with client(web.url, web.token("fay", "five")) as fay:
+        community = (await fay.run(CREATE_COMMUNITY))["createCommunity"]["id"]
+        topic = (await fay.run(CREATE_TOPIC, community=community))["createTopic"]["id"]
+        before = await coalesced_executions(fay)
+        refusals = [await run_until_refused(fay, PAGE, topic=topic) for _ in range(2)]
+        assert await coalesced_executions(fay) > before
+    assert [each["code"] for each in refusals] == ["RATE_LIMITED"] * 2
+
+
+async def coalesced_executions(member: Client) -> float:
+    metrics = (await member.http.get(f"{member.url}/metrics")).text
+    found = re.search(r'noroshi_crowd_answers_total\{outcome="executed"[^}]*\} (\S+)', metrics)
+    return float(found[1]) if found else 0.0
+
+
+def test_viewers_of_one_execution_share_its_cost() -> None:
+    budgets = CostBudgets(CostPerMinute(viewer=600, service=600, organization=600))
+    viewers = [User(name, name, name, "acme", (), 0, 0) for name in ("ann", "ben")]
+    budgets.spend(viewers, frozenset(), 40)
+    assert [budgets.left(each, frozenset()) for each in viewers] == [80, 80]
+    assert budgets.left(viewers[0], frozenset({Role.SERVICE})) == 100
+    budgets.spend(viewers, frozenset(), 40)
+    with pytest.raises(RateLimited, match="organization"):
+        budgets.check(viewers[0], frozenset(), 30)
+
+
+async def test_response_reports_the_cost_on_request(web: WebProcess) -> None:
+    async with client(web.url, web.token("eve", "four")) as eve:
+        assert "extensions" not in await eve.post(CHEAP)
+        first = await reported_cost(eve, CHEAP)
+        second = await reported_cost(eve, EXPENSIVE)
+    assert first["operation"] == 1
+    assert second["operation"] > 1000
+    assert BURST_OF_VIEWER - 10 <= first["left"] <= BURST_OF_VIEWER
+    assert second["left"] < first["left"]
+
+
+async def test_introspection_without_a_token_reports_no_budget(web: WebProcess) -> None:
+    async with client(web.url, None) as anybody:
+        response = await anybody.http.post(
+            f"{web.url}/graphql", json={"query": "{ __typename }"}, headers={"graphql-cost": "1"}
+        )
+    assert response.json()["extensions"] == {"cost": {"operation": 0, "left": None}}
