@@ -25,7 +25,7 @@ CREATE_COMMUNITY = 'mutation { createCommunity(input: {name: "Hills"}) { id } }'
 CREATE_TOPIC = 'mutation ($community: ID!) { createTopic(input: {communityId: $community, title: "Beacons"}) { id } }'
 CHEAP = "{ communities(limit: 1) { id } }"
 BURST_OF_VIEWER = 166_666
-"""What a viewer may spend at once: a sixth of a million."""
+"""Largest cost that a viewer may spend at once: a sixth of a million."""
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +61,7 @@ async def test_spent_budget_refuses_only_its_viewer(web: WebProcess) -> None:
         wait_ms = refusal["retryAfterMs"]
         assert isinstance(wait_ms, int)
         assert 0 < wait_ms < 60_000
-        assert (await ann.fails(EXPENSIVE))["code"] == "RATE_LIMITED"
+        assert (await ann.expect_error(EXPENSIVE))["code"] == "RATE_LIMITED"
         await ben.run(EXPENSIVE)
         await asyncio.sleep(wait_ms / 1000)
         await ann.run(EXPENSIVE)
@@ -90,9 +90,9 @@ async def test_organization_has_a_budget_for_all_its_members(web: WebProcess) ->
 async def test_socket_and_http_share_one_budget(web: WebProcess) -> None:
     async with client(web.url, web.token("dan", "three")) as dan, dan.socket() as socket:
         await run_until_refused(dan, EXPENSIVE)
-        await socket.start(EXPENSIVE)
+        await socket.subscribe(EXPENSIVE)
         with pytest.raises(GraphQLFailed) as failed:
-            await socket.event()
+            await socket.next_event()
         assert failed.value.codes == ["RATE_LIMITED"]
 
 
