@@ -36,7 +36,7 @@ async def measure(deployment: CallDeployment, signal_number: signal.Signals, tri
         await asyncio.sleep(deployment.twin.rng.uniform(0, 5))
         began_s, began_at = time.monotonic(), time.time()
         os.kill(pid, signal_number)
-        await deployment.wait_for_holder(but=pid, deadline_s=40)
+        await deployment.wait_for_holder(except_pid=pid, deadline_s=40)
         held_s = time.monotonic() - began_s
         durations.append((held_s, await _next_call(deployment, began_at + held_s) - began_at))
     return durations
@@ -64,7 +64,7 @@ async def measure_takeovers(tries: int) -> Table:
         try:
             async with call_deployment(Path(folder), mongod.uri, 6, talk_s=(0.5, 1.5)) as deployment:
                 await deployment.start_worker()
-                await deployment.limit(6, 5)
+                await deployment.set_limits(6, 5)
                 await deployment.launch(5000)
                 for signal_number, name in SIGNALS.items():
                     until_held, until_call = zip(*await measure(deployment, signal_number, tries), strict=True)

@@ -15,7 +15,7 @@ from tests.jobs.providers.telephony.twin import SECRET, TelephonyTwin, telephony
 from tests.serving import ServerProcess, WebProcess, web_process, worker_process
 
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
-LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }"
+SET_LIMITS = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }"
 JOB = """query ($id: ID!) { callJob(id: $id) {
   state progress { total queued active completed failed unknown } estimatedEndAt
   tasks(limit: 999) { id phoneNumber state outcome attempts callId }
@@ -60,15 +60,15 @@ class CallDeployment:
         """Starts one more worker process without blocking the twin, which runs in this process."""
         return await asyncio.to_thread(self.add_worker)
 
-    async def limit(self, concurrent: int, per_second: float) -> None:
+    async def set_limits(self, concurrent: int, per_second: float) -> None:
         """Sets the call limits. The twin allows the old number of calls until the surplus calls have ended."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
-        await self.api.run(LIMIT, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
-        while await self.slots() > concurrent:
+        await self.api.run(SET_LIMITS, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
+        while await self.slot_count() > concurrent:
             await asyncio.sleep(0.02)
         self.twin.allowed = concurrent
 
-    async def slots(self) -> int:
+    async def slot_count(self) -> int:
         """Returns the number of calls with a slot: active calls, and calls whose request is on its way to the twin."""
         row = await self.mongo["call_limits"].find_one({"_id": self.org})
         return 0 if row is None else len(row["slots"])
@@ -81,12 +81,13 @@ class CallDeployment:
         return str(launched["launchCallJob"]["id"])
 
     async def job(self, id_: str) -> dict[str, Any]:
+        """Reads a job and its tasks through the API."""
         job: dict[str, Any] = (await self.api.run(JOB, id=id_))["callJob"]
         return job
 
-    async def wait_for_holder(self, but: int | None = None, deadline_s: float = 30) -> int:
-        """Waits until a process other than `but` holds the broker's lock. Returns the holder's process id."""
-        return await wait_for_holder(self.mongo, self.org, but, deadline_s)
+    async def wait_for_holder(self, except_pid: int | None = None, deadline_s: float = 30) -> int:
+        """Waits until a process other than `except_pid` holds the broker's lock. Returns the holder's process id."""
+        return await wait_for_holder(self.mongo, self.org, except_pid, deadline_s)
 
 
 @asynccontextmanager
@@ -108,10 +109,10 @@ async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: 
     await valkey.stop(0)
 
 
-async def wait_for_holder(mongo: Mongo, org: str, but: int | None = None, deadline_s: float = 30) -> int:
-    """Waits until a process other than `but` holds the lock of the organization's broker. Returns the process id."""
+async def wait_for_holder(mongo: Mongo, org: str, except_pid: int | None = None, deadline_s: float = 30) -> int:
+    """Waits until a process other than `except_pid` holds the organization's broker lock. Returns the process id."""
     ends_at = time.monotonic() + deadline_s
-    while (pid := await _holder(mongo, org)) in (None, but):
+    while (pid := await _holder(mongo, org)) in (None, except_pid):
         assert time.monotonic() < ends_at, "No process took over the lock."
         await asyncio.sleep(0.02)
     assert pid is not None
@@ -120,6 +121,6 @@ async def wait_for_holder(mongo: Mongo, org: str, but: int | None = None, deadli
 
 async def _holder(mongo: Mongo, org: str) -> int | None:
     """Returns the process id of the holder of an unexpired lock, or None."""
-    wanted = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
-    row = await mongo["process_locks"].find_one(wanted)
+    query = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+    row = await mongo["process_locks"].find_one(query)
     return None if row is None else int(row["holder"].rpartition("/")[2])

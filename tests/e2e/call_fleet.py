@@ -38,16 +38,16 @@ class WorkerFleet:
         assert process.stdout is not None
         assert await process.stdout.readline() == b"ready\n"
 
-    async def wait_for_holder(self, but: int | None = None) -> int:
-        """Waits until a process other than `but` holds the broker's lock. Returns the process id."""
-        return await wait_for_holder(self.centre.stores.mongo, self.centre.org, but)
+    async def wait_for_holder(self, except_pid: int | None = None) -> int:
+        """Waits until a process other than `except_pid` holds the broker's lock. Returns the process id."""
+        return await wait_for_holder(self.centre.stores.mongo, self.centre.org, except_pid)
 
-    async def kill(self) -> int:
-        """Kills the lock's holder, starts another process, and waits for the next holder. Returns the holder's id."""
+    async def kill_holder(self) -> int:
+        """Kills the lock's holder, starts another process, and returns the process id of the next holder."""
         pid = await self.wait_for_holder()
         os.kill(pid, signal.SIGKILL)
         await self.start()
-        return await self.wait_for_holder(but=pid)
+        return await self.wait_for_holder(except_pid=pid)
 
 
 @asynccontextmanager

@@ -30,7 +30,7 @@ REPLIES = {
 `grey` is greylisted once, `slow` gets no reply, and all other local parts accept mail.
 """
 
-MASTER = """\
+MASTER_CF = """\
 smtp      inet  n - n - -  smtpd
 pickup    unix  n - n 1 1  pickup
 cleanup   unix  n - n - 0  cleanup
@@ -71,7 +71,7 @@ class ScriptedMailServer:
                     self.accepted_messages.append(await reader.readuntil(b"\r\n.\r\n"))
                     writer.write(b"250 2.0.0 taken\r\n")
                 elif verb == b"RCPT":
-                    writer.write(await self._recipient(line.partition(b"<")[2].partition(b">")[0].decode()))
+                    writer.write(await self._reply_to_recipient(line.partition(b"<")[2].partition(b">")[0].decode()))
                 else:
                     writer.write(b"221 bye\r\n" if verb == b"QUIT" else b"250 fine\r\n")
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -79,7 +79,7 @@ class ScriptedMailServer:
         finally:
             writer.close()
 
-    async def _recipient(self, address: str) -> bytes:
+    async def _reply_to_recipient(self, address: str) -> bytes:
         name = address.partition("@")[0]
         if name == "slow":
             await asyncio.sleep(60)
@@ -130,7 +130,7 @@ def postfix(folder: Path, server_port: int) -> Iterator[Postfix]:
     folder.chmod(0o755)
     shutil.chown(folder / "data", "postfix")
     log = folder / "mail.log"
-    (config / "master.cf").write_text(MASTER.replace("smtp      inet", f"127.0.0.1:{port} inet"))
+    (config / "master.cf").write_text(MASTER_CF.replace("smtp      inet", f"127.0.0.1:{port} inet"))
     (config / "main.cf").write_text(_main_cf(folder, log, server_port))
     command = ["postfix", "-c", str(config)]
     started = subprocess.run([*command, "start"], capture_output=True, text=True)
@@ -140,7 +140,7 @@ def postfix(folder: Path, server_port: int) -> Iterator[Postfix]:
         yield Postfix(log, port)
     finally:
         subprocess.run([*command, "stop"], capture_output=True)
-        _wait_until_gone(folder)
+        _wait_for_exit(folder)
 
 
 def _main_cf(folder: Path, log: Path, server_port: int) -> str:
@@ -181,7 +181,7 @@ def _accepts(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _wait_until_gone(folder: Path) -> None:
+def _wait_for_exit(folder: Path) -> None:
     pid_file = folder / "queue" / "pid" / "master.pid"
     ends_at = time.monotonic() + 10
     while time.monotonic() < ends_at and pid_file.exists() and _is_running(pid_file.read_text().strip()):

@@ -1,6 +1,6 @@
 """Publishes many posts while workers are killed, Redis is lost and MongoDB's primary steps down.
 
-The outcome is compared with ledgers: stored messages and posts, and the effects that the twins recorded.
+Each outcome is compared with the ledgers: the stored messages and posts, and the posts that the twins recorded.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class LoadPlan:
     redis_kills: int = 0
     stepdowns: int = 0
     lost_response_rate: float = 0.05
-    settle_deadline_s: float = 150.0
+    outcome_deadline_s: float = 150.0
 
 
 @dataclass
@@ -76,12 +76,12 @@ class LoadScenario:
             self.posts += await asyncio.gather(*map(schedule_one, numbers))
 
     async def trigger(self) -> None:
-        """Enqueues every post's job three times."""
+        """Enqueues every post's job three times, to provoke repeated publications."""
         for number in range(TRIGGERS_PER_POST):
             for post in self.posts:
                 await self.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, number)
 
-    async def is_settled(self) -> bool:
+    async def has_all_outcomes(self) -> bool:
         """Returns whether every publication has its outcome."""
         open_states = [
             PublicationState.SCHEDULED.value,
@@ -93,23 +93,23 @@ class LoadScenario:
 
     async def compare_with_ledgers(self) -> dict[str, Any]:
         """Returns lost, repeated and early publications by the ledgers, and the counts of stored states."""
-        due = {post.text: post.due_at.timestamp() for post in self.posts}
+        due_s = {post.text: post.due_at.timestamp() for post in self.posts}
         published: Counter[str] = Counter()
         early = []
         for twin in self.twins.values():
             published.update(post.text for post in twin.ledger)
-            early += [post.text for post in twin.ledger if post.at < due[post.text]]
+            early += [post.text for post in twin.ledger if post.at < due_s[post.text]]
         organization_id = self.scenario.organization_id
         for row in await self.scenario.messages():
             published[row["text"]] += 1
-            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due[row["text"]] else []
+            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due_s[row["text"]] else []
         async for row in self.stores.mongo["posts"].find({"_id.o": organization_id}):
             published[row["text"]] += 1
-            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due[row["text"]] else []
+            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due_s[row["text"]] else []
         rows = self.stores.mongo["publications"].find({"org": organization_id}, {"state": 1})
         states = Counter([row["state"] async for row in rows])
         return {
-            "lost": sorted(set(due) - set(published)),
+            "lost": sorted(set(due_s) - set(published)),
             "repeated": sorted(text for text, count in published.items() if count > 1),
             "early": early,
             "states": dict(states),
@@ -133,7 +133,7 @@ async def open_load_scenario(stores: Stores, plan: LoadPlan) -> AsyncIterator[Lo
 
 @dataclass
 class WorkerProcesses:
-    """Worker processes. A killed one is replaced by a new one."""
+    """Worker processes. A killed worker is replaced by a new worker."""
 
     folder: Path
     variables: dict[str, str]
@@ -150,7 +150,7 @@ class WorkerProcesses:
         self.running.append(worker)
 
     def kill(self, number: int) -> None:
-        """Kills one of the workers with SIGKILL, and starts another one."""
+        """Kills one of the workers with SIGKILL, and starts another worker."""
         victim = self.running.pop(number % len(self.running))
         victim.process.kill()
         victim.process.wait()
@@ -164,7 +164,7 @@ def worker_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[st
 
 
 async def restart_redis_without_data(valkey: Valkey) -> None:
-    """Kills Redis with SIGKILL and starts an empty one."""
+    """Kills Redis with SIGKILL, deletes its data, and starts it again."""
     valkey.kill()
     await valkey.wait()
     shutil.rmtree(valkey.data)
@@ -172,7 +172,7 @@ async def restart_redis_without_data(valkey: Valkey) -> None:
 
 
 async def step_down(uri: str) -> None:
-    """Makes the only member step down. It is elected again."""
+    """Makes the only member of the replica set step down. The member is elected again."""
     client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(uri)
     async with client:
         try:
@@ -214,7 +214,7 @@ async def run_load(
         else:
             await step_down(mongodb_uri)
     await triggers
-    assert await poll_until_true(load_scenario.is_settled, plan.duration_s + plan.settle_deadline_s), (
+    assert await poll_until_true(load_scenario.has_all_outcomes, plan.duration_s + plan.outcome_deadline_s), (
         await load_scenario.compare_with_ledgers()
     )
     return await load_scenario.compare_with_ledgers()

@@ -1,6 +1,6 @@
-"""Takes the screenshots of docs/: every screen of a product with demo data, light and dark, wide and narrow.
+"""Takes the screenshots of docs/: every screen of a product with demo data, in both themes and several widths.
 
-`make screenshots` runs it. It needs Node.js and Chromium, and uses the machine's fonts.
+`make screenshots` runs this module, which needs Node.js and Chromium, and uses the machine's fonts.
 """
 
 import sys

@@ -32,27 +32,27 @@ def assert_limits_kept(deployment: CallDeployment, per_second: int) -> None:
     assert deployment.twin.rolling_faults(per_second) == []
 
 
-async def is_over(deployment: CallDeployment, job_id: str) -> bool:
+async def is_job_completed(deployment: CallDeployment, job_id: str) -> bool:
     return bool((await deployment.job(job_id))["state"] == "COMPLETED")
 
 
 async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, mongodb_uri: str) -> None:
     async with call_deployment(tmp_path, mongodb_uri, 6, talk_s=(0.3, 0.9)) as deployment:
         await deployment.start_worker()
-        await deployment.limit(6, 8)
+        await deployment.set_limits(6, 8)
         async with deployment.api.socket() as socket:
             await socket.subscribe(JOB_EVENTS)
             assert (await socket.next_event())["kind"] == "StreamReady"
             job_id = await deployment.launch(45)
             first = await deployment.wait_for_holder()
             await deployment.start_worker()
-            await deployment.limit(3, 8)
+            await deployment.set_limits(3, 8)
             # On an idle machine this takes two seconds. The expiry of a lease takes ten or more.
-            assert await takeover_after_sigterm(deployment, first) < 8.0
+            assert await takeover_after_sigterm_s(deployment, first) < 8.0
             await deployment.valkey.stop(0)
-            await deployment.limit(8, 8)
+            await deployment.set_limits(8, 8)
             await deployment.valkey.start()
-            await until(lambda: is_over(deployment, job_id), 120)
+            await until(lambda: is_job_completed(deployment, job_id), 120)
             assert_limits_kept(deployment, 8)
             job = await deployment.job(job_id)
             assert {task["state"] for task in job["tasks"]} == {"COMPLETED"}
@@ -72,16 +72,16 @@ async def test_call_limits_hold_through_combined_faults(tmp_path: Path, mongodb_
         centre = fleet.centre
         await centre.limit(6, 10)
         job = await centre.launch(50)
-        await fleet.kill()
+        await fleet.kill_holder()
         await centre.limit(3, 10)
         stopped_pid = await fleet.wait_for_holder()
         with sigstopped(stopped_pid):
-            await fleet.wait_for_holder(but=stopped_pid)
+            await fleet.wait_for_holder(except_pid=stopped_pid)
             await fleet.valkey.stop(0)
         await centre.limit(8, 10)
-        await fleet.kill()
+        await fleet.kill_holder()
         await fleet.valkey.start()
-        await until(lambda: is_done(centre, job), 120)
+        await until(lambda: is_completed_in_centre(centre, job), 120)
         assert centre.twin.faults == []
         assert centre.twin.rolling_faults(10) == []
         assert set(centre.twin.dialled.values()) == {1}
@@ -104,15 +104,15 @@ async def test_call_limits_hold_through_30_kills_on_short_leases(
             stopped_pid = await fleet.wait_for_holder()
             if round_ % 10 == 3:
                 with sigstopped(stopped_pid):
-                    await fleet.wait_for_holder(but=stopped_pid)
+                    await fleet.wait_for_holder(except_pid=stopped_pid)
             if round_ % 10 == 5:
                 await fleet.valkey.stop(0)
-            await fleet.kill()
+            await fleet.kill_holder()
             if round_ % 10 == 5:
                 await fleet.valkey.start()
             print(f"{round_ + 1} kills, {len(centre.twin.calls)} calls", flush=True)
         for job in jobs:
-            await until(partial(is_done, centre, job), 180)
+            await until(partial(is_completed_in_centre, centre, job), 180)
         assert centre.twin.faults == []
         assert centre.twin.rolling_faults(10) == []
         assert max(centre.twin.dialled.values()) == 1
@@ -122,16 +122,16 @@ async def test_call_limits_hold_through_30_kills_on_short_leases(
         assert states["COMPLETED"] <= len(centre.twin.calls)
 
 
-async def is_done(centre: CallCentre, job: CallJob) -> bool:
+async def is_completed_in_centre(centre: CallCentre, job: CallJob) -> bool:
     return (await centre.job(job)).state is CallJobState.COMPLETED
 
 
-async def takeover_after_sigterm(deployment: CallDeployment, pid: int) -> float:
+async def takeover_after_sigterm_s(deployment: CallDeployment, pid: int) -> float:
     """Sends SIGTERM. Returns the seconds until another process holds the lock."""
-    begun = time.monotonic()
+    began_s = time.monotonic()
     os.kill(pid, signal.SIGTERM)
-    await deployment.wait_for_holder(but=pid, deadline_s=10)
-    return time.monotonic() - begun
+    await deployment.wait_for_holder(except_pid=pid, deadline_s=10)
+    return time.monotonic() - began_s
 
 
 @pytest.mark.soak
@@ -144,21 +144,21 @@ async def test_call_limits_hold_through_30_kills_on_real_leases(tmp_path: Path, 
         await deployment.start_worker()
         jobs, takeovers_s = [], []
         for round_ in range(30):
-            await deployment.limit((6, 3, 8)[round_ % 3], 5)
+            await deployment.set_limits((6, 3, 8)[round_ % 3], 5)
             jobs.append(await deployment.launch(25, first=25 * round_))
             pid = await deployment.wait_for_holder(deadline_s=40)
             await asyncio.sleep(deployment.twin.rng.uniform(0.5, 2.5))
             if round_ % 15 == 3:
                 with sigstopped(pid):
-                    await deployment.wait_for_holder(but=pid, deadline_s=40)
+                    await deployment.wait_for_holder(except_pid=pid, deadline_s=40)
                 pid = await deployment.wait_for_holder(deadline_s=40)
             if round_ % 15 == 5:
                 await deployment.valkey.stop(0)
                 await asyncio.sleep(2)
                 await deployment.valkey.start()
-            takeovers_s.append(await takeover_after_kill(deployment, pid))
+            takeovers_s.append(await takeover_after_kill_s(deployment, pid))
         for job_id in jobs:
-            await until(partial(is_over, deployment, job_id), 300)
+            await until(partial(is_job_completed, deployment, job_id), 300)
         assert_limits_kept(deployment, 5)
         print(f"{len(deployment.twin.calls)} calls, takeover {min(takeovers_s):.1f} to {max(takeovers_s):.1f} s")
         assert max(takeovers_s) <= 17.0
@@ -168,13 +168,13 @@ async def test_call_limits_hold_through_30_kills_on_real_leases(tmp_path: Path, 
         print(f"{sum(task['state'] == 'UNKNOWN' for task in tasks)} of {len(tasks)} unknown")
 
 
-async def takeover_after_kill(deployment: CallDeployment, pid: int) -> float:
+async def takeover_after_kill_s(deployment: CallDeployment, pid: int) -> float:
     """Sends SIGKILL and starts one more worker. Returns the seconds until another process holds the lock."""
-    begun = time.monotonic()
+    began_s = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     await deployment.start_worker()
-    await deployment.wait_for_holder(but=pid, deadline_s=40)
-    return time.monotonic() - begun
+    await deployment.wait_for_holder(except_pid=pid, deadline_s=40)
+    return time.monotonic() - began_s
 
 
 @pytest.mark.soak
@@ -186,9 +186,9 @@ async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_u
         first = await deployment.start_worker()
         assert {await deployment.for_organization(org).wait_for_holder() for org in orgs} == {first.process.pid}
         second = await deployment.start_worker()
-        after_sigterm_s = await takeovers(deployment, orgs, first.process.pid, signal.SIGTERM)
+        after_sigterm_s = await takeover_times_s(deployment, orgs, first.process.pid, signal.SIGTERM)
         third = await deployment.start_worker()
-        after_kill_s = await takeovers(deployment, orgs, second.process.pid, signal.SIGKILL)
+        after_kill_s = await takeover_times_s(deployment, orgs, second.process.pid, signal.SIGKILL)
         assert {await deployment.for_organization(org).wait_for_holder() for org in orgs} == {third.process.pid}
         print(
             f"SIGTERM: {max(after_sigterm_s):.2f} s at most; kill -9: {min(after_kill_s):.2f}–{max(after_kill_s):.2f} s"
@@ -197,13 +197,15 @@ async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_u
         assert max(after_kill_s) <= 17.0
 
 
-async def takeovers(deployment: CallDeployment, orgs: list[str], pid: int, number: signal.Signals) -> list[float]:
+async def takeover_times_s(
+    deployment: CallDeployment, orgs: list[str], pid: int, number: signal.Signals
+) -> list[float]:
     """Sends the signal. Returns for each organization the seconds until another process holds its lock."""
-    begun = time.monotonic()
+    began_s = time.monotonic()
     os.kill(pid, number)
 
     async def takeover_s(org: str) -> float:
-        await deployment.for_organization(org).wait_for_holder(but=pid, deadline_s=40)
-        return time.monotonic() - begun
+        await deployment.for_organization(org).wait_for_holder(except_pid=pid, deadline_s=40)
+        return time.monotonic() - began_s
 
     return list(await asyncio.gather(*map(takeover_s, orgs)))

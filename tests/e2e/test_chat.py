@@ -64,7 +64,7 @@ async def test_conversation_reaches_every_member_live(product: DeployedProduct) 
 
 
 async def test_page_with_later_events_equals_later_page(product: DeployedProduct) -> None:
-    """Applying events to pages that were read after the subscription began gives the same messages as reading anew."""
+    """Pages that were read after subscribing, with all later events applied, equal the same pages read again."""
     rng = random.Random(7)
     async with people(product, "mirror", "ann", "ben", "cem") as users:
         chat = await create_chat_topic(users[0])
@@ -164,6 +164,6 @@ async def test_organizations_are_isolated_end_to_end(product: DeployedProduct) -
             assert (await stranger.expect_error(query))["code"] == "NOT_FOUND"
         async with stranger.socket() as socket:
             await socket.subscribe(TOPIC_EVENTS, topic=chat.topic)
-            with pytest.raises(GraphQLFailed) as refused:
+            with pytest.raises(GraphQLFailed) as error:
                 await socket.next_event()
-        assert refused.value.codes == ["NOT_FOUND"]
+        assert error.value.codes == ["NOT_FOUND"]

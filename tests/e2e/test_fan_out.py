@@ -42,7 +42,7 @@ def two_web_processes(
         yield one, other
 
 
-async def create(person: Client, text: str) -> str:
+async def create_post(person: Client, text: str) -> str:
     return str((await person.run(CREATE_POST, input={"text": text}))["done"]["id"])
 
 
@@ -54,7 +54,7 @@ async def test_author_sees_own_post_at_once_on_any_process(two_web_processes: tu
     one, other = two_web_processes
     async with client(one.url, one.token("ann")) as ann_on_one, client(other.url, one.token("ann")) as ann_on_other:
         for n in range(10):
-            await create((ann_on_one, ann_on_other)[n % 2], str(n))
+            await create_post((ann_on_one, ann_on_other)[n % 2], str(n))
             assert (await home_feed_texts((ann_on_other, ann_on_one)[n % 2]))[0] == str(n)
 
 
@@ -70,7 +70,7 @@ async def test_post_reaches_followers_and_progress_its_author(
             async with bob.socket() as bobs_socket, ann.socket() as anns_socket:
                 await bobs_socket.subscribe(HOME_FEED_EVENTS)
                 assert (await bobs_socket.next_event())["type"] == "StreamReady"
-                id_ = await create(ann, "lit")
+                id_ = await create_post(ann, "lit")
                 await anns_socket.subscribe(JOB_EVENTS, id=id_)
                 assert (await bobs_socket.next_event())["post"] == {"text": "lit"}
                 assert (await anns_socket.next_event())["type"] == "StreamReady"
@@ -92,13 +92,13 @@ class FanOutFaults:
         await self.mongo.database.command("collMod", "feed_items", validator=validator)
 
     async def kill_workers_and_redis(self) -> None:
-        """Kills the worker each time the fan-out has progressed. Once, kills Redis and deletes its data."""
+        """Kills the worker each time the fan-out has progressed. Midway, also kills Redis and deletes its data."""
         for number in range(self.kills):
-            before = await self.delivered_count()
+            count_before = await self.delivered_count()
             pid = self.product.child("noroshi worker")
 
-            async def has_progressed(before: int = before) -> bool:
-                return await self.delivered_count() > before or await self.is_done()
+            async def has_progressed(count_before: int = count_before) -> bool:
+                return await self.delivered_count() > count_before or await self.is_completed()
 
             await poll_until_true(has_progressed, 60)
             os.kill(pid, signal.SIGKILL)
@@ -111,7 +111,7 @@ class FanOutFaults:
     async def delivered_count(self) -> int:
         return await self.mongo["feed_items"].estimated_document_count()
 
-    async def is_done(self) -> bool:
+    async def is_completed(self) -> bool:
         return await self.mongo["fan_outs"].find_one({"open": True}) is None
 
 
@@ -128,7 +128,7 @@ async def assert_fan_out_survives_faults(
             rejected = names[::100]
             # Inserts for half of the rejected readers succeed later, as after a failover. The others never succeed.
             await faults.reject_inserts_for(rejected)
-            id_ = await create(ann, "lit")
+            id_ = await create_post(ann, "lit")
             timestamp = int((await ann.run(FAN_OUT, id=id_))["post"]["timestamp"].replace(".", ""))
             await faults.kill_workers_and_redis()
             await faults.reject_inserts_for(rejected[::2])

@@ -20,8 +20,8 @@ HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTI
 
 async def hot_page_hits(reader: Client) -> float:
     """Returns the number of hot page hits in the process that serves the reader's connection."""
-    found = HITS.search((await reader.http.get(f"{reader.url}/metrics")).text)
-    return float(found[1]) if found else 0.0
+    match = HITS.search((await reader.http.get(f"{reader.url}/metrics")).text)
+    return float(match[1]) if match else 0.0
 
 
 async def newest_texts(chat: ChatTopic, reader: Client) -> Sequence[str]:
@@ -41,21 +41,21 @@ async def test_hot_topic_trends_and_is_read_from_hot_page(product: DeployedProdu
         await join(chat, bob)
         await post(quiet, ann, "anybody here?")
         texts = [str(number) for number in range(90)]
-        for at in range(0, len(texts), 15):
-            await post_several(chat, ann, texts[at : at + 15])
+        for start in range(0, len(texts), 15):
+            await post_several(chat, ann, texts[start : start + 15])
 
         async def is_read_from_hot_page() -> bool:
-            before = await hot_page_hits(bob)
+            hits_before = await hot_page_hits(bob)
             assert await newest_texts(chat, bob) == texts[:-51:-1]
-            return await hot_page_hits(bob) > before
+            return await hot_page_hits(bob) > hits_before
 
         assert await poll_until_true(is_read_from_hot_page)
-        before = await hot_page_hits(bob)
+        hits_before = await hot_page_hits(bob)
         for number in range(20):
             text = f"and number {number}"
             await post(chat, ann, text)
             assert (await newest_texts(chat, bob))[0] == text
-        assert await hot_page_hits(bob) - before >= 10
+        assert await hot_page_hits(bob) - hits_before >= 10
 
         trending = (await bob.run(TRENDING))["trendingTopics"]
         assert [each["topic"]["id"] for each in trending] == [chat.topic, quiet.topic]

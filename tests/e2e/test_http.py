@@ -98,7 +98,7 @@ async def test_lost_mongodb_answers_unavailable(tmp_path: Path) -> None:
 async def assert_unavailable(deployment: KillableDeployment) -> None:
     """Asserts the error for a cached user, who gets status 200, and for an unknown user, who gets status 503."""
     assert deployment.ann.token is not None
-    cached, unknown, state, code = await asyncio.gather(
+    cached, unknown, ready, close_code = await asyncio.gather(
         post_viewer_query(deployment.web, deployment.ann.token),
         post_viewer_query(deployment.web, deployment.web.token("ben")),
         readiness(deployment.web),
@@ -111,8 +111,8 @@ async def assert_unavailable(deployment: KillableDeployment) -> None:
         extensions = response.json()["errors"][0]["extensions"]
         assert extensions["code"] == "UNAVAILABLE"
         assert extensions["retryAfterMs"] > 0
-    assert (state[0], state[1]["status"]) == (503, "not ready")
-    assert code == TRY_AGAIN_LATER
+    assert (ready[0], ready[1]["status"]) == (503, "not ready")
+    assert close_code == TRY_AGAIN_LATER
 
 
 async def close_code_of_new_socket(web: WebProcess, user: str) -> int | None:
@@ -136,11 +136,11 @@ async def test_hanging_mongodb_times_out(tmp_path: Path) -> None:
         assert deployment.ann.token is not None
         os.kill(deployment.mongod.pid, signal.SIGSTOP)
         try:
-            began = time.monotonic()
+            began_s = time.monotonic()
             response = await post_viewer_query(deployment.web, deployment.ann.token)
             assert response.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
-            # The product tries a read twice, for 10 s each.
-            assert time.monotonic() - began < 25
+            # The product attempts a read twice, with a deadline of 10 s each.
+            assert time.monotonic() - began_s < 25
         finally:
             os.kill(deployment.mongod.pid, signal.SIGCONT)
         assert await poll_until_true(lambda: is_ready(deployment.web), 60)
@@ -169,11 +169,11 @@ async def events_arrive_fast(deployment: KillableDeployment, socket: Any) -> boo
 
     Posts three messages, because a comparison of heads may deliver a single event early.
     """
-    began = time.monotonic()
+    began_s = time.monotonic()
     for _ in range(3):
         await post(deployment.chat, deployment.ann, "quick?")
         await events(socket, 1)
-    return time.monotonic() - began < 3
+    return time.monotonic() - began_s < 3
 
 
 async def test_flushed_redis_loses_no_event(tmp_path: Path) -> None:

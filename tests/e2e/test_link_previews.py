@@ -36,7 +36,7 @@ FORBIDDEN_LINKS = [
 
 # 169.254.169.254 and 10.0.0.1 in the kernel's notation, with the least significant byte first.
 FORBIDDEN_ADDRESSES = {"FEA9FEA9", "0100000A"}
-LINKS = """
+TOPIC_PREVIEWS = """
     query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { linkPreview { url } } } }
 """
 
@@ -133,9 +133,9 @@ async def test_post_link_gets_preview_without_event(product: DeployedProduct) ->
         async def preview() -> Any:
             return (await scenario.ann.run(POST_PREVIEW, id=id_))["post"]["linkPreview"]
 
-        found = await poll_until_true(preview)
-        assert found["title"] == "The beacon"
-        assert urlsplit(found["imageUrl"]).path.startswith("/images/")
+        post_preview = await poll_until_true(preview)
+        assert post_preview["title"] == "The beacon"
+        assert urlsplit(post_preview["imageUrl"]).path.startswith("/images/")
 
 
 async def test_edited_link_replaces_preview(product: DeployedProduct) -> None:
@@ -160,7 +160,7 @@ async def test_link_to_private_address_is_never_requested(product: DeployedProdu
         assert await poll_until_true(lambda: no_preview_is_due(product, scenario.chat))
         assert not connections.done(), connections.result()
         connections.cancel()
-        items = (await scenario.ann.run(LINKS, topic=scenario.chat.topic))["messages"]["items"]
+        items = (await scenario.ann.run(TOPIC_PREVIEWS, topic=scenario.chat.topic))["messages"]["items"]
         assert [item["linkPreview"] for item in items] == [None] * len(FORBIDDEN_LINKS)
 
 
@@ -178,8 +178,8 @@ async def no_preview_is_due(product: DeployedProduct, chat: ChatTopic) -> bool:
     """Returns whether no message of the topic waits for its preview."""
     port = (product.data_dir / "mongodb" / "port").read_text()
     with pymongo.MongoClient[dict[str, Any]](f"mongodb://127.0.0.1:{port}/?directConnection=true") as mongo:
-        waiting = {"_id.t": chat.topic, "preview_due": {"$exists": True}}
-        return mongo["noroshi"]["messages"].count_documents(waiting) == 0
+        query = {"_id.t": chat.topic, "preview_due": {"$exists": True}}
+        return mongo["noroshi"]["messages"].count_documents(query) == 0
 
 
 @pytest.mark.timeout(150)

@@ -35,13 +35,13 @@ READERS = 4
 
 @dataclass
 class Reader:
-    """A reader who requests each page from the end of the last one."""
+    """A reader who requests each page from the end of the previous page."""
 
     topic_scenario: TopicScenario
     timestamps: list[int] = field(default_factory=list)
 
     async def read_next_page(self) -> bool:
-        """Reads the next page. Returns False when no newer message exists."""
+        """Reads the next page. Returns False if no newer message exists, and True after an error."""
         limit = random.choice([1, 3, 10, 50, 999])
         page_range = timeline_range(oldest=self.timestamps[-1] if self.timestamps else 0, limit=limit, inclusive=False)
         try:
@@ -52,6 +52,7 @@ class Reader:
         return bool(page.items)
 
     async def read_while(self, writing: asyncio.Future[None]) -> None:
+        """Reads until the writing is done and no newer message exists."""
         while not writing.done() or await self.read_next_page():
             await self.read_next_page()
             await asyncio.sleep(random.uniform(0, 0.01))
@@ -121,7 +122,7 @@ class ElectionScenario:
     def file(self, arguments: WriterArguments, kind: str) -> Path:
         return self.folder / f"{arguments.topic_id}-{arguments.writer}.{kind}"
 
-    async def stored(self) -> list[int]:
+    async def stored_timestamps(self) -> list[int]:
         return [row["_id"]["ts"] for row in await self.topic_scenario.messages()]
 
 
@@ -152,10 +153,12 @@ async def assert_nothing_missed(scenario: ElectionScenario, count: int) -> None:
     readers = [Reader(scenario.topic_scenario) for _ in range(READERS)]
     reading = (reader.read_while(writing) for reader in readers)
     await asyncio.gather(writing, force_elections(scenario, WRITERS * count), *reading)
-    final = await scenario.stored()
-    assert [compare(reader.timestamps, final) for reader in readers] == [ReaderComparison(set(), set(), True)] * READERS
-    assert sorted(scenario.acknowledged) == final, "Each acknowledged message must be stored once."
-    assert len(final) == len(set(final)) == WRITERS * count
+    stored = await scenario.stored_timestamps()
+    assert [compare(reader.timestamps, stored) for reader in readers] == [
+        ReaderComparison(set(), set(), True)
+    ] * READERS
+    assert sorted(scenario.acknowledged) == stored, "Each acknowledged message must be stored once."
+    assert len(stored) == len(set(stored)) == WRITERS * count
 
 
 @pytest.fixture
@@ -188,8 +191,8 @@ async def assert_unsafe_writers_are_detected(scenario: ElectionScenario) -> None
     for _ in range(20):
         writing = asyncio.ensure_future(unsafe_scenario.write(40, writers=4, unsafe=True))
         await asyncio.gather(writing, *(reader.read_while(writing) for reader in readers))
-        final = await unsafe_scenario.stored()
-        assert sorted(unsafe_scenario.acknowledged) == final
-        if all(compare(reader.timestamps, final).missed for reader in readers):
+        stored = await unsafe_scenario.stored_timestamps()
+        assert sorted(unsafe_scenario.acknowledged) == stored
+        if all(compare(reader.timestamps, stored).missed for reader in readers):
             return
     pytest.fail("A reader missed no message of unsafe writers.")

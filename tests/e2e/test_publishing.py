@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 SMALL = LoadPlan(publications=120, duration_s=5, workers=2, kills=2)
 FULL = LoadPlan(
-    publications=10_000, duration_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, settle_deadline_s=400
+    publications=10_000, duration_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, outcome_deadline_s=400
 )
 
 

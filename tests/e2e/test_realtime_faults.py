@@ -63,8 +63,8 @@ class FaultScenario:
     rng: random.Random
     readers: list[Reader] = field(default_factory=list)
     posted: list[str] = field(default_factory=list)
-    numbers: Iterator[int] = field(default_factory=itertools.count)
-    writing: list[asyncio.Task[None]] = field(default_factory=list)
+    message_numbers: Iterator[int] = field(default_factory=itertools.count)
+    writer_tasks: list[asyncio.Task[None]] = field(default_factory=list)
     is_stopping: bool = False
 
     @property
@@ -92,9 +92,9 @@ class FaultScenario:
         return [{"n": event["_id"]["n"], "text": texts[event["ref"]]} for event in events]
 
     async def post_steadily(self) -> None:
-        """Posts messages one after the other. Repeats each one until it is acknowledged."""
+        """Posts messages one after the other. Repeats each message until it is acknowledged."""
         while not self.is_stopping:
-            text = f"m{next(self.numbers)}"
+            text = f"m{next(self.message_numbers)}"
             await self._post_until_acknowledged(text)
             self.posted.append(text)
             await asyncio.sleep(self.rng.expovariate(WRITER_MESSAGES_PER_S))
@@ -113,11 +113,11 @@ class FaultScenario:
     async def stop_writing(self) -> None:
         """Stops the writers and the disconnects."""
         self.is_stopping = True
-        await asyncio.gather(*self.writing)
+        await asyncio.gather(*self.writer_tasks)
 
     async def commit_without_publishing(self, count: int = 3) -> None:
         """Starts a process that commits messages and exits before it publishes their events."""
-        texts = [f"unpublished{next(self.numbers)}" for _ in range(count)]
+        texts = [f"unpublished{next(self.message_numbers)}" for _ in range(count)]
         arguments = [self.mongodb_uri, DATABASE, self.chat.topic, self.chat.community, "ann", *texts]
         command = [sys.executable, "-m", "tests.e2e.unpublishing_writer", *arguments]
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
@@ -155,7 +155,7 @@ async def fault_scenario(product: DeployedProduct, size: int) -> AsyncIterator[F
         try:
             async with asyncio.timeout(90):
                 await asyncio.gather(*(reader.ready.wait() for reader in scenario.readers))
-            scenario.writing = [asyncio.create_task(scenario.post_steadily()) for _ in range(WRITERS)]
+            scenario.writer_tasks = [asyncio.create_task(scenario.post_steadily()) for _ in range(WRITERS)]
             yield scenario
         finally:
             scenario.is_stopping = True
@@ -258,8 +258,8 @@ async def wait_for_readers(scenario: FaultScenario) -> list[dict[str, Any]]:
     return await asyncio.to_thread(scenario.stored_events)
 
 
-def assert_no_gap(reader: Reader, log: list[dict[str, Any]]) -> None:
-    """Asserts that the reader's subscriptions continue each other, and equal the log from the first event on."""
+def assert_no_gap(reader: Reader, event_log: list[dict[str, Any]]) -> None:
+    """Asserts that the subscriptions continue each other, and that their events equal the rest of the log."""
     for previous, subscription in itertools.pairwise([None, *reader.subscriptions]):
         assert subscription is not None
         assert subscription.errors == []
@@ -267,8 +267,8 @@ def assert_no_gap(reader: Reader, log: list[dict[str, Any]]) -> None:
         if subscription.resumed:
             assert subscription.resumed == [previous is not None and subscription.since is not None]
     numbers = [n for subscription in reader.subscriptions for n in subscription.numbers]
-    assert numbers == list(range(numbers[0], len(log) + 1))
-    texts = {event["n"]: event["text"] for event in log}
+    assert numbers == list(range(numbers[0], len(event_log) + 1))
+    texts = {event["n"]: event["text"] for event in event_log}
     assert [text for subscription in reader.subscriptions for text in subscription.texts] == [texts[n] for n in numbers]
 
 
@@ -287,11 +287,11 @@ class ReconnectingClient:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n".encode())
 
-    async def wait_for_line(self, **wanted: Any) -> None:
+    async def wait_for_line(self, **expected: Any) -> None:
         """Waits until the last line of the output has these values."""
         assert self._process.stdout is not None
         async with asyncio.timeout(90):
-            while not self.lines or any(self.lines[-1].get(name) != value for name, value in wanted.items()):
+            while not self.lines or any(self.lines[-1].get(name) != value for name, value in expected.items()):
                 line = await self._process.stdout.readline()
                 assert line, f"The client ended. Its last lines: {self.lines[-5:]}"
                 self.lines.append(json.loads(line))

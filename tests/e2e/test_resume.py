@@ -35,8 +35,8 @@ from tests.e2e.conftest import DeployedProduct
 from tests.product import running_product
 from tests.serving import web_process
 
-POSTERS = 4
-BATCH = 15
+AUTHORS = 4
+BATCH_SIZE = 15
 TIMEOUT_S = 30
 HANDSHAKE = (
     "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -126,7 +126,7 @@ class Connection:
         await self._reader.readuntil(b"\r\n\r\n")
 
     def send(self, message: object, part: float = 1) -> None:
-        """Sends a text frame, or the first part of one."""
+        """Sends a text frame, or only its beginning: `part` is the share of its bytes that is sent."""
         self._write(Opcode.TEXT, orjson.dumps(message), part)
 
     def _write(self, opcode: Opcode, payload: bytes, part: float = 1) -> None:
@@ -154,11 +154,11 @@ class Connection:
         """Removes the first complete frame from the buffer, and returns it. Servers do not mask their frames."""
         if len(self.buffer) < 2:
             return None
-        short = self.buffer[1] & 0x7F
-        start = {126: 4, 127: 10}.get(short, 2)
+        length_code = self.buffer[1] & 0x7F
+        start = {126: 4, 127: 10}.get(length_code, 2)
         if len(self.buffer) < start:
             return None
-        end = start + (short if start == 2 else int.from_bytes(self.buffer[2:start]))
+        end = start + (length_code if start == 2 else int.from_bytes(self.buffer[2:start]))
         if len(self.buffer) < end:
             return None
         frame = self.buffer[0] & 0x0F, bytes(self.buffer[start:end])
@@ -210,10 +210,10 @@ async def read_connection(progress: ResumeProgress, connection: Connection, toke
 
 async def post_all(progress: ResumeProgress, author: Client, texts: list[str]) -> None:
     """Posts every text, with retries. Idempotency keys prevent repeated messages."""
-    for start in range(0, len(texts), BATCH):
+    for start in range(0, len(texts), BATCH_SIZE):
         while not progress.may_post():
             await asyncio.sleep(0.005)
-        batch = texts[start : start + BATCH]
+        batch = texts[start : start + BATCH_SIZE]
         while not await post_batch(progress.chat, author, batch):
             await asyncio.sleep(0.1)
         progress.posted += len(batch)
@@ -243,13 +243,13 @@ async def kill_redis_and_web_process(progress: ResumeProgress, product: Deployed
 
 
 async def run_resume_scenario(product: DeployedProduct, disconnects: int, messages: int) -> ResumeProgress:
-    """Posts and reads all messages, and asserts that the subscriber has received each of them once and in order."""
+    """Posts and reads all messages, and asserts that the subscriber has received each message once and in order."""
     async with AsyncExitStack() as stack:
-        names = [f"u{n}" for n in range(POSTERS)]
+        names = [f"u{n}" for n in range(AUTHORS)]
         people = [await stack.enter_async_context(client(product.url, product.token(name))) for name in names]
         progress = ResumeProgress(await create_chat_topic(people[0]), disconnects, messages)
         await join(progress.chat, *people[1:])
-        shares = [[f"{name}-{n}" for n in range(i, messages, POSTERS)] for i, name in enumerate(names)]
+        shares = [[f"{name}-{n}" for n in range(i, messages, AUTHORS)] for i, name in enumerate(names)]
         began_s = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(kill_redis_and_web_process(progress, product))
@@ -274,7 +274,7 @@ async def run_resume_scenario(product: DeployedProduct, disconnects: int, messag
 
 @pytest.mark.anyio
 @pytest.mark.timeout(180)
-async def test_resume_through_60_cuts_and_2_kills_misses_nothing(killable_product: DeployedProduct) -> None:
+async def test_resume_through_60_disconnects_and_kills_misses_nothing(killable_product: DeployedProduct) -> None:
     progress = await run_resume_scenario(killable_product, disconnects=60, messages=1500)
     assert progress.longest_silence_s < TIMEOUT_S
 
@@ -282,7 +282,7 @@ async def test_resume_through_60_cuts_and_2_kills_misses_nothing(killable_produc
 @pytest.mark.soak
 @pytest.mark.anyio
 @pytest.mark.timeout(600)
-async def test_resume_through_200_cuts_and_2_kills_misses_nothing(killable_product: DeployedProduct) -> None:
+async def test_resume_through_200_disconnects_and_kills_misses_nothing(killable_product: DeployedProduct) -> None:
     await run_resume_scenario(killable_product, disconnects=200, messages=5000)
 
 

@@ -31,7 +31,7 @@ pytestmark = [
 
 
 @dataclass(frozen=True)
-class LoadPlan:
+class StallPlan:
     """The numbers of readers and of stalled readers, the messages per second, and the time before the stall."""
 
     readers: int
@@ -41,9 +41,9 @@ class LoadPlan:
 
 
 PLANS = [
-    pytest.param(LoadPlan(400, 40, rate=6, steady_s=4), id="40 of 400"),
+    pytest.param(StallPlan(400, 40, rate=6, steady_s=4), id="40 of 400"),
     pytest.param(
-        LoadPlan(2_000, 200, rate=2, steady_s=20), id="200 of 2000", marks=[pytest.mark.soak, pytest.mark.timeout(400)]
+        StallPlan(2_000, 200, rate=2, steady_s=20), id="200 of 2000", marks=[pytest.mark.soak, pytest.mark.timeout(400)]
     ),
 ]
 
@@ -63,8 +63,10 @@ def open_sockets(web: WebProcess) -> int:
 
 
 def memory_mib(web: WebProcess) -> float:
-    shown = subprocess.run(["ps", "-o", "rss=", "-p", str(web.process.pid)], capture_output=True, text=True, check=True)
-    return int(shown.stdout) / 1024
+    completed = subprocess.run(
+        ["ps", "-o", "rss=", "-p", str(web.process.pid)], capture_output=True, text=True, check=True
+    )
+    return int(completed.stdout) / 1024
 
 
 @asynccontextmanager
@@ -86,8 +88,8 @@ async def subscribed_readers(web: WebProcess, chat: ChatTopic, count: int) -> As
 
 
 @asynccontextmanager
-async def posting(chat: ChatTopic, author: Client, rate: float) -> AsyncIterator[list[int]]:
-    """Posts messages at the given rate, and appends the number of each posted one to the list."""
+async def background_posts(chat: ChatTopic, author: Client, rate: float) -> AsyncIterator[list[int]]:
+    """Posts messages at the given rate, and appends the number of each posted message to the list."""
     posted: list[int] = []
 
     async def post_forever() -> None:
@@ -113,24 +115,27 @@ async def wait_for_position(readers: list[Reader], position: int, deadline_s: fl
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("plan", PLANS)
-async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: WebProcess, plan: LoadPlan) -> None:
+async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: WebProcess, plan: StallPlan) -> None:
     async with client(web.url, web.token()) as ann:
         chat = await create_chat_topic(ann)
         for n in range(USERS):
             async with client(web.url, web.token(f"user{n}")) as person:
                 await join(chat, person)
-        async with subscribed_readers(web, chat, plan.readers) as readers, posting(chat, ann, plan.rate) as posted:
+        async with (
+            subscribed_readers(web, chat, plan.readers) as readers,
+            background_posts(chat, ann, plan.rate) as posted,
+        ):
             stalled, healthy = readers[: plan.stalled], readers[plan.stalled :]
             await asyncio.sleep(plan.steady_s)
-            memory_before_mib, steady = memory_mib(web), lags_s(healthy)
-            open_before = open_sockets(web)
-            assert open_before >= plan.readers
+            memory_before_mib, lags_before_s = memory_mib(web), lags_s(healthy)
+            sockets_before = open_sockets(web)
+            assert sockets_before >= plan.readers
 
             for reader in stalled:
                 assert reader.ws is not None
                 reader.ws.transport.pause_reading()
-            closed_after_s, peak_mib = await wait_until_closed(web, open_before - plan.stalled)
-            during_stall = lags_s(healthy)[len(steady) :]
+            closed_after_s, peak_mib = await wait_until_closed(web, sockets_before - plan.stalled)
+            lags_during_s = lags_s(healthy)[len(lags_before_s) :]
             last = len(posted)
             await wait_for_position(healthy, last)
 
@@ -141,8 +146,8 @@ async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: WebProcess,
             await assert_resumed(stalled, last)
     print(
         f"\n{plan.stalled} of {plan.readers} stalled, closed after {closed_after_s:.1f} s; "
-        f"p99 {1000 * percentile(steady, 0.99):.0f} ms before the stall, "
-        f"{1000 * percentile(during_stall, 0.99):.0f} ms during the stall; "
+        f"p99 {1000 * percentile(lags_before_s, 0.99):.0f} ms before the stall, "
+        f"{1000 * percentile(lags_during_s, 0.99):.0f} ms during the stall; "
         f"memory {memory_before_mib:.0f} MiB, at most {peak_mib:.0f}, afterwards {memory_mib(web):.0f}"
     )
     assert closed_after_s < CLOSED_WITHIN_S
@@ -157,7 +162,7 @@ def lags_s(readers: list[Reader]) -> list[float]:
 
 
 async def wait_until_closed(web: WebProcess, remaining: int) -> tuple[float, float]:
-    """Waits until at most `remaining` sockets are open. Returns the seconds that took, and the peak memory."""
+    """Waits until at most `remaining` sockets are open. Returns the duration in seconds, and the peak memory in MiB."""
     began_s, peak_mib = time.monotonic(), 0.0
     while open_sockets(web) > remaining and time.monotonic() - began_s < 2 * CLOSED_WITHIN_S:
         peak_mib = max(peak_mib, memory_mib(web))
@@ -181,10 +186,10 @@ async def assert_resumed(stalled: list[Reader], last: int) -> None:
         while any(reader.current.close_code is None for reader in stalled):
             await asyncio.sleep(0.05)
     assert {reader.current.close_code for reader in stalled} <= {TRY_AGAIN_LATER, 1006}
-    resumed = [asyncio.create_task(reader.subscribe()) for reader in stalled]
+    resubscriptions = [asyncio.create_task(reader.subscribe()) for reader in stalled]
     await wait_for_position(stalled, last)
     for reader in stalled:
         assert reader.current.resumed == [True]
         assert [subscription.sequence_error() for subscription in reader.subscriptions] == [None, None]
         reader.disconnect()
-    await asyncio.gather(*resumed)
+    await asyncio.gather(*resubscriptions)

@@ -1,4 +1,4 @@
-"""Many communities and topics in a real Chromium: paging reaches all of them, and visible ones update live."""
+"""Many communities and topics in a real Chromium: paging reaches all of them, and events update the visible ones."""
 
 from pathlib import Path
 

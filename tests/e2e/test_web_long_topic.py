@@ -13,7 +13,7 @@ from tests.serving import web_process
 
 pytestmark = pytest.mark.anyio
 
-MESSAGES, SCROLLED = 100_000, 10_000
+MESSAGES, SCROLLED_MESSAGES = 100_000, 10_000
 BATCH_SIZE = 10_000
 AUTHORS = 20
 LONG_TASK_MS = 50
@@ -28,11 +28,16 @@ async def test_scrolling_100_000_messages_has_no_long_task(mongodb_uri: str, red
     with web_process(tmp_path, mongodb_uri, redis_url) as web:
         async with open_stores(mongodb_uri, redis_url, web.database) as stores:
             topic_id = await create_long_topic(stores)
-        arguments = {"token": web.token("reader"), "topicId": topic_id, "newest": MESSAGES - 1, "rows": SCROLLED}
+        arguments = {
+            "token": web.token("reader"),
+            "topicId": topic_id,
+            "newest": MESSAGES - 1,
+            "rows": SCROLLED_MESSAGES,
+        }
         report = run_browser_script("web-long-topic.mjs", web.url, tmp_path, **arguments)
     print(report)
 
-    assert report["tasks"] > SCROLLED / 10, "The trace has no tasks."
+    assert report["tasks"] > SCROLLED_MESSAGES / 10, "The trace has no tasks."
     assert report["longest_ms"][0] <= LONG_TASK_MS
     assert report["rows_max"] < ROWS_MAX
     assert report["heap_bytes"][-1] <= report["heap_bytes"][1] * HEAP_GROWTH_MAX, (
@@ -55,8 +60,8 @@ async def create_long_topic(stores: Stores) -> str:
         numbers = range(start, start + BATCH_SIZE)
         rows = [_message(topic.id, first_us + n * 1_000_000, authors[n * 7 // 3 % AUTHORS].id, n) for n in numbers]
         await stores.mongo["messages"].insert_many(rows)
-    end = {"last": first_us + (MESSAGES - 1) * 1_000_000, "n": MESSAGES}
-    await stores.mongo["topics"].update_one({"_id": topic.id}, {"$set": end})
+    head = {"last": first_us + (MESSAGES - 1) * 1_000_000, "n": MESSAGES}
+    await stores.mongo["topics"].update_one({"_id": topic.id}, {"$set": head})
     return topic.id
 
 

@@ -45,7 +45,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """Runs `noroshi up --demo` of the environment, with only the shell's own programs on PATH."""
+    """Runs `noroshi up --demo` of the environment, with only `sh` and `ps` on PATH."""
     folder = tmp_path_factory.mktemp("installed")
     programs = folder / "bin"
     programs.mkdir()
@@ -86,7 +86,7 @@ def test_demo_user_reads_demo_data(product: Product) -> None:
 
     def communities() -> Any:
         headers = {"authorization": f"Bearer {token_link[1]}"}
-        answer = httpx2.post(f"{product.url}/graphql", json={"query": "{ communities { name } }"}, headers=headers)
-        return answer.json()["data"]["communities"]
+        response = httpx2.post(f"{product.url}/graphql", json={"query": "{ communities { name } }"}, headers=headers)
+        return response.json()["data"]["communities"]
 
     assert eventually(communities, 120), product.errors

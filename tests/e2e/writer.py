@@ -1,4 +1,4 @@
-"""A process that posts messages to one topic, and repeats each until it is acknowledged.
+"""A process that posts messages to one topic, and repeats each message until it is acknowledged.
 
 test_no_reader_misses.py starts it. The process prints "ready", and posts after it has read a line. At random it sleeps
 between the allocation of a timestamp and the commit. With `unsafe`, it inserts the message outside the transaction
@@ -113,7 +113,7 @@ class UnsafeWriter(Writer):
 
 
 async def post_all(writer: Writer) -> None:
-    """Posts every message, and prints a line for each acknowledged one."""
+    """Posts every message, and prints a line for each acknowledged message."""
     numbers = iter(range(writer.arguments.count))
 
     async def post_remaining() -> None:

@@ -51,7 +51,7 @@ export function Frame() {
       >
         {t("skip")}
       </button>
-      <NavigationBar search={() => setIsPaletteOpen(true)} />
+      <NavigationBar openPalette={() => setIsPaletteOpen(true)} />
       <div className="flex min-h-0 min-w-0 grow flex-col">
         <ConnectionBanner />
         <Screen place={place} />
@@ -73,7 +73,7 @@ function usePaletteKey(openPalette: () => void): void {
   });
 }
 
-function NavigationBar({ search: openPalette }: { search: () => void }) {
+function NavigationBar({ openPalette }: { openPalette: () => void }) {
   const { t } = useTranslation();
   const place = usePlace();
   const { roles } = useViewer();

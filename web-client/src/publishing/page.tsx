@@ -77,7 +77,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
         {calendar.data && view === "month" && <Month {...gridProps} />}
         {calendar.data && view === "week" && <Week {...gridProps} now={now} />}
         {calendar.data && view === "list" && !hasNoPosts && <Agenda {...gridProps} />}
-        {calendar.data && view === "list" && hasNoPosts && <NoPosts write={() => createPost(day)} />}
+        {calendar.data && view === "list" && hasNoPosts && <NoPosts createPost={() => createPost(day)} />}
       </div>
       <DraggedChip drag={actions.drag} zone={zone} />
       <Dialogs
@@ -169,7 +169,7 @@ function CalendarNotices({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>;
   );
 }
 
-function NoPosts({ write: createPost }: { write: () => void }) {
+function NoPosts({ createPost }: { createPost: () => void }) {
   const { t } = useTranslation();
   return (
     <EmptyState icon="calendar" title={t("publishing.none")} hint={t("publishing.noneHint")}>

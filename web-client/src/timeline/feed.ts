@@ -4,7 +4,6 @@
  */
 import { createValue, type Value } from "../ui/value";
 import {
-  compareTimestamps,
   type TimelineItem,
   type Window,
   windowOfPage,
@@ -157,10 +156,4 @@ export function createFeed<Item extends TimelineItem>(
     apply,
     put: (item) => apply((window) => withItem(window, item)),
   };
-}
-
-/** Returns the newer of two timestamps. */
-export function newerTimestamp(a: string | null | undefined, b: string | null | undefined): string | null {
-  if (!a || !b) return a || b || null;
-  return compareTimestamps(a, b) > 0 ? a : b;
 }
