@@ -56,8 +56,8 @@ class BatchLoader(Generic[Key, Value]):
 
     async def get_many(self, keys: Sequence[Key]) -> list[Value]:
         """Returns the values of the keys that exist, in the order of the keys."""
-        found = await self.find(keys)
-        return [value for value in map(found.get, keys) if value is not None]
+        values = await self.find(keys)
+        return [value for value in map(values.get, keys) if value is not None]
 
     async def find(self, keys: Iterable[Key]) -> Mapping[Key, Value]:
         """Returns the values of the keys that exist, by key. The mapping may also hold keys of other callers."""
@@ -65,10 +65,10 @@ class BatchLoader(Generic[Key, Value]):
         if self._batch is None:
             start = loop.call_later(MAX_WAIT_S, self._start) if self._lookups else loop.call_soon(self._start)
             self._batch = _Batch(start)
-        found: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
+        answer: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
         self._batch.keys.update(keys)
-        self._batch.callers.append(found)
-        return await found
+        self._batch.callers.append(answer)
+        return await answer
 
     def _start(self) -> None:
         batch, self._batch = self._batch, None
@@ -94,5 +94,5 @@ class BatchLoader(Generic[Key, Value]):
         if len(keys) <= self._max_keys:
             return await self._load(keys) if keys else {}
         chunks = [keys[start : start + self._max_keys] for start in range(0, len(keys), self._max_keys)]
-        found = await asyncio.gather(*map(self._load, chunks))
-        return {key: value for values in found for key, value in values.items()}
+        results = await asyncio.gather(*map(self._load, chunks))
+        return {key: value for values in results for key, value in values.items()}

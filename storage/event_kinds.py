@@ -89,8 +89,8 @@ async def _read_notifications(stores: EventSubjectReader, stream: Stream, events
 
 async def _read_posts(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     changes = [(event.kind, event.ref) for event in events]
-    found = await stores.posts.changes_of_events(stream_owner(stream)[0], changes)
-    return {event.n: found[event.kind, event.ref] for event in events if (event.kind, event.ref) in found}
+    subjects = await stores.posts.changes_of_events(stream_owner(stream)[0], changes)
+    return {event.n: subjects[event.kind, event.ref] for event in events if (event.kind, event.ref) in subjects}
 
 
 async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:

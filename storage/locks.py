@@ -128,20 +128,20 @@ class Locks:
 
     async def renew(self, lock: Lock) -> bool:
         """Extends the lease. Returns False if it has ended or another process holds the lock."""
-        own = {"_id": lock.name, "unlock_key": lock.unlock_key, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
-        renewed = await self._locks.update_one(own, [{"$set": {"expires_at": self._lease_end}}])
+        query = {"_id": lock.name, "unlock_key": lock.unlock_key, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+        renewed = await self._locks.update_one(query, [{"$set": {"expires_at": self._lease_end}}])
         return renewed.matched_count == 1
 
     async def release(self, lock: Lock) -> None:
         """Ends the lease. Does nothing if the lock was lost before."""
-        own = {"_id": lock.name, "unlock_key": lock.unlock_key}
-        await self._locks.update_one(own, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
+        query = {"_id": lock.name, "unlock_key": lock.unlock_key}
+        await self._locks.update_one(query, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
 
     async def remaining_leases_s(self, names: Sequence[str]) -> dict[str, float]:
         """Returns the remaining seconds of each lease on these locks. Free locks are left out."""
-        held = {"_id": {"$in": list(names)}, "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+        query = {"_id": {"$in": list(names)}, "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
         left_ms = {"$set": {"left_ms": {"$subtract": ["$expires_at", "$$NOW"]}}}
-        locks = await self._mongo.aggregate("process_locks", [{"$match": held}, left_ms]) if names else []
+        locks = await self._mongo.aggregate("process_locks", [{"$match": query}, left_ms]) if names else []
         return {lock["_id"]: float(lock["left_ms"]) / 1000 for lock in locks}
 
     async def guard(self, lock: Lock, session: Session) -> None:

@@ -201,22 +201,22 @@ class CallStore:
             {"$lookup": {"from": JOBS, "pipeline": open_jobs, "as": "jobs"}},
             {"$set": {"now": "$$NOW"}},
         ]
-        found: list[_LimitsAndJobs] = await self._mongo.aggregate(LIMITS, pipeline)
-        return found[0]
+        documents: list[_LimitsAndJobs] = await self._mongo.aggregate(LIMITS, pipeline)
+        return documents[0]
 
     async def _next_calls(self, running: Sequence[CallJobDocument], now: datetime, limit: int) -> list[NextCall]:
         """Returns numbers in list order, oldest job first. In each job, due retries precede untried numbers."""
-        found: list[NextCall] = []
+        calls: list[NextCall] = []
         for job in running:
             queues = [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
             for low, high in queues if job["counts"]["QUEUED"] else ():
                 query = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
                 order = [("queue", 1), ("_id.r", 1)]
-                cursor = self._tasks.find(query, {"phone": 1}).sort(order).limit(limit - len(found))
-                found += [NextCall(TaskKey.from_id(task["_id"]), task["phone"]) async for task in cursor]
-                if len(found) >= limit:
-                    return found
-        return found
+                cursor = self._tasks.find(query, {"phone": 1}).sort(order).limit(limit - len(calls))
+                calls += [NextCall(TaskKey.from_id(task["_id"]), task["phone"]) async for task in cursor]
+                if len(calls) >= limit:
+                    return calls
+        return calls
 
     async def _next_retries(self, running: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
         """Returns when the first retry of each job is due. Jobs without retries are left out."""
@@ -354,8 +354,8 @@ class CallStore:
 
     async def _claim(self, task: _DueTask) -> bool:
         unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}
-        later = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(POLL_INTERVAL)]}}}]
-        updated = await self._tasks.update_one(unchanged, later)
+        postponement = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(POLL_INTERVAL)]}}}]
+        updated = await self._tasks.update_one(unchanged, postponement)
         return updated.modified_count == 1
 
 

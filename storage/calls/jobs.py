@@ -126,8 +126,8 @@ class CallJobStore:
 
     async def jobs_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallJob]:
         """Returns the jobs that events refer to."""
-        found = await self._load(list(ids))
-        return {id_: job for id_, job in found.items() if job.organization_id == organization_id}
+        jobs = await self._load(list(ids))
+        return {id_: job for id_, job in jobs.items() if job.organization_id == organization_id}
 
     async def tasks_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallTask]:
         """Returns the tasks that events refer to."""

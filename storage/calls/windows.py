@@ -92,15 +92,15 @@ class CallingWindow:
 
 def _clock_changes(zone: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
     """Yields the first instant between `low` and `high` with another UTC offset, to the minute, if there is one."""
-    before = low.astimezone(zone).utcoffset()
-    if high.astimezone(zone).utcoffset() == before:
+    old_offset = low.astimezone(zone).utcoffset()
+    if high.astimezone(zone).utcoffset() == old_offset:
         return
     while high - low > MINUTE:
         middle = low + (high - low) // 2
         middle -= timedelta(seconds=middle.second, microseconds=middle.microsecond)
         if middle <= low:
             break
-        low, high = (middle, high) if middle.astimezone(zone).utcoffset() == before else (low, middle)
+        low, high = (middle, high) if middle.astimezone(zone).utcoffset() == old_offset else (low, middle)
     yield high
 
 

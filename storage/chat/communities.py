@@ -131,8 +131,8 @@ class CommunityStore:
 
     async def joined_communities(self, community_ids: Collection[str], user_id: str) -> set[str]:
         """Returns those of the communities of which the user is a member."""
-        found = await self._members.find([(each, user_id) for each in community_ids])
-        return {each for each in community_ids if (each, user_id) in found}
+        memberships = await self._members.find([(each, user_id) for each in community_ids])
+        return {each for each in community_ids if (each, user_id) in memberships}
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
         """Returns those of the users who are members of the community, with one read per 1000 users."""

@@ -118,8 +118,8 @@ class HotPages:
         """Returns the command of hot_pages.lua for a committed batch, with its arguments."""
         if not batch.events:
             return ["require", batch.next_n - 1]
-        changed = [message_record(document) for document in batch.changed_documents("messages")]
-        return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
+        messages = [message_record(document) for document in batch.changed_documents("messages")]
+        return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, messages)]
 
     async def _read_cached(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
         if not self._may_try_redis():

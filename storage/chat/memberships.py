@@ -60,17 +60,17 @@ class _MembershipChange(Change[None]):
         if self.user_id in memberships:
             return
         query = {"community": self.community_id, "user": self.user_id}
-        found: MembershipDocument | None = await mongo[MEMBERSHIPS].find_one(query, session=session)
-        memberships[self.user_id] = found
-        if found is not None:
-            batch.add(MEMBERSHIPS, found)
+        membership: MembershipDocument | None = await mongo[MEMBERSHIPS].find_one(query, session=session)
+        memberships[self.user_id] = membership
+        if membership is not None:
+            batch.add(MEMBERSHIPS, membership)
 
     def community(self, batch: Batch) -> CommunityDocument:
         """Returns a copy of the community. Raises: NotFound."""
-        found: CommunityDocument | None = batch.get(COMMUNITIES, self.community_id)
-        if found is None:
+        community: CommunityDocument | None = batch.get(COMMUNITIES, self.community_id)
+        if community is None:
             raise NotFound("community", self.community_id)
-        return found.copy()
+        return community.copy()
 
 
 @dataclass(slots=True)

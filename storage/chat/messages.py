@@ -63,8 +63,8 @@ class MessageStore:
     ) -> list[Message | None]:
         """Returns the last message of each topic, given pairs of topic id and timestamp of the topic's head."""
         keys = [(MessageKey(topic_id, Timestamp(last)), blocked) for topic_id, last in heads]
-        found = await self._last.find(keys)
-        return [found.get(key) for key in keys]
+        messages = await self._last.find(keys)
+        return [messages.get(key) for key in keys]
 
     async def page(
         self,
@@ -173,28 +173,28 @@ class MessageStore:
         if blocked:
             query["author"] = {"$nin": list(blocked)}
         order = [("_id", 1 if ascending else -1)]
-        found: list[MessageDocument] = await self._mongo.find("messages", query, None, order, limit)
-        return [message_record(document) for document in found]
+        documents: list[MessageDocument] = await self._mongo.find("messages", query, None, order, limit)
+        return [message_record(document) for document in documents]
 
     async def _load(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
         query = {"_id": {"$in": [key.document_id for key in keys]}}
-        found: list[MessageDocument] = await self._mongo.find("messages", query)
-        messages = [message_record(document) for document in found]
+        documents: list[MessageDocument] = await self._mongo.find("messages", query)
+        messages = [message_record(document) for document in documents]
         return {message.key: message for message in messages}
 
     async def _load_last(
         self, keys: Sequence[tuple[MessageKey, frozenset[str]]]
     ) -> dict[tuple[MessageKey, frozenset[str]], Message]:
         newest = await self._load(list({key for key, _ in keys}))
-        found: dict[tuple[MessageKey, frozenset[str]], Message] = {}
+        messages: dict[tuple[MessageKey, frozenset[str]], Message] = {}
         for key, blocked in keys:
             message = newest.get(key)
             if message is not None and message.author_id in blocked:
                 earlier = await self._fetch(key.topic_id, 0, key.timestamp - 1, False, 1, blocked)
                 message = earlier[0] if earlier else None
             if message is not None:
-                found[key, blocked] = message
-        return found
+                messages[key, blocked] = message
+        return messages
 
 
 def _stream(topic_id: str) -> Stream:

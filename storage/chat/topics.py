@@ -129,8 +129,8 @@ class TopicStore:
 
     async def read_marks(self, topic_ids: Sequence[str], user_id: str) -> list[Timestamp | None]:
         """Returns for each topic the user's read mark, or None."""
-        found = await self._marks_by_id.find([(each, user_id) for each in topic_ids])
-        return [found.get((each, user_id)) for each in topic_ids]
+        marks = await self._marks_by_id.find([(each, user_id) for each in topic_ids])
+        return [marks.get((each, user_id)) for each in topic_ids]
 
     async def mark_read(self, topic_id: str, user_id: str, timestamp: int, head: int) -> None:
         """Moves the read mark forward, but not past `head`, the timestamp of the topic's head."""

@@ -59,8 +59,8 @@ class FanOutStore:
 
     async def by_timestamp(self, organization_id: str, timestamps: Sequence[int]) -> dict[int, FanOut]:
         """Returns fan-outs of the organization by the timestamps of their posts."""
-        found = await self._load([PostKey(organization_id, timestamp) for timestamp in timestamps])
-        return {key.timestamp: fan_out for key, fan_out in found.items()}
+        fan_outs = await self._load([PostKey(organization_id, timestamp) for timestamp in timestamps])
+        return {key.timestamp: fan_out for key, fan_out in fan_outs.items()}
 
     async def unclaimed(self, limit: int) -> list[PostKey]:
         """Returns fan-outs with followers left to process that no worker has claimed, the oldest first."""
@@ -80,8 +80,8 @@ class FanOutStore:
 
     async def release(self, claim: FanOutClaim) -> None:
         """Ends the claim, so that another worker can continue at once."""
-        own = {"_id": claim.key.document_id, "fence": claim.fence}
-        await self._fan_outs.update_one(own, {"$set": {"lease_until": None}})
+        query = {"_id": claim.key.document_id, "fence": claim.fence}
+        await self._fan_outs.update_one(query, {"$set": {"lease_until": None}})
 
     async def advance(
         self, claim: FanOutClaim, after: str, is_last: bool, delivered: int = 0, failed: Collection[str] = ()
@@ -105,10 +105,10 @@ class FanOutStore:
     async def due_retries(self, limit: int) -> list[FanOutRetry]:
         """Returns the retries that are due, grouped by post."""
         query = {"due": {"$exists": True}, **older_than("due", 0)}
-        found: dict[PostKey, dict[str, int]] = {}
+        tries_by_post: dict[PostKey, dict[str, int]] = {}
         async for row in self._retries.find(query).sort("due", 1).limit(limit):
-            found.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
-        return [FanOutRetry(key, tries) for key, tries in found.items()]
+            tries_by_post.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
+        return [FanOutRetry(key, tries) for key, tries in tries_by_post.items()]
 
     async def store_retry_outcomes(self, retry: FanOutRetry, failed: Collection[str]) -> None:
         """Stores which retried inserts succeeded and which `failed`. After five retries, a reader counts as failed."""

@@ -96,15 +96,15 @@ class HomeFeedStore:
         """Returns a page of the reader's feed, in the order of the range."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
-            found: list[Post] = []
-            while len(found) < limit and low <= high:
-                segment = await self._read_segment(reader, low, high, ascending, limit - len(found) + EXTRA_ITEMS)
-                found += await self.visible_posts(reader, segment.posts, segment.merged)
+            posts: list[Post] = []
+            while len(posts) < limit and low <= high:
+                segment = await self._read_segment(reader, low, high, ascending, limit - len(posts) + EXTRA_ITEMS)
+                posts += await self.visible_posts(reader, segment.posts, segment.merged)
                 if segment.is_last:
                     break
                 last = segment.posts[-1][0]
                 low, high = (last + 1, high) if ascending else (low, last - 1)
-            return found[:limit]
+            return posts[:limit]
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
@@ -112,16 +112,16 @@ class HomeFeedStore:
         self, reader: FeedReader, posts: Sequence[tuple[int, str]], loaded: dict[int, Post] | None = None
     ) -> list[Post]:
         """Returns the existing posts that belong in the home feed. `posts` are pairs of timestamp and author."""
-        found = dict(loaded or {})
-        missing = [timestamp for timestamp, _ in posts if timestamp not in found]
-        found |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
+        by_timestamp = dict(loaded or {})
+        missing = [timestamp for timestamp, _ in posts if timestamp not in by_timestamp]
+        by_timestamp |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
         authors = {author for _, author in posts} - {reader.id, *reader.blocked, *reader.merged}
         visible = await self._followed(reader.organization_id, reader.id, authors) if authors else set()
         visible |= {reader.id, *reader.merged}
         return [
-            found[timestamp]
+            by_timestamp[timestamp]
             for timestamp, author in posts
-            if author in visible and timestamp in found and found[timestamp].author_id == author
+            if author in visible and timestamp in by_timestamp and by_timestamp[timestamp].author_id == author
         ]
 
     async def rebuild(self, organization_id: str, reader_id: str) -> None:
@@ -156,9 +156,11 @@ class HomeFeedStore:
         cursor = self._mongo[FEED_ITEMS].find({"_id": between}, {"author": 1}).sort("_id", order).limit(size)
         pushed = [(row["_id"]["ts"], row["author"]) for row in await cursor.to_list(size)]
         merged = await self._read_merged(reader, low, high, order, size) if reader.merged else {}
-        both = {**dict(pushed), **{post.timestamp: post.author_id for post in merged.values()}}
-        posts = sorted(both.items(), reverse=not ascending)[:size]
-        return _FeedSegment(posts, merged, len(pushed) < size and len(merged) < size and len(both) <= size)
+        authors_by_timestamp = {**dict(pushed), **{post.timestamp: post.author_id for post in merged.values()}}
+        posts = sorted(authors_by_timestamp.items(), reverse=not ascending)[:size]
+        return _FeedSegment(
+            posts, merged, len(pushed) < size and len(merged) < size and len(authors_by_timestamp) <= size
+        )
 
     async def _read_merged(self, reader: FeedReader, low: int, high: int, order: int, size: int) -> dict[int, Post]:
         query: Document = {"_id.o": reader.organization_id, "author": {"$in": list(reader.merged)}, "merged": True}

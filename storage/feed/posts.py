@@ -123,14 +123,14 @@ class PostStore:
         by_timestamp: dict[int, Post] = {
             post.timestamp: post for post in await self._by_key.get_many(list(dict.fromkeys(keys)))
         }
-        found: dict[tuple[str, int], Post | RemovedPost] = {}
+        subjects: dict[tuple[str, int], Post | RemovedPost] = {}
         for kind, timestamp in events:
             post = by_timestamp.get(timestamp)
             if post is not None and kind == "PostRemoved":
-                found[kind, timestamp] = RemovedPost(post.id, post.author_id, post.merged)
+                subjects[kind, timestamp] = RemovedPost(post.id, post.author_id, post.merged)
             elif post is not None and post.deleted_at is None:
-                found[kind, timestamp] = post
-        return found
+                subjects[kind, timestamp] = post
+        return subjects
 
     async def _read(self, query: Document, order: Sequence[tuple[str, int]], limit: int) -> list[Post]:
         cursor = self._posts.find(query).sort(list(order)).limit(limit)

@@ -19,8 +19,8 @@ async def find_mentioned(users: UserStore, organization_id: str, text: str) -> l
         return []
     # "@ann-2" mentions ann-2 if that handle exists, otherwise ann.
     plain = {handle: handle.partition("-")[0] for handle in handles}
-    found = await users.find_handles(organization_id, [*handles, *plain.values()])
-    users_in_order = [found.get(handle) or found.get(plain[handle]) for handle in handles]
+    users_by_handle = await users.find_handles(organization_id, [*handles, *plain.values()])
+    users_in_order = [users_by_handle.get(handle) or users_by_handle.get(plain[handle]) for handle in handles]
     return list(dict.fromkeys(user.id for user in users_in_order if user is not None))
 
 

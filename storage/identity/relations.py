@@ -74,20 +74,20 @@ class RelationStore:
             await users.update_one({"_id": followee_id}, {"$inc": {"followers": -1}}, session=session)
 
     async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
-        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        blocked_by_user: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         query = [{"org": organization, "user": user} for organization, user in users]
         fields = {"_id": 0, "org": 1, "user": 1, "blocked": 1}
         blocks: list[BlockDocument] = await self._mongo.find("blocks", {"$or": query}, fields)
         for block in blocks:
-            found[block["org"], block["user"]].add(block["blocked"])
-        return {user: frozenset(blocked) for user, blocked in found.items()}
+            blocked_by_user[block["org"], block["user"]].add(block["blocked"])
+        return {user: frozenset(blocked) for user, blocked in blocked_by_user.items()}
 
     async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
-        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        blockers_by_user: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         query = [{"org": organization, "blocked": user} for organization, user in users]
         for block in await self._blocks.find({"$or": query}).to_list(None):
-            found[block["org"], block["blocked"]].add(block["user"])
-        return {user: frozenset(blockers) for user, blockers in found.items()}
+            blockers_by_user[block["org"], block["blocked"]].add(block["user"])
+        return {user: frozenset(blockers) for user, blockers in blockers_by_user.items()}
 
     async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
         queries = [{"org": org, "follower": follower, "followee": followee} for org, follower, followee in pairs]

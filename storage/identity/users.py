@@ -81,8 +81,8 @@ class UserStore:
             member = {"org": stored["_id"]["org"], "user": stored["_id"]["id"]}
             await self._mongo["memberships"].update_many(member, {"$set": {"search": changes["search"]}})
         await self._users.update_one({"_id": stored["_id"]}, {"$set": changes})
-        changed: Any = {**stored, **changes}
-        return user_record(changed)
+        new_document: Any = {**stored, **changes}
+        return user_record(new_document)
 
     async def find(self, organization_id: str, id_: str) -> User | None:
         """Returns the user of that id, or None."""
@@ -99,9 +99,9 @@ class UserStore:
         """Returns the user of each id, in the order of the ids. Raises: NotFound if a user does not exist."""
         # A page of fifty messages has few authors, so most ids are duplicates.
         distinct = set(ids)
-        found = await self._by_id.find([(organization_id, id_) for id_ in distinct])
+        users_by_key = await self._by_id.find([(organization_id, id_) for id_ in distinct])
         try:
-            users = {id_: found[organization_id, id_] for id_ in distinct}
+            users = {id_: users_by_key[organization_id, id_] for id_ in distinct}
         except KeyError as missing:
             raise NotFound("user", missing.args[0][1]) from None
         return [users[id_] for id_ in ids]
@@ -114,8 +114,8 @@ class UserStore:
         """Returns, for each list of ids, the users that exist. Reads all lists at once."""
         if not any(ids):
             return [[] for _ in ids]
-        found = await self._by_id.find([(organization_id, id_) for each in ids for id_ in each])
-        users = [[found.get((organization_id, id_)) for id_ in each] for each in ids]
+        users_by_key = await self._by_id.find([(organization_id, id_) for each in ids for id_ in each])
+        users = [[users_by_key.get((organization_id, id_)) for id_ in each] for each in ids]
         return [[user for user in each if user is not None] for each in users]
 
     async def find_handles(self, organization_id: str, handles: Iterable[str]) -> dict[str, User]:
@@ -132,17 +132,17 @@ class UserStore:
         If `community_id` is not None, members of the community come first.
         """
         terms = {"$elemMatch": _prefix_range(query)}
-        found: dict[str, User] = {}
+        users: dict[str, User] = {}
         if community_id is not None:
             members = {"community": community_id, "search": terms}
             rows = self._mongo["memberships"].find(members, {"user": 1}).sort("handle", 1).limit(limit)
             ids = [row["user"] for row in await rows.to_list(None)]
-            found = {user.id: user for user in await self.find_many(organization_id, ids)}
-        if len(found) < limit:
-            others = {"_id.org": organization_id, "search": terms, "_id.id": {"$nin": list(found)}}
-            cursor = self._users.find(others).sort("handle", 1).limit(limit - len(found))
-            found |= {user["_id"]["id"]: user_record(user) for user in await cursor.to_list(None)}
-        return list(found.values())
+            users = {user.id: user for user in await self.find_many(organization_id, ids)}
+        if len(users) < limit:
+            others = {"_id.org": organization_id, "search": terms, "_id.id": {"$nin": list(users)}}
+            cursor = self._users.find(others).sort("handle", 1).limit(limit - len(users))
+            users |= {user["_id"]["id"]: user_record(user) for user in await cursor.to_list(None)}
+        return list(users.values())
 
     async def _load(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], User]:
         ids = [user_document_id(organization, id_) for organization, id_ in keys]

@@ -65,8 +65,10 @@ def _all_plain(written: Sequence[str]) -> list[tuple[str, str]] | None:
     # An entry with a line break would match as several addresses.
     if lines.count("\n") != len(written) - 1:
         return None
-    found = _PLAIN_LINE.findall(lines.lower())
-    return found if len(found) == len(written) and all(map(_plain_domain, {domain for _, domain in found})) else None
+    matches = _PLAIN_LINE.findall(lines.lower())
+    return (
+        matches if len(matches) == len(written) and all(map(_plain_domain, {domain for _, domain in matches})) else None
+    )
 
 
 @lru_cache(CACHED_DOMAINS)
@@ -78,14 +80,14 @@ def _plain_domain(domain: str) -> str | None:
 
 def _normalize_unusual(written: str) -> Address | None:
     try:
-        found = validate_email(written, check_deliverability=False, allow_quoted_local=True, globally_deliverable=False)
+        valid = validate_email(written, check_deliverability=False, allow_quoted_local=True, globally_deliverable=False)
     except EmailNotValidError:
         return None
-    domain = normalize_domain(found.ascii_domain)
+    domain = normalize_domain(valid.ascii_domain)
     return (
         None
-        if domain is None or len(found.local_part) > MAX_LOCAL
-        else Address(f"{found.local_part.lower()}@{domain}", domain)
+        if domain is None or len(valid.local_part) > MAX_LOCAL
+        else Address(f"{valid.local_part.lower()}@{domain}", domain)
     )
 
 

@@ -129,8 +129,8 @@ class _LedgerBatch:
         ids = [domain_id(*each) for each in domains]
         cursor = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=self._session)
         documents: list[DomainDocument] = await cursor.to_list(None)
-        found = {(document["org"], document["domain"]): document for document in documents}
-        return {each: found.get(each) or new_domain(*each) for each in domains}
+        existing = {(document["org"], document["domain"]): document for document in documents}
+        return {each: existing.get(each) or new_domain(*each) for each in domains}
 
     async def _save_domains(self, domains: Iterable[DomainDocument]) -> None:
         writes: list[Write] = []

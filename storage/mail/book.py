@@ -60,9 +60,9 @@ class AddressBook:
     async def domain_standings(self, organization_id: str, written: Sequence[str]) -> list[DomainStanding]:
         """Returns the standing of each domain, in order."""
         names = [normalize_domain(each) for each in written]
-        found = await self._standings(organization_id, {name for name in names if name is not None})
+        standings = await self._standings(organization_id, {name for name in names if name is not None})
         return [
-            invalid_domain_standing(text) if name is None else found[name]
+            invalid_domain_standing(text) if name is None else standings[name]
             for text, name in zip(written, names, strict=True)
         ]
 
@@ -137,10 +137,12 @@ class AddressBook:
     async def _summaries(self, org: str, addresses: Sequence[str]) -> list[AddressSummary | None]:
         """Returns the summary of each address, in order: the document under the newest key that has one."""
         newest, *older = self._keys.all_ids(org, addresses)
-        found = await self._read("mail_addresses", [*newest, *chain(*older)])
-        summaries: list[AddressSummary | None] = [found.get(id_) for id_ in newest]
+        summaries_by_id = await self._read("mail_addresses", [*newest, *chain(*older)])
+        summaries: list[AddressSummary | None] = [summaries_by_id.get(id_) for id_ in newest]
         for ids in older:
-            summaries = [found.get(id_) if each is None else each for each, id_ in zip(summaries, ids, strict=True)]
+            summaries = [
+                summaries_by_id.get(id_) if each is None else each for each, id_ in zip(summaries, ids, strict=True)
+            ]
         return summaries
 
     async def _standings(self, organization_id: str, domains: set[str]) -> dict[str, DomainStanding]:

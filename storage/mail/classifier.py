@@ -107,13 +107,13 @@ def classify(smtp_code: int | None, status: str | None, text: str | None) -> Rul
         return NO_CONNECTION
     words = text or ""
     meaningful = None if status is None or status.endswith(".0.0") else status
-    first = status[0] if status else str(smtp_code)[0]
-    if first == "4" and ((smtp_code in (450, 451) and status == "4.7.1") or _GREYLIST.search(words)):
+    first_digit = status[0] if status else str(smtp_code)[0]
+    if first_digit == "4" and ((smtp_code in (450, 451) and status == "4.7.1") or _GREYLIST.search(words)):
         return GREYLISTED
     if meaningful is not None:
         # For an unlisted status the reply code decides. 421 closes the connection, 552 is a full mailbox.
-        return _listed(meaningful) or _by_code(smtp_code) or _first_match(f"{first}.*")
-    return _by_code(smtp_code, words) or _first_match(f"{first}.*")
+        return _listed(meaningful) or _by_code(smtp_code) or _first_match(f"{first_digit}.*")
+    return _by_code(smtp_code, words) or _first_match(f"{first_digit}.*")
 
 
 def _listed(status: str) -> Rule | None:

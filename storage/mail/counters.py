@@ -253,8 +253,8 @@ def merge(document: AddressDocument, other: AddressDocument) -> None:
 
 def latest_import(document: AddressDocument) -> ImportedCounts | None:
     """Returns the latest imported row of an address; None if there is none."""
-    found = [entry["import"] for entry in document["by"] if "import" in entry]
-    return max(found, key=lambda row: (row["at"], row["success"], row["soft"], row["hard"]), default=None)
+    rows = [entry["import"] for entry in document["by"] if "import" in entry]
+    return max(rows, key=lambda row: (row["at"], row["success"], row["soft"], row["hard"]), default=None)
 
 
 def summarize(document: AddressDocument) -> None:

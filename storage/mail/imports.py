@@ -88,15 +88,15 @@ class BookImporter:
             # operation would slow each insert.
             await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": without})
             await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": without})
-        done = 0
+        rebuilt = 0
         async for ids in self._chunks("mail_addresses", organization_id, without):
             await self._rebuild_addresses(organization_id, ids, without)
-            done += len(ids)
-            progress(done)
+            rebuilt += len(ids)
+            progress(rebuilt)
         async for ids in self._chunks("mail_domains", organization_id, without):
             await self._rebuild_domains(ids, without)
         await self._mongo["mail_sources"].delete_one({"_id": {"org": organization_id, "source": without}})
-        return done
+        return rebuilt
 
     async def _chunks(self, collection: str, org: str, without: str | None) -> AsyncIterator[list[object]]:
         query = {"org": org} if without is None else {"org": org, "by.source": without}
@@ -127,8 +127,8 @@ class BookImporter:
 
     async def _rebuild_domains(self, ids: list[object], without: str | None) -> None:
         async def work(session: Session) -> None:
-            found = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=session)
-            documents: list[DomainDocument] = await found.to_list(None)
+            cursor = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=session)
+            documents: list[DomainDocument] = await cursor.to_list(None)
             writes = [_domain_write(document, without) for document in documents]
             if writes:
                 await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=session)

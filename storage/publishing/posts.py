@@ -170,18 +170,18 @@ class ScheduledPostStore:
         A post's state is derived from all its publications (ADR 15). The candidates have at least one publication in a
         matching state. All publications of each candidate are then checked.
         """
-        found: list[ScheduledPost] = []
-        while len(found) < limit:
+        posts: list[ScheduledPost] = []
+        while len(posts) < limit:
             chunk = max(limit, MIN_READ)
             candidates = candidate_filter(query, states)
             cursor = self._publications.find(candidates, {"_id": 0, "post": 1, "ts": 1})
             rows = await cursor.sort("ts", 1 if ascending else -1).limit(chunk).to_list(None)
-            found += await self._load_in_states({row["post"]: row["ts"] for row in rows}, states)
+            posts += await self._load_in_states({row["post"]: row["ts"] for row in rows}, states)
             if len(rows) < chunk:
                 break
             bound = {"$gt" if ascending else "$lt": rows[-1]["ts"]}
             query = {**query, "ts": {**query["ts"], **bound}}
-        return found[:limit]
+        return posts[:limit]
 
     async def _load_in_states(self, timestamps: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
         """Returns the posts that are in the states, in the order of `timestamps`, which holds timestamps by post id.
@@ -204,7 +204,7 @@ class ScheduledPostStore:
         return {row["_id"]: publication_record(row) async for row in cursor}
 
     async def _load_of_posts(self, ids: Sequence[str]) -> dict[str, list[Publication]]:
-        found: defaultdict[str, list[Publication]] = defaultdict(list)
+        publications: defaultdict[str, list[Publication]] = defaultdict(list)
         async for row in self._publications.find({"post": {"$in": list(ids)}}).sort([("post", 1), ("place", 1)]):
-            found[row["post"]].append(publication_record(row))
-        return found
+            publications[row["post"]].append(publication_record(row))
+        return publications

@@ -133,8 +133,8 @@ class BeginAttempt(PublicationChange):
     def plan(self, batch: Batch) -> Publication:
         """Stores the phase. Raises: ClaimLost, NotYetDue."""
         document = claimed_publication(batch, self.publication, PublicationState.SCHEDULED, PublicationState.PUBLISHING)
-        before = document.get("step")
-        if before is not None and before["phase"] == CallPhase.CALLING.value:
+        old_progress = document.get("step")
+        if old_progress is not None and old_progress["phase"] == CallPhase.CALLING.value:
             raise ClaimLost("The network has been called already.")
         check_due(document, batch.at)
         if is_too_late(document, batch.at):
@@ -142,15 +142,15 @@ class BeginAttempt(PublicationChange):
             put_failed(batch, document, TOO_LATE, message)
             return publication_record(document)
         document["state"] = PublicationState.PUBLISHING.value
-        document["step"] = self._progress(before, batch.at)
+        document["step"] = self._progress(old_progress, batch.at)
         lease_s = self.lease_s if self.phase is CallPhase.CALLING else LEASE_S
         document["wake_at"] = batch.at + timedelta(seconds=lease_s)
         return self.put(batch, document)
 
-    def _progress(self, before: ProgressDocument | None, now: datetime) -> ProgressDocument:
+    def _progress(self, old_progress: ProgressDocument | None, now: datetime) -> ProgressDocument:
         progress: ProgressDocument = {"key": self.key, "tries": 0, "phase": self.phase.value, "at": now}
-        if before is not None:
-            progress = {**before, "phase": self.phase.value, "at": now}
+        if old_progress is not None:
+            progress = {**old_progress, "phase": self.phase.value, "at": now}
         if self.phase is CallPhase.CALLING:
             progress |= {"first_at": progress.get("first_at", now), "tries": progress["tries"] + 1}
         return progress

@@ -46,11 +46,11 @@ async def agree_on_keys(mongo: Mongo, setting: str, keys: Mapping[str, bytes]) -
     documents = mongo["key_fingerprints"]
     while own:
         recorded = await _recorded(documents, setting, own)
-        fresh = _fresh(own, recorded)
-        if not fresh:
+        new_keys = _fresh(own, recorded)
+        if not new_keys:
             return
         # Applies only if no other process added versions meanwhile.
-        await documents.update_one({"_id": setting, "keys": recorded}, {"$push": {"keys": {"$each": fresh}}})
+        await documents.update_one({"_id": setting, "keys": recorded}, {"$push": {"keys": {"$each": new_keys}}})
 
 
 async def _recorded(documents: Collection, setting: str, own: list[KeyFingerprint]) -> list[KeyFingerprint]:
@@ -64,11 +64,11 @@ async def _recorded(documents: Collection, setting: str, own: list[KeyFingerprin
 
 def _fresh(own: list[KeyFingerprint], recorded: list[KeyFingerprint]) -> list[KeyFingerprint]:
     """Returns the keys whose version is not recorded. Raises: KeysDiffer."""
-    known = {each["version"]: each["fingerprint"] for each in recorded}
-    fresh = [each for each in own if each["version"] not in known]
-    changed = [each["version"] for each in own if each not in fresh and each not in recorded]
-    if changed:
-        raise KeysDiffer(f"version {', '.join(changed)} is another key")
-    if len(fresh) == len(own):
-        raise KeysDiffer(f"version {', '.join(known)} is missing")
-    return fresh
+    recorded_by_version = {each["version"]: each["fingerprint"] for each in recorded}
+    new_keys = [each for each in own if each["version"] not in recorded_by_version]
+    differing = [each["version"] for each in own if each not in new_keys and each not in recorded]
+    if differing:
+        raise KeysDiffer(f"version {', '.join(differing)} is another key")
+    if len(new_keys) == len(own):
+        raise KeysDiffer(f"version {', '.join(recorded_by_version)} is missing")
+    return new_keys
