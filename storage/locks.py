@@ -114,7 +114,7 @@ class Locks:
             "holder": {"$literal": holder},
         }
         is_free = {"$lte": [{"$ifNull": ["$expires_at", EPOCH]}, "$$NOW"]}
-        # The filter of an upsert cannot use $$NOW, so the pipeline decides. MongoDB writes nothing if nothing changes.
+        # The filter of an upsert cannot use $$NOW, so the pipeline decides. If nothing changes, MongoDB writes nothing.
         change = [{"$replaceWith": {"$cond": [is_free, {"$mergeObjects": ["$$ROOT", new_fields]}, "$$ROOT"]}}]
         try:
             document: LockDocument | None = await self._locks.find_one_and_update(
@@ -177,6 +177,6 @@ class Locks:
                 deadline.reschedule(requested_at + self._cancel_after_s if is_ours else loop.time())
 
     async def _try_release(self, lock: Lock) -> None:
-        # Without a release, the lease ends by itself.
+        # If the release fails, the lease ends when its time is over.
         with suppress(PyMongoError), pymongo.timeout(RELEASE_TIMEOUT_S):
             await self.release(lock)

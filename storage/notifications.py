@@ -145,7 +145,7 @@ async def _readable_topics(mongo: Mongo, session: Session, user_id: str, topic_i
 
 
 class NotificationStore:
-    """Reads notifications, leaving out those by blocked actors, and keeps read marks."""
+    """Reads notifications and keeps read marks. Notifications that blocked users caused are left out."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo

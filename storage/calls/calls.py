@@ -302,7 +302,7 @@ class CallStore:
         return await self._commit_and_wake(call, change)
 
     async def mark_unknown(self, call: Call, error: str, keeps_slot: bool) -> bool:
-        """Marks a call whose outcome is unknown. Returns whether this changed anything."""
+        """Marks a call whose outcome is unknown. Returns False if the call is over or already unknown."""
         change = MarkCallUnknown(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
         return await self._commit_and_wake(call, change)
 

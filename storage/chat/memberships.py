@@ -1,7 +1,7 @@
 """Joining and leaving a community: changes that the sequencer commits to the community's stream.
 
-The number of members changes in the same commit. Joins that arrive together share one, so a burst of joins does not
-conflict on the community's document.
+The number of members changes in the same commit. Joins that arrive together share a commit, so a burst of joins does
+not conflict on the community's document.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def new_membership(community_id: str, user: User, at: datetime) -> MembershipDoc
 
 @dataclass(slots=True)
 class _MembershipChange(Change[None]):
-    """A change of one user's membership. Emits no events."""
+    """Base of changes of one user's membership. They emit no events."""
 
     events: ClassVar[int] = 0
 
@@ -65,8 +65,8 @@ class _MembershipChange(Change[None]):
         if membership is not None:
             batch.add(MEMBERSHIPS, membership)
 
-    def community(self, batch: Batch) -> CommunityDocument:
-        """Returns a copy of the community. Raises: NotFound."""
+    def copy_community(self, batch: Batch) -> CommunityDocument:
+        """Returns a copy of the community, to be changed and put back. Raises: NotFound."""
         community: CommunityDocument | None = batch.get(COMMUNITIES, self.community_id)
         if community is None:
             raise NotFound("community", self.community_id)
@@ -78,11 +78,11 @@ class JoinCommunity(_MembershipChange):
     """Makes the user a member. Idempotent."""
 
     user: User
-    """The user of `user_id`."""
+    """The user with the id `user_id`."""
 
     def plan(self, batch: Batch) -> None:
         """Puts the membership and counts it, unless it exists. Raises: NotFound."""
-        community, memberships = self.community(batch), _memberships(batch)
+        community, memberships = self.copy_community(batch), _memberships(batch)
         if memberships[self.user_id] is not None:
             return
         memberships[self.user_id] = membership = new_membership(self.community_id, self.user, batch.at)
@@ -96,8 +96,8 @@ class LeaveCommunity(_MembershipChange):
     """Ends the membership. Idempotent."""
 
     def plan(self, batch: Batch) -> None:
-        """Removes the membership and counts the departure, if it exists. Raises: NotFound."""
-        community, memberships = self.community(batch), _memberships(batch)
+        """Removes the membership if it exists, and counts the departure. Raises: NotFound."""
+        community, memberships = self.copy_community(batch), _memberships(batch)
         membership = memberships[self.user_id]
         if membership is None:
             return

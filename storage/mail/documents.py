@@ -154,10 +154,10 @@ class AddressSourceEntry(_ImportedEntry, total=False):
     """Messages that bounced softly or count for the domain, one entry per message and day, at most 10,000."""
 
     old_softs: list[DailySum]
-    """Soft bounces beyond those in `messages`."""
+    """Soft bounces that are older than the entries of `messages`, summed up by day."""
 
     old_hards: list[DailySum]
-    """Hard bounces beyond those in `hards`."""
+    """Hard bounces that are older than the entries of `hards`, summed up by day."""
 
 
 class AddressSummary(TypedDict, total=False):
@@ -234,13 +234,13 @@ class DomainSourceEntry(TypedDict, total=False):
     """Name of the source."""
 
     success: int
-    """Deliveries on days before those in `days`."""
+    """Deliveries on days before the first of `days`."""
 
     soft: int
-    """Soft bounces on days before those in `days`."""
+    """Soft bounces on days before the first of `days`."""
 
     hard: int
-    """Hard bounces on days before those in `days`."""
+    """Hard bounces on days before the first of `days`."""
 
     gone: list[Any]
     """The latest answer that says that the domain takes no mail: [instant, code]."""

@@ -53,6 +53,5 @@ class DatabaseClock:
             return self._offset_s
 
     async def _measure(self) -> float:
-        answer = await self._mongo.database.command("hello")
-        at: datetime = answer["localTime"]
-        return asyncio.get_running_loop().time() - at.replace(tzinfo=UTC).timestamp()
+        now = await self._mongo.now()
+        return asyncio.get_running_loop().time() - now.timestamp()

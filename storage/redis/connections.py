@@ -21,7 +21,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 CONNECT_TIMEOUT_S = 2.0
 
 SILENCE_S = 3.0
-"""A pub/sub connection is checked after this silence, and closed if the silence then lasts as long again."""
+"""Seconds without a message after which a ping is sent on a pub/sub connection. Without an answer in the same time, the
+connection is closed."""
 
 SENTINEL_PORT = 26379
 
@@ -39,10 +40,10 @@ class SentinelAddress:
 
 @asynccontextmanager
 async def redis_client(url: str, client_class: type[Client], answer_timeout_s: float | None) -> AsyncIterator[Client]:
-    """Yields a client, which connects with its first command, and closes it.
+    """Yields a client, which connects with its first command. Closes it at the end.
 
-    A command fails after `answer_timeout_s`. If it is None, callers limit the time. Raises: ValueError for a malformed
-    address.
+    A command fails after `answer_timeout_s` seconds. If this is None, callers limit the time. Raises: ValueError for a
+    malformed address.
     """
     timeouts: dict[str, Any] = {"socket_timeout": answer_timeout_s, "socket_connect_timeout": CONNECT_TIMEOUT_S}
     if is_sentinel_url(url):
@@ -58,7 +59,7 @@ async def _sentinel_client(
     address: SentinelAddress, client_class: type[Client], timeouts: dict[str, Any]
 ) -> AsyncIterator[Client]:
     options = address.options | timeouts
-    # The Sentinels share TLS with the master, but no user and no database number.
+    # The TLS options apply to the Sentinels too. The user, the password and the database number do not.
     sentinel_options = {name: value for name, value in address.options.items() if name.startswith("ssl")}
     sentinel_options |= {"socket_timeout": CONNECT_TIMEOUT_S, "socket_connect_timeout": CONNECT_TIMEOUT_S}
     group = Sentinel(address.sentinels, sentinel_kwargs=sentinel_options, **options)  # type: ignore[no-untyped-call]
@@ -101,8 +102,8 @@ def _host_and_port(text: str) -> tuple[str, int]:
 async def messages(pubsub: PubSub) -> AsyncIterator[dict[str, Any]]:
     """Yields the messages and confirmations of subscribed channels.
 
-    Sends a ping after a silence. Without it, a connection whose packets are dropped would stay open for ever. Raises:
-    redis.exceptions.ConnectionError if nothing arrives after the ping.
+    Sends a ping after a silence. Without pings, a connection whose packets are dropped would stay open for ever.
+    Raises: redis.exceptions.ConnectionError if nothing arrives after a ping.
     """
     is_pinged = False
     while True:

@@ -1,4 +1,4 @@
-"""Fingerprints of the operator's keys, by which a process learns that others work with different keys."""
+"""Fingerprints of the operator's keys. By them, a process notices that other processes use different keys."""
 
 import hmac
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class KeyFingerprint(TypedDict):
 
 
 class KeyFingerprintsDocument(TypedDict):
-    """The keys that a database was used with, in `key_fingerprints`. Grows with each rotation."""
+    """The keys that processes used with this database, in `key_fingerprints`. Each rotation adds a key."""
 
     _id: str
     """Name of the setting."""
@@ -32,28 +32,28 @@ class KeyFingerprintsDocument(TypedDict):
 
 
 class KeysDiffer(Exception):
-    """The keys are not those that the database is used with."""
+    """The process's keys differ from the keys that other processes used with the database."""
 
 
 async def agree_on_keys(mongo: Mongo, setting: str, keys: Mapping[str, bytes]) -> None:
-    """Records the fingerprints of new versions. `keys` are by version, any number of them.
+    """Records the fingerprints of new versions. `keys` are by version and may be empty.
 
-    Raises: KeysDiffer when a version has another key than recorded, or when no recorded version is among `keys`.
+    Raises: KeysDiffer if a version has another key than the recorded key, or if `keys` has no recorded version.
     """
     own: list[KeyFingerprint] = [
         {"version": version, "fingerprint": hmac.digest(key, _LABEL, "sha256").hex()} for version, key in keys.items()
     ]
     documents = mongo["key_fingerprints"]
     while own:
-        recorded = await _recorded(documents, setting, own)
-        new_keys = _fresh(own, recorded)
+        recorded = await _read_recorded(documents, setting, own)
+        new_keys = _new_keys(own, recorded)
         if not new_keys:
             return
-        # Applies only if no other process added versions meanwhile.
+        # Changes nothing if another process has added versions meanwhile. The loop then reads them.
         await documents.update_one({"_id": setting, "keys": recorded}, {"$push": {"keys": {"$each": new_keys}}})
 
 
-async def _recorded(documents: Collection, setting: str, own: list[KeyFingerprint]) -> list[KeyFingerprint]:
+async def _read_recorded(documents: Collection, setting: str, own: list[KeyFingerprint]) -> list[KeyFingerprint]:
     """Returns the recorded fingerprints. The first process records its own."""
     document: KeyFingerprintsDocument | None = await documents.find_one_and_update(
         {"_id": setting}, {"$setOnInsert": {"keys": own}}, upsert=True, return_document=ReturnDocument.AFTER
@@ -62,7 +62,7 @@ async def _recorded(documents: Collection, setting: str, own: list[KeyFingerprin
     return document["keys"]
 
 
-def _fresh(own: list[KeyFingerprint], recorded: list[KeyFingerprint]) -> list[KeyFingerprint]:
+def _new_keys(own: list[KeyFingerprint], recorded: list[KeyFingerprint]) -> list[KeyFingerprint]:
     """Returns the keys whose version is not recorded. Raises: KeysDiffer."""
     recorded_by_version = {each["version"]: each["fingerprint"] for each in recorded}
     new_keys = [each for each in own if each["version"] not in recorded_by_version]

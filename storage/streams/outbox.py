@@ -1,4 +1,4 @@
-"""Outbox: rows for other streams, written with a change and relayed by those streams' own commits.
+"""Outbox: rows for other streams, written with a change and relayed in later commits of the other streams.
 
 A transaction locks the head of one stream only (docs/semantics.md, 3). The process that wrote the rows relays them at
 once. If it dies, the sweep of another process relays them within 10 s.
