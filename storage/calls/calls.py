@@ -148,7 +148,7 @@ class CallStore:
 
     @property
     def _planning_lead(self) -> timedelta:
-        """How long before the next start it is planned. A little less than its commit may precede the start."""
+        """Time from planning the next start to this start. A little less than a commit may precede its start."""
         return START_LOOKAHEAD * 5 / 6 + self._timer.lead
 
     async def organizations_with_work(self) -> list[str]:

@@ -59,7 +59,7 @@ class CallingWindow:
         return {"start": self.start, "end": self.end, "zone": self.time_zone, "weekdays": days}
 
     def is_open(self, instant: datetime) -> bool:
-        """Whether calls may begin at this instant."""
+        """Returns whether calls may begin at this instant."""
         local = instant.astimezone(ZoneInfo(self.time_zone))
         now, start, end = local.time(), time.fromisoformat(self.start), time.fromisoformat(self.end)
         today, yesterday = WEEK[local.weekday()], WEEK[local.weekday() - 1]
@@ -131,7 +131,7 @@ def _end_inside(window: CallingWindow, at: datetime, work: timedelta) -> datetim
     horizon = at + MAX_DAYS * DAY
     while at < horizon:
         if (equal_weeks := _equal_weeks(ZoneInfo(window.time_zone), at)) > 1:
-            # Two weeks of work cannot end within a week. What is done of it is the week's open time.
+            # Two weeks of work cannot end within a week, so the work done in the week equals its open time.
             _, remaining = _work_through(window, at, SEVEN_DAYS, SEVEN_DAYS * 2)
             open_per_week = SEVEN_DAYS * 2 - remaining
             # The week in which the work ends is never skipped, even if the work ends at the week's last instant.

@@ -1,4 +1,4 @@
-"""Pushes posts into many home feeds, removes them, and trims feeds. A post in a feed is one item, a document.
+"""Pushes posts into many home feeds, removes posts, and trims feeds. A post in a feed is an item, stored as a document.
 
 Events are emitted only in existing home streams. A reader's stream is created by the first subscription. Items are
 inserted before the streams are looked up, so a reader who subscribes afterwards finds the items on the page.

@@ -32,7 +32,7 @@ class _FeedItemRelay(OutboxRelay):
 
     @staticmethod
     def item(row: OutboxDocument, batch: Batch) -> Document | None:
-        """Returns the item as earlier rows of the batch left it; None if it does not exist."""
+        """Returns the row's item as earlier rows of the batch left it; None if the item does not exist."""
         organization_id, reader_id = stream_owner(batch.stream)
         item: Document | None = batch.get(FEED_ITEMS, {"o": organization_id, "u": reader_id, "ts": row["ref"]})
         return item

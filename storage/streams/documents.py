@@ -9,7 +9,7 @@ from storage.timeline import Timestamp
 
 
 class PreviousHead(TypedDict):
-    """The values of a head before the last batch. A field is absent if the head did not have it."""
+    """The values of a head before the last batch. Fields that the head did not have are absent."""
 
     last: NotRequired[int]
     """Last timestamp, in microseconds."""
@@ -28,7 +28,7 @@ class HeadFields(TypedDict):
     """Number of the last event that was pruned; absent until events were pruned."""
 
     epoch: str
-    """Random identifier of this incarnation. It changes if the stream is created again, so that old cursors expire."""
+    """Random identifier of this incarnation. A stream that is created again has another one, so old cursors expire."""
 
     last: NotRequired[int]
     """Last allocated timestamp, in microseconds since the Unix epoch; absent until a timestamp was allocated."""
@@ -95,7 +95,7 @@ class NotificationRef(TypedDict):
     """Value of `NotificationKind`."""
 
     actor: str | None
-    """Id of the user who caused it."""
+    """Id of the user who caused the notification."""
 
     topic: str | None
     """Id of the message's topic."""

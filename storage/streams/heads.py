@@ -52,10 +52,10 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str, offset
 
 
 def head_correction(stream: Stream, head: HeadFields, n: int, last: int, taken: int) -> Document:
-    """Returns the update that sets an allocated head to what its batch used.
+    """Returns the update that reduces an allocated head to the numbers and timestamps that its batch used.
 
-    The batch ended at event `n` and took `taken` timestamps, the greatest being `last`. If it took none, `last` and
-    `heat` are restored: a topic without new posts has no new activity.
+    The batch ended at event `n` and took `taken` timestamps, of which `last` is the greatest. If it took none, `last`
+    and `heat` are restored: a topic without new posts has no new activity.
     """
     before = head["before"]
     if not taken:

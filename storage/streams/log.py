@@ -47,7 +47,7 @@ class Stream:
 
     @property
     def head_id(self) -> str:
-        """The _id of the head in its collection: the name, since streams of different kinds may have the same id."""
+        """The _id of the head in its collection. In `streams` it is the name, since ids are unique within a kind only."""
         return self.id if self.kind == "topic" else self.name
 
 
@@ -119,7 +119,7 @@ def _digest(stream: Stream) -> str:
 
 
 class EventLog:
-    """Reads and prunes the log. Only the sequencer writes it."""
+    """Reads and prunes the log. Only the sequencer adds events."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
