@@ -47,7 +47,7 @@ class Stream:
 
     @property
     def head_id(self) -> str:
-        """The _id of the head in its collection. In `streams` it is the name, since ids are unique within a kind only."""
+        """The _id of the head in its collection. In `streams` it is the name, since ids are unique per kind only."""
         return self.id if self.kind == "topic" else self.name
 
 
