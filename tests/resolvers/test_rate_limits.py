@@ -1,4 +1,4 @@
-"""The rate limiter against a model: a budget that refills evenly and is never more than 10 s' worth."""
+"""The rate limiter: its budget refills evenly, and never holds more than 10 s of the rate."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ BURST = PER_MINUTE / 60 * BURST_S
 
 
 class SettableClock:
-    """A clock that a test sets."""
+    """A clock whose time only tests change."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -31,21 +31,21 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SettableClock:
     return clock
 
 
-def wait_ms(check: Callable[[], None]) -> int:
-    with pytest.raises(RateLimited) as refused:
+def wait_ms_of_refusal(check: Callable[[], None]) -> int:
+    with pytest.raises(RateLimited) as error:
         check()
-    wait = refused.value.details["retryAfterMs"]
-    assert isinstance(wait, int)
-    return wait
+    retry_after_ms = error.value.details["retryAfterMs"]
+    assert isinstance(retry_after_ms, int)
+    return retry_after_ms
 
 
 def test_refused_key_may_spend_after_the_announced_time(clock: SettableClock) -> None:
     limiter = RateLimiter(PER_MINUTE, "Testing")
     limiter.spend("ann", BURST)
-    wait = wait_ms(lambda: limiter.check("ann", 5))
-    assert wait == 500
+    wait_ms = wait_ms_of_refusal(lambda: limiter.check("ann", 5))
+    assert wait_ms == 500
     limiter.check("ben", 5)
-    clock.now += wait / 1000
+    clock.now += wait_ms / 1000
     limiter.check("ann", 5)
 
 
@@ -60,7 +60,7 @@ def test_full_budget_allows_an_amount_above_it(clock: SettableClock) -> None:
     limiter = RateLimiter(PER_MINUTE, "Testing")
     limiter.check("ann", 10 * BURST)
     limiter.spend("ann", 10 * BURST)
-    assert wait_ms(lambda: limiter.check("ann", 10 * BURST)) == 10 * BURST_S * 1000
+    assert wait_ms_of_refusal(lambda: limiter.check("ann", 10 * BURST)) == 10 * BURST_S * 1000
 
 
 def test_forgotten_budget_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_spending_never_exceeds_the_rate(steps: list[tuple[float, float]]) -> No
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(rate_limits, "time", clock)
         limiter = RateLimiter(PER_MINUTE, "Testing")
-        spent = last = 0.0
+        spent = last_amount = 0.0
         for pause_s, amount in steps:
             clock.now += pause_s
             try:
@@ -85,5 +85,5 @@ def test_spending_never_exceeds_the_rate(steps: list[tuple[float, float]]) -> No
             except RateLimited:
                 continue
             limiter.spend("ann", amount)
-            spent, last = spent + amount, amount
-    assert spent - last <= BURST + PER_MINUTE / 60 * (clock.now - 1000) + 1e-6
+            spent, last_amount = spent + amount, amount
+    assert spent - last_amount <= BURST + PER_MINUTE / 60 * (clock.now - 1000) + 1e-6

@@ -1,4 +1,4 @@
-"""Processes of one database must have the same keys; a data folder of another host has others."""
+"""Processes on one database must have the same keys. The data folders of two hosts have different keys."""
 
 import asyncio
 import base64
@@ -29,21 +29,21 @@ def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
 
 def refusal(servers: dict[str, str], *command: str, **variables: str) -> str:
     """Runs a command that must not start, and returns its error."""
-    ended = subprocess.run(
+    result = subprocess.run(
         [*NOROSHI, *command], capture_output=True, text=True, timeout=120, env=environment(**servers | variables)
     )
-    assert ended.returncode == 1, ended.stderr
-    assert (ended.stdout, ended.stderr.count("\n")) == ("", 1), ended.stderr
-    return ended.stderr
+    assert result.returncode == 1, result.stderr
+    assert (result.stdout, result.stderr.count("\n")) == ("", 1), result.stderr
+    return result.stderr
 
 
 def test_up_of_other_host_with_generated_keys_is_refused(servers: dict[str, str], tmp_path: Path) -> None:
     with running_product(tmp_path / "first", **servers):
         other = "up", "--port", "0", "--data-dir", str(tmp_path / "other")
         assert refusal(servers, *other).startswith("noroshi: NOROSHI_CREDENTIAL_KEYS differs from the keys in use")
-        credentials = {"NOROSHI_CREDENTIAL_KEYS": f"1:{stored(tmp_path / 'first', 'credential_key')}"}
+        credentials = {"NOROSHI_CREDENTIAL_KEYS": f"1:{stored_secret(tmp_path / 'first', 'credential_key')}"}
         assert "NOROSHI_ADDRESS_KEYS differs" in refusal(servers, *other, **credentials)
-        keys = credentials | {"NOROSHI_ADDRESS_KEYS": f"1:{stored(tmp_path / 'first', 'address_key')}"}
+        keys = credentials | {"NOROSHI_ADDRESS_KEYS": f"1:{stored_secret(tmp_path / 'first', 'address_key')}"}
         assert "NOROSHI_AUTH_SECRET differs" in refusal(servers, *other, **keys)
         with running_product(tmp_path / "other", **servers, **keys, NOROSHI_AUTH_SECRET=SECRET):
             pass
@@ -75,12 +75,12 @@ async def test_keys_are_rotated_as_documented(servers: dict[str, str]) -> None:
 
 
 async def check(servers: dict[str, str], **variables: str) -> None:
-    """Starts as a process with these variables would."""
+    """Checks the keys as the start of a process with these variables does."""
     names = {name.lower().removeprefix("noroshi_"): value for name, value in (servers | variables).items()}
     await check_keys(Settings(**names))  # type: ignore[arg-type]
 
 
-def stored(data_dir: Path, name: str) -> str:
+def stored_secret(data_dir: Path, name: str) -> str:
     """Returns a secret of a data folder."""
     secret: str = json.loads((data_dir / "secrets.json").read_text())[name]
     return secret

@@ -1,4 +1,4 @@
-"""Budgets of cost over HTTP and WebSocket: who is refused, for how long, and who is not affected."""
+"""Budgets of cost over HTTP and WebSocket: which viewers are refused, and for how long."""
 
 import asyncio
 import re
@@ -14,18 +14,18 @@ from tests.client import Client, GraphQLFailed, client
 from tests.serving import WebProcess, web_process
 
 EXPENSIVE = "{ communities(limit: 100) { topics(limit: 100) { id lastMessage { id author { id } } } } }"
-"""Costs tens of thousands, although there are no communities."""
+"""A query that costs tens of thousands, although there are no communities."""
 
 PAGE = """query ($topic: ID!) {
   messages(topicId: $topic, latest: "now", limit: 999) { items { text author { id } reactions { emoji count } } }
 }"""
-"""May be coalesced. Costs about 12,000."""
+"""A query that may be coalesced. Costs about 12,000."""
 
 CREATE_COMMUNITY = 'mutation { createCommunity(input: {name: "Hills"}) { id } }'
 CREATE_TOPIC = 'mutation ($community: ID!) { createTopic(input: {communityId: $community, title: "Beacons"}) { id } }'
 CHEAP = "{ communities(limit: 1) { id } }"
 BURST_OF_VIEWER = 166_666
-"""Largest cost that a viewer may spend at once: a sixth of a million."""
+"""The largest cost that a viewer may spend at once: 10 s of a million a minute."""
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,7 @@ async def run_until_refused(member: Client, query: str, **variables: str) -> dic
         if errors := answer.get("errors"):
             extensions: dict[str, object] = errors[0]["extensions"]
             return extensions
-    raise AssertionError("100 expensive queries were accepted")
+    raise AssertionError("100 expensive queries were accepted.")
 
 
 async def reported_cost(member: Client, query: str) -> dict[str, int]:
@@ -91,9 +91,9 @@ async def test_socket_and_http_share_one_budget(web: WebProcess) -> None:
     async with client(web.url, web.token("dan", "three")) as dan, dan.socket() as socket:
         await run_until_refused(dan, EXPENSIVE)
         await socket.subscribe(EXPENSIVE)
-        with pytest.raises(GraphQLFailed) as failed:
+        with pytest.raises(GraphQLFailed) as error:
             await socket.next_event()
-        assert failed.value.codes == ["RATE_LIMITED"]
+        assert error.value.codes == ["RATE_LIMITED"]
 
 
 async def test_coalesced_queries_have_the_same_budget(web: WebProcess) -> None:
@@ -108,8 +108,8 @@ async def test_coalesced_queries_have_the_same_budget(web: WebProcess) -> None:
 
 async def coalesced_executions(member: Client) -> float:
     metrics = (await member.http.get(f"{member.url}/metrics")).text
-    found = re.search(r'noroshi_crowd_answers_total\{outcome="executed"[^}]*\} (\S+)', metrics)
-    return float(found[1]) if found else 0.0
+    match = re.search(r'noroshi_crowd_answers_total\{outcome="executed"[^}]*\} (\S+)', metrics)
+    return float(match[1]) if match else 0.0
 
 
 def test_viewers_of_one_execution_share_its_cost() -> None:
@@ -135,8 +135,8 @@ async def test_response_reports_the_cost_on_request(web: WebProcess) -> None:
 
 
 async def test_introspection_without_a_token_reports_no_budget(web: WebProcess) -> None:
-    async with client(web.url, None) as anybody:
-        response = await anybody.http.post(
+    async with client(web.url, None) as anonymous:
+        response = await anonymous.http.post(
             f"{web.url}/graphql", json={"query": "{ __typename }"}, headers={"graphql-cost": "1"}
         )
     assert response.json()["extensions"] == {"cost": {"operation": 0, "left": None}}
