@@ -22,6 +22,7 @@ from storage.feed.feeds import FeedItemStore
 from storage.feed.follows import FollowStore
 from storage.feed.home import HomeFeedStore
 from storage.feed.posts import PostStore
+from storage.feed.subscribers import HomeSubscribers
 from storage.identity.relations import RelationStore
 from storage.identity.users import UserStore
 from storage.indexes import ensure_indexes
@@ -74,6 +75,7 @@ class Stores:
     follows: FollowStore
     feeds: FeedItemStore
     home: HomeFeedStore
+    home_subscribers: HomeSubscribers
     notifications: NotificationStore
     call_jobs: CallJobStore
     calls: CallStore
@@ -139,7 +141,8 @@ async def _started(
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
     clock = DatabaseClock(mongo)
     topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer, hot_pages)
-    posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedItemStore(mongo, outbox)
+    home_subscribers = HomeSubscribers(mongo)
+    posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedItemStore(mongo, outbox, home_subscribers)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_wake_ups = WakeUpChannel(redis, keys)
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
@@ -164,6 +167,7 @@ async def _started(
         follows=FollowStore(mongo, sequencer),
         feeds=feeds,
         home=HomeFeedStore(mongo, posts, feeds),
+        home_subscribers=home_subscribers,
         notifications=notifications,
         call_jobs=call_jobs,
         calls=CallStore(mongo, sequencer, call_wake_ups),

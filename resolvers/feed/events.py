@@ -15,10 +15,11 @@ from resolvers.arguments import Since, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, StreamReady, ViewerEventSource, viewer_events
 from storage.errors import DomainError
-from storage.feed.home import SEEN_EVERY_S, HomeFeedStore
+from storage.feed.home import SEEN_EVERY_S
 from storage.feed.records import Post, RemovedPost, author_stream, home_stream
 from storage.identity.records import User, user_stream
 from storage.notifications import Notification
+from storage.stores import Stores
 from storage.streams.hub import HydratedEvent
 from storage.streams.log import Cursor, Position, Stream, parse_cursor
 from storage.streams.merged_subscription import MergedEvent, MergedStart, Positions, follow_merged, parse_positions
@@ -64,7 +65,7 @@ class HomeFeedEventSource(ViewerEventSource):
     async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
         """Yields events; after a failure it continues from the last position."""
         reader_stream, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
-        author_streams = partial(self._author_streams, _PresenceRecorder(self.context.stores.home, self.viewer))
+        author_streams = partial(self._author_streams, _PresenceRecorder(self.context.stores, self.viewer))
         while True:
             try:
                 items = follow_merged(self.context.stores.hub, reader_stream, author_streams, positions)
@@ -118,18 +119,19 @@ def _home_record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
 
 @dataclass(slots=True)
 class _PresenceRecorder:
-    """Records a visit once an hour while the reader is subscribed, so that the reader does not count as absent."""
+    """Records once an hour that the reader visits the feed and is subscribed to the home stream."""
 
-    home: HomeFeedStore
+    stores: Stores
     viewer: User
     renew_at_s: float = -math.inf
     """When the next visit is recorded, by the loop's clock."""
 
     async def renew(self) -> None:
-        """Records a visit, unless one was recorded within the last hour."""
+        """Records both, unless they were recorded within the last hour."""
         now_s = asyncio.get_running_loop().time()
         if now_s >= self.renew_at_s:
-            await self.home.record_visit(self.viewer.organization_id, self.viewer.id)
+            await self.stores.home.record_visit(self.viewer.organization_id, self.viewer.id)
+            await self.stores.home_subscribers.record(self.viewer.organization_id, self.viewer.id)
             self.renew_at_s = now_s + SEEN_EVERY_S
 
 

@@ -79,6 +79,8 @@ class FeedDocument(TypedDict):
     _id: OrganizationUserId
     seen_at: datetime
     """When the reader last read the feed, to the hour."""
+    subscribed_at: NotRequired[datetime]
+    """When the reader was last subscribed to the home stream, to the hour; absent until the first subscription."""
     rebuilding: NotRequired[bool]
     """True while the feed of a returned reader is rebuilt."""
 

@@ -1,11 +1,11 @@
 """Pushes posts into many home feeds, removes posts, and trims feeds. A post in a feed is an item, stored as a document.
 
-Events are emitted only in existing home streams. A reader's stream is created by the first subscription. Items are
-inserted before the streams are looked up, so a reader who subscribes afterwards finds the items on the page.
+Events are added only for readers who subscribed lately (storage/feed/subscribers.py). Items are inserted before the
+subscribers are looked up, so a reader who subscribes afterwards finds the items on the page.
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pymongo.errors import BulkWriteError
@@ -14,6 +14,7 @@ from storage.feed.changes import FEED_ITEMS
 from storage.feed.documents import FeedItemDocument, FeedItemId
 from storage.feed.follows import FEEDS, FOLLOWS
 from storage.feed.records import home_stream
+from storage.feed.subscribers import HomeSubscribers
 from storage.feed.trimming import TRIM_EVERY, trim
 from storage.ids import PostKey
 from storage.metrics import FEED_ITEMS_PUSHED
@@ -37,9 +38,10 @@ class FollowerChunk:
 class FeedItemStore:
     """Inserts and removes items in the feeds of many readers."""
 
-    def __init__(self, mongo: Mongo, outbox: Outbox, chunk: int = CHUNK) -> None:
+    def __init__(self, mongo: Mongo, outbox: Outbox, subscribers: HomeSubscribers, chunk: int = CHUNK) -> None:
         """`chunk` is the number of followers that are processed at once."""
         self._mongo = mongo
+        self._subscribers = subscribers
         self._chunk = chunk
         self._outbox = outbox
         self._items = mongo[FEED_ITEMS]
@@ -81,14 +83,14 @@ class FeedItemStore:
         return failed
 
     async def _emit_arrivals(self, key: PostKey, reader_ids: Sequence[str]) -> None:
-        await self._emit(key, "PostArrived", await self._readers_with_stream(key.organization_id, reader_ids))
+        await self._emit(key, "PostArrived", await self._subscribers.among(key.organization_id, reader_ids))
 
     async def remove(self, key: PostKey, reader_ids: Sequence[str]) -> None:
-        """Removes the post from these feeds. In a feed with a home stream, the relay of the event removes the item."""
-        with_stream = await self._readers_with_stream(key.organization_id, reader_ids)
-        without_stream = set(reader_ids) - set(with_stream)
-        await self._items.delete_many({"_id": {"$in": [_item_id(key, each) for each in without_stream]}})
-        await self._emit(key, "PostRemoved", with_stream)
+        """Removes the post from these feeds: at once, or with its event for subscribed readers."""
+        subscribed = await self._subscribers.among(key.organization_id, reader_ids)
+        others = set(reader_ids) - set(subscribed)
+        await self._items.delete_many({"_id": {"$in": [_item_id(key, each) for each in others]}})
+        await self._emit(key, "PostRemoved", subscribed)
 
     async def trim(self, organization_id: str, reader_id: str) -> None:
         """Trims a feed to its newest 800 items."""
@@ -105,12 +107,6 @@ class FeedItemStore:
             errors = error.details.get("writeErrors", ())
             return {each["index"] for each in errors if each["code"] != DUPLICATE_KEY}
         return set()
-
-    async def _readers_with_stream(self, organization_id: str, reader_ids: Collection[str]) -> list[str]:
-        """Returns the readers whose home stream exists."""
-        names = {home_stream(organization_id, each).name: each for each in reader_ids}
-        cursor = self._mongo["streams"].find({"_id": {"$in": list(names)}}, {"_id": 1})
-        return [names[row["_id"]] for row in await cursor.to_list(None)]
 
     async def _emit(self, key: PostKey, kind: str, reader_ids: Sequence[str]) -> None:
         streams: list[Stream] = [home_stream(key.organization_id, each) for each in reader_ids]

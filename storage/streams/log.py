@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from pymongo import DeleteMany, ReturnDocument, UpdateOne
 
 from storage.errors import BadUserInput, NotFound
-from storage.mongo import Mongo, older_than
+from storage.mongo import Mongo, Session, older_than
 from storage.streams.documents import EventDocument, HeadFields
 
 Cursor = NewType("Cursor", str)
@@ -187,6 +187,12 @@ class EventLog:
         ranges = [({"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}) for stream, floor in floors.items()]
         deletions = [DeleteMany({"_id": {"$gte": low, "$lte": high}}) for low, high in ranges]
         await self._mongo["events"].bulk_write(deletions, ordered=False)
+
+
+async def reset_stream(mongo: Mongo, stream: Stream, session: Session) -> None:
+    """Gives the stream a new epoch, so that no earlier cursor is resumed. Creates the head of a new stream."""
+    update = {"$set": {"epoch": secrets.token_hex(4)}, "$setOnInsert": {"n": 0, "floor": 0}}
+    await mongo[stream.head_collection].update_one({"_id": stream.head_id}, update, upsert=True, session=session)
 
 
 _HEAD_FIELDS = {"n": 1, "floor": 1, "epoch": 1}

@@ -58,7 +58,10 @@ async def feed(two_stores: list[Stores]) -> FeedScenario:
 @pytest.fixture
 def workers(two_stores: list[Stores]) -> list[JobContext]:
     """The job contexts of two processes. Fan-outs have small chunks, so that each has several."""
-    return [job_context(replace(each, feeds=FeedItemStore(each.mongo, each.outbox, CHUNK))) for each in two_stores]
+    return [
+        job_context(replace(each, feeds=FeedItemStore(each.mongo, each.outbox, each.home_subscribers, CHUNK)))
+        for each in two_stores
+    ]
 
 
 async def follow(feed: FeedScenario, *readers: str) -> None:
@@ -151,7 +154,7 @@ async def assert_deletion_is_reported(feed: FeedScenario, jobs: JobContext, post
     """Deletes a post that is in the readers' feeds. Asserts that each gets one removal, and that no feed holds it."""
     for reader in readers:
         assert await home_feed_of(feed, reader) == [post.timestamp]
-        await feed.stores.events.head(home_stream(feed.organization_id, reader))
+        await feed.subscribe(reader)
     await feed.stores.posts.delete(post.key, "ann", False)
     await run_sweepers(feed, jobs)
     for reader in readers:

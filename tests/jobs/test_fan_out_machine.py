@@ -101,7 +101,7 @@ class FeedMachine(RuleBasedStateMachine):
     async def create_subscriber_streams(self) -> None:
         """Creates the home streams of the subscribers."""
         for reader in SUBSCRIBERS:
-            await self.stores.events.head(home_stream(self.feed.organization_id, reader))
+            await self.feed.subscribe(reader)
 
     def pair(self, one: str, other: str) -> FollowPair:
         return FollowPair(self.org, one, other)
@@ -310,7 +310,9 @@ def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> 
     with asyncio.Runner() as runner:
         stores_context = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
         stores = runner.run(stores_context.__aenter__())
-        stores_with_small_chunks = replace(stores, feeds=FeedItemStore(stores.mongo, stores.outbox, CHUNK))
+        stores_with_small_chunks = replace(
+            stores, feeds=FeedItemStore(stores.mongo, stores.outbox, stores.home_subscribers, CHUNK)
+        )
         try:
             process = JobsOnLoop(runner, job_context(stores_with_small_chunks))
             yield type("BoundMachine", (FeedMachine,), {"process": process})

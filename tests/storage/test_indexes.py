@@ -15,7 +15,7 @@ from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
-from storage.feed.records import author_stream, home_stream
+from storage.feed.records import author_stream
 from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
@@ -142,7 +142,7 @@ async def query_feeds(scenario: TopicScenario) -> None:
     # With a maximum of 0 followers, ann becomes a merged author.
     merged_plan = replace(stores.posts.plan(NewPost(org, "ann", "hello", (), (), ())), max_followers=0)
     await stores.sequencer.commit(author_stream(org, "ann"), CreatePost(merged_plan))
-    await stores.events.head(home_stream(org, names[1]))
+    await stores.home_subscribers.record(org, names[1])
     chunk = await stores.feeds.followers(org, "ann", "")
     await stores.fan_outs.unclaimed(10)
     claim = await stores.fan_outs.claim(post.key)

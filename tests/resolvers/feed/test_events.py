@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 
@@ -11,7 +12,7 @@ from jobs.fan_out import finish_fan_outs
 from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
 from tests.jobs.contexts import job_context
-from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
+from tests.resolvers.people import ChatScenario, Person, SignIn, Subscription, until_outbox_is_empty
 from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -53,6 +54,26 @@ async def sign_in_merged(
     """Returns a sign-in on stores where every author with a follower is a merged author."""
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, 0) as stores:
         yield SignIn(stores)
+
+
+async def test_subscriber_of_two_days_ago_is_not_resumed(sign_in: SignIn) -> None:
+    """Events were left out meanwhile, although the log has no gap."""
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    await bob.follow(ann)
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
+        await ann.create_post("received")
+        await run_fan_outs(sign_in.stores)
+        cursor = (await events.event())["cursor"]
+    two_days_ago = {"$subtract": ["$subscribed_at", 48 * 3_600_000]}
+    await sign_in.stores.mongo["feeds"].update_many({"_id.u": "bob"}, [{"$set": {"subscribed_at": two_days_ago}}])
+    await ann.create_post("left out")
+    await run_fan_outs(sign_in.stores)
+    async with aclosing(bob.answers(HOME_FEED_EVENTS, since=cursor)) as answers:
+        events = Subscription(answers)
+        assert (await events.event())["resumed"] is False
+        await ann.create_post("live")
+        await run_fan_outs(sign_in.stores)
+        assert (await events.event())["post"]["text"] == "live"
 
 
 async def assert_events_and_resumption(sign_in: SignIn) -> tuple[Person, Person]:

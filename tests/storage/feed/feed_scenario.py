@@ -28,6 +28,11 @@ class FeedScenario:
         for name in names:
             await self.stores.users.sign_in(self.organization_id, name, (), name.title(), None)
 
+    async def subscribe(self, *readers: str) -> None:
+        """Records that the readers are subscribed to their home streams."""
+        for reader in readers:
+            await self.stores.home_subscribers.record(self.organization_id, reader)
+
     def new_post(self, author: str = "ann", text: str = "hello", source: str | None = None, **more: Any) -> NewPost:
         arguments = {"media": (), "mention_ids": (), "hashtags": (), **more}
         return NewPost(self.organization_id, author, text, source=source, **arguments)

@@ -74,8 +74,7 @@ async def test_pushed_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> None:
 async def test_subscribed_reader_gets_arrival_and_removal_once(feed: FeedScenario) -> None:
     post, org = await feed.post(), feed.organization_id
     subscribed = READERS[:3]
-    for reader in subscribed:
-        await feed.stores.events.head(home_stream(org, reader))
+    await feed.subscribe(*subscribed)
     for _ in range(2):
         await feed.stores.feeds.push(post.key, "ann", READERS)
     for reader in subscribed:

@@ -1,0 +1,88 @@
+"""Home streams get events while their reader is subscribed and for a day afterwards; then they are reset."""
+
+import asyncio
+
+import pytest
+
+from storage.feed.records import home_stream
+from storage.mongo import Document
+from storage.streams.log import Head
+from tests.storage.feed.feed_scenario import FeedScenario
+
+pytestmark = pytest.mark.anyio
+
+HOUR_MS = 3_600_000
+
+
+async def pass_hours(feed: FeedScenario, reader: str, hours: float) -> None:
+    """Simulates time since the reader's last subscription."""
+    past = {"$subtract": ["$subscribed_at", int(hours * HOUR_MS)]}
+    owner = {"o": feed.organization_id, "u": reader}
+    await feed.stores.mongo["feeds"].update_one({"_id": owner}, [{"$set": {"subscribed_at": past}}])
+
+
+async def head(feed: FeedScenario, reader: str) -> Head:
+    return await feed.stores.events.head(home_stream(feed.organization_id, reader))
+
+
+async def arrivals(feed: FeedScenario, reader: str) -> int:
+    """Pushes a post to the reader. Returns how many arrivals the home stream has."""
+    post = await feed.post()
+    await feed.stores.feeds.push(post.key, "ann", [reader])
+    return len(await feed.events(home_stream(feed.organization_id, reader)))
+
+
+async def test_push_adds_events_only_for_recent_subscribers(feed: FeedScenario) -> None:
+    await feed.subscribe("bob")
+    assert await arrivals(feed, "bob") == 1
+    await pass_hours(feed, "bob", 25.9)
+    assert await arrivals(feed, "bob") == 2
+    await pass_hours(feed, "bob", 1.2)
+    assert await arrivals(feed, "bob") == 2
+    assert await feed.stores.home_subscribers.among(feed.organization_id, ["ann", "bob", "eve"]) == []
+    await feed.subscribe("bob")
+    assert await arrivals(feed, "bob") == 3
+
+
+async def test_reader_who_never_subscribed_gets_no_events(feed: FeedScenario) -> None:
+    """Posts of readers create their home streams."""
+    await feed.post("bob")
+    await feed.wait_for_relays(home_stream(feed.organization_id, "bob"))
+    await feed.stores.home.record_visit(feed.organization_id, "bob")
+    assert await arrivals(feed, "bob") == 1, "Only the reader's own post has arrived."
+
+
+@pytest.mark.parametrize(("hours", "is_reset"), [(0.0, False), (25.9, False), (26.1, True), (27.5, True)])
+async def test_stream_without_subscribers_is_reset_once(feed: FeedScenario, hours: float, is_reset: bool) -> None:
+    await feed.subscribe("bob")
+    await arrivals(feed, "bob")
+    before = await head(feed, "bob")
+    await pass_hours(feed, "bob", hours)
+    await asyncio.gather(*(feed.subscribe("bob") for _ in range(5)))
+    after = await head(feed, "bob")
+    assert (after.epoch != before.epoch, after.n) == (is_reset, before.n)
+    await feed.subscribe("bob")
+    assert await head(feed, "bob") == after
+
+
+async def test_every_stream_without_events_is_reset_before_use(feed: FeedScenario) -> None:
+    """A reader to whom no events are added any more must not resume an earlier cursor."""
+    for hours in (26.5, 26.9, 27.0, 27.1, 100.0):
+        await feed.subscribe("bob")
+        before = await head(feed, "bob")
+        await pass_hours(feed, "bob", hours)
+        await feed.subscribe("bob")
+        assert (await head(feed, "bob")).epoch != before.epoch
+
+
+async def test_subscription_keeps_time_of_last_visit(feed: FeedScenario) -> None:
+    await feed.stores.home.record_visit(feed.organization_id, "bob")
+    await feed.backdate("feeds", "seen_at", days=29)
+
+    async def stored() -> Document:
+        (document,) = await feed.documents("feeds")
+        return document
+
+    seen_at = (await stored())["seen_at"]
+    await feed.subscribe("bob")
+    assert (await stored())["seen_at"] == seen_at
