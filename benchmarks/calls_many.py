@@ -69,6 +69,7 @@ async def measure_organizations(
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+            assert jobs.telephony is not None
             await jobs.telephony.aclose()
         console.print(table)
         console.print(await _check_ledger(stores, active, talk_s))

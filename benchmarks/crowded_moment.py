@@ -97,6 +97,7 @@ async def placing_calls(worker: Stores, organization_id: str) -> AsyncIterator[N
         await worker.call_jobs.act(organization_id, job_id, JobAction.CANCEL)
         brokers.cancel()
         await asyncio.gather(brokers, return_exceptions=True)
+        assert jobs.telephony is not None
         await jobs.telephony.aclose()
 
 

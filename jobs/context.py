@@ -31,7 +31,9 @@ class JobContext:
 
     stores: Stores
     egress: Egress
-    telephony: Telephony
+    telephony: Telephony | None
+    """None: no provider is chosen, and this worker neither starts nor polls calls."""
+
     publisher: DuePostPublisher
     mailer: Mailer
     bounce_alarm_percent: float

@@ -29,6 +29,9 @@ class Context:
     roles: frozenset[Role] = frozenset()
     connection_params: dict[str, Any] | None = None
     legacy_book: LegacyBook | None = None
+    has_telephony: bool = True
+    """Whether a telephony provider is chosen. Without one no call job can be launched."""
+
     coalesced: Audience | None = None
     """The audience of a coalesced query; None for a single viewer. Use cases read `audience` instead."""
 

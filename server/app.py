@@ -27,6 +27,7 @@ from server.http.ingest import ingest_routes
 from server.http.pages import page_routes
 from server.settings import Settings
 from server.stores import open_stores_for
+from server.telephony import telephony_provider
 from storage.identity.roles import Role, with_included
 from storage.mail.legacy_book import LegacyBook
 from storage.secrets.image_urls import ImageUrls
@@ -67,7 +68,13 @@ async def _add_routes_of_stores(
         schema,
         documents,
         viewers,
-        partial(Context, stores, image_urls.sign, legacy_book=legacy),
+        partial(
+            Context,
+            stores,
+            image_urls.sign,
+            legacy_book=legacy,
+            has_telephony=telephony_provider(settings) is not None,
+        ),
         allowed_origins=settings.allowed_origins,
         may_send_large_bodies=_is_operator,
         execution_timeout_s=settings.execution_timeout_s,

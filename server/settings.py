@@ -146,10 +146,11 @@ class Settings(BaseSettings):
         expected="address ranges such as 10.0.0.0/8, separated by commas",
         description="Private address ranges that URLs of users may reach. By default, only public addresses.",
     )
-    telephony: Literal["simulator", "webhook", "twilio"] = _setting(
-        "simulator",
+    telephony: Literal["simulator", "webhook", "twilio"] | None = _setting(
+        None,
         expected="simulator, webhook or twilio",
-        description="The telephony provider of call jobs. The simulator calls nobody.",
+        description="The telephony provider of call jobs, the same for all processes. Without one no job can be "
+        "launched. The simulator calls nobody and invents outcomes; it is the provider of --demo.",
     )
     telephony_url: HttpAddress | None = _setting(
         None,

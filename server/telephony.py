@@ -9,11 +9,19 @@ from storage.secrets.webhook_keys import webhook_key
 from storage.stores import Stores
 
 TELEPHONY_CALLBACK, TWILIO_CALLBACK = "/callbacks/telephony", "/callbacks/twilio"
+SIMULATOR = "simulator"
 
 
-def make_telephony(settings: Settings, stores: Stores) -> Telephony:
-    """Returns the telephony provider. Raises: SettingsError when a setting of the provider is missing."""
+def telephony_provider(settings: Settings) -> str | None:
+    """Returns the name of the telephony provider, or None. Only the demo has one that was not chosen."""
+    return settings.telephony or (SIMULATOR if settings.demo else None)
+
+
+def make_telephony(settings: Settings, stores: Stores) -> Telephony | None:
+    """Returns the telephony provider, or None. Raises: SettingsError when a setting of the provider is missing."""
     check_telephony(settings)
+    if telephony_provider(settings) is None:
+        return None
     if settings.telephony == "webhook":
         assert settings.telephony_url is not None
         assert settings.telephony_secret is not None
@@ -30,7 +38,6 @@ def make_telephony(settings: Settings, stores: Stores) -> Telephony:
 
 
 _REQUIRED_SETTINGS = {
-    "simulator": (),
     "webhook": ("telephony_url", "telephony_secret"),
     "twilio": ("twilio_account", "twilio_token", "twilio_from"),
 }
@@ -38,7 +45,8 @@ _REQUIRED_SETTINGS = {
 
 def check_telephony(settings: Settings) -> None:
     """Raises: SettingsError when a setting of the chosen telephony provider is missing."""
-    missing = [variable(name) for name in _REQUIRED_SETTINGS[settings.telephony] if not getattr(settings, name)]
+    required = _REQUIRED_SETTINGS.get(settings.telephony or "", ())
+    missing = [variable(name) for name in required if not getattr(settings, name)]
     if missing:
         raise SettingsError(f"{variable('telephony')}={settings.telephony} needs {', '.join(missing)}")
     if settings.telephony_secret is not None:

@@ -66,7 +66,8 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await jobs.telephony.aclose()
+        if jobs.telephony is not None:
+            await jobs.telephony.aclose()
         await jobs.publisher.close()
     await egress.aclose()
 
@@ -83,6 +84,8 @@ def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobConte
     publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)))
     mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
     telephony = make_telephony(settings, stores)
+    if telephony is None:
+        log.info("calls_disabled", reason="NOROSHI_TELEPHONY is not set")
     report = settings.bounce_alarm_percent, settings.bounce_report_to
     return JobContext(stores, egress, telephony, publisher, mailer, *report)
 

@@ -89,9 +89,15 @@ def worker_process(
 
 
 def server_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
-    """Returns the environment variables that name the database servers and the address keys."""
+    """Returns the environment variables that name the database servers, the address keys and the simulator of calls."""
     keys = {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
-    return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database, **keys}
+    return {
+        "MONGODB_URI": mongodb_uri,
+        "REDIS_URL": redis_url,
+        "NOROSHI_DATABASE": database,
+        "NOROSHI_TELEPHONY": "simulator",
+        **keys,
+    }
 
 
 @contextmanager

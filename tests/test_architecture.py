@@ -38,7 +38,6 @@ TESTED_ELSEWHERE = {
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/events.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/inputs.py": "tests/resolvers/calls/test_jobs.py",
-    "server/telephony.py": "tests/server/http/test_callbacks.py",
     # Plans of call brokers, which the tests of brokers and of the state machine cover.
     "storage/calls/calls.py": "tests/jobs/calls/test_broker.py",
     "storage/calls/call_changes.py": "tests/storage/calls/test_call_machine.py",

@@ -35,6 +35,9 @@ def lock_name(organization_id: str) -> str:
 
 async def run_broker_pool(jobs: JobContext) -> None:
     """Runs the pool until it is cancelled. Its brokers then finish their requests and release their locks."""
+    if jobs.telephony is None:
+        # Calls wait until a worker with a provider starts them.
+        await asyncio.Event().wait()
     pool = BrokerPool(jobs)
     listening = asyncio.create_task(jobs.stores.call_wake_ups.listen(pool.wake, pool.wake_all), name="call wake-ups")
     try:
@@ -51,7 +54,7 @@ class BrokerPool:
     def __init__(self, jobs: JobContext, make_broker: Callable[[str], Broker] | None = None) -> None:
         """`make_broker` creates the broker of an organization; tests pass another function."""
         self._jobs = jobs
-        self._make_broker = make_broker or (lambda org: Broker(jobs.stores.calls, jobs.telephony, org))
+        self._make_broker = make_broker or self._new_broker
         self._brokers: dict[str, Broker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()
@@ -103,6 +106,10 @@ class BrokerPool:
         for broker in self._brokers.values():
             broker.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _new_broker(self, organization_id: str) -> Broker:
+        assert self._jobs.telephony is not None, "without a provider no pool runs"
+        return Broker(self._jobs.stores.calls, self._jobs.telephony, organization_id)
 
     def _create_task(self, organization_id: str) -> None:
         if not self._stopping:

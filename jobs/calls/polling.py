@@ -9,7 +9,15 @@ import asyncio
 import structlog
 
 from jobs.context import JobContext
-from jobs.providers.telephony import CallActive, CallEnded, CallNotFound, CallState, CallUntraceable, QueryFailed
+from jobs.providers.telephony import (
+    CallActive,
+    CallEnded,
+    CallNotFound,
+    CallState,
+    CallUntraceable,
+    QueryFailed,
+    Telephony,
+)
 from storage.calls.call_changes import NOT_FOUND_TRUSTED_AFTER
 from storage.calls.calls import OverdueCall
 from storage.calls.limiter import JITTER_S
@@ -28,13 +36,15 @@ log = structlog.get_logger(__name__)
 
 async def poll_overdue_calls(jobs: JobContext) -> int:
     """Claims calls whose report is overdue until none is left, and polls them concurrently. Returns how many."""
+    if jobs.telephony is None:
+        return 0
     count, permits = 0, asyncio.Semaphore(MAX_CONCURRENT_POLLS)
     async with asyncio.TaskGroup() as polls:
         while overdue := await jobs.stores.calls.claim_overdue_calls(CLAIM_SIZE):
             for call in overdue:
                 # A slow response occupies one permit only, so the other polls continue.
                 await permits.acquire()
-                polls.create_task(_poll(jobs, call)).add_done_callback(lambda _: permits.release())
+                polls.create_task(_poll(jobs, jobs.telephony, call)).add_done_callback(lambda _: permits.release())
             count += len(overdue)
     return count
 
@@ -44,21 +54,21 @@ async def sweep_abandoned_lists(jobs: JobContext) -> int:
     return await jobs.stores.call_jobs.sweep()
 
 
-async def _poll(jobs: JobContext, overdue: OverdueCall) -> None:
-    if _may_be_unlisted(jobs, overdue):
+async def _poll(jobs: JobContext, telephony: Telephony, overdue: OverdueCall) -> None:
+    if _may_be_unlisted(telephony, overdue):
         return
     try:
-        state = await jobs.telephony.look_up(overdue.call)
+        state = await telephony.look_up(overdue.call)
         await _store_outcome(jobs, overdue, state)
     except Exception as error:
         # The call is polled again in a minute.
         log.warning("call_poll_failed", call_id=overdue.call.id, error=repr(error))
 
 
-def _may_be_unlisted(jobs: JobContext, overdue: OverdueCall) -> bool:
+def _may_be_unlisted(telephony: Telephony, overdue: OverdueCall) -> bool:
     """Returns whether the call can only be searched for in the service's list, and may not be listed yet."""
     # A service that honours notAfter also finds calls by callId. Others need their own identifier of the call.
-    is_found_by_id = jobs.telephony.honours_not_after or overdue.call.reference is not None
+    is_found_by_id = telephony.honours_not_after or overdue.call.reference is not None
     return not is_found_by_id and overdue.age_s < LISTED_AFTER_S
 
 

@@ -26,12 +26,14 @@ from storage.calls.records import (
     CallTaskState,
 )
 from storage.calls.windows import earliest_end
-from storage.errors import BadUserInput
+from storage.errors import BadUserInput, Unavailable
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.timeline import Page
 
 MAX_START_AHEAD = timedelta(days=3660)
+NO_PROVIDER = "Calls cannot be made, because this server has no telephony provider. Set NOROSHI_TELEPHONY."
+NO_PROVIDER_RETRY_MS = 60_000
 
 CallJobId = Annotated[ID, strawberry.argument(description="Id of the call job.")]
 AfterRow = Annotated[int, strawberry.argument(description="Only rows after this line of the list are returned.")]
@@ -91,6 +93,8 @@ async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
 async def launch_call_job(info: Info, input: CallListArgument) -> CallJob:
     """Stores a list as a job. Its numbers are called from the job's start time on."""
     new_job = await _validated_job(info, input)
+    if not info.context.has_telephony:
+        raise Unavailable(NO_PROVIDER, NO_PROVIDER_RETRY_MS)
     key = input_key(require_operator(info), "launchCallJob", input)
     return await info.context.stores.call_jobs.launch(new_job, input.csv, key)
 

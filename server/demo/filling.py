@@ -24,6 +24,8 @@ MAX_CONCURRENT = 50
 REACTIONS_PER_REQUEST = 15
 MAX_TRIES = 5
 RETRY_S = 0.5
+# The server asks for longer waits when an operator has to change its settings.
+MAX_RETRY_S = 10.0
 TIMEOUT_S = 30.0
 
 Progress = Callable[[int, int], None]
@@ -118,9 +120,10 @@ class _DemoClient:
             try:
                 return await self._try(demo_user, document, variables)
             except (_RetryLater, httpx2.TransportError) as error:
-                if not tries_left:
+                wait_s = error.retry_after_s if isinstance(error, _RetryLater) else RETRY_S
+                if not tries_left or wait_s > MAX_RETRY_S:
                     raise
-                await asyncio.sleep(error.retry_after_s if isinstance(error, _RetryLater) else RETRY_S)
+                await asyncio.sleep(wait_s)
         raise AssertionError("unreachable")
 
     async def _try(self, demo_user: DemoUser, document: str, variables: dict[str, object]) -> dict[str, Any]:
@@ -181,10 +184,17 @@ class _DemoFill:
             await self._api.run(author, CREATE_POST, input={"text": text, "idempotencyKey": key})
 
     async def _launch_calls(self) -> None:
-        """Sets limits before it launches the lists in order. Workers start calling at once."""
+        """Sets limits before it launches the lists in order, unless the product has no telephony provider.
+
+        Workers start calling at once.
+        """
         await _run_all(self._api.run(admin, SET_CALL_LIMITS, input=limits) for admin, limits in call_limits())
-        for each in call_lists():
-            await self._api.run(each.operator, LAUNCH_CALL_JOB, input=each.input)
+        try:
+            for each in call_lists():
+                await self._api.run(each.operator, LAUNCH_CALL_JOB, input=each.input)
+        except _RetryLater as refused:
+            if refused.retry_after_s <= MAX_RETRY_S:
+                raise
 
     async def _create_community(self, community: DemoCommunity) -> str:
         """Creates a community, lets its other members join, and returns its id."""

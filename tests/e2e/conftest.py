@@ -37,6 +37,10 @@ class DeployedProduct:
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
     """Two web processes and one worker. They may send requests to loopback addresses; calls run 60 times as fast."""
     data_dir = tmp_path_factory.mktemp("product") / "data"
-    settings = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_SIMULATOR_SPEED": "60"}
+    settings = {
+        "NOROSHI_EGRESS_ALLOW": "127.0.0.0/8",
+        "NOROSHI_TELEPHONY": "simulator",
+        "NOROSHI_SIMULATOR_SPEED": "60",
+    }
     with running_product(data_dir, "--web", "2", **settings) as processes:
         yield DeployedProduct(processes.url, data_dir, processes)

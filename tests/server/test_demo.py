@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -189,6 +190,19 @@ class TestFill:
             "A scheduled post is missing or duplicated."
         )
         assert {handle: content(web, self.token_for(web), handle) for handle in content_by_user} == content_by_user
+
+    def test_product_without_telephony_gets_no_calls(
+        self,
+        tmp_path: Path,
+        mongodb_uri: str,
+        redis_url: str,
+        small_demo: list[tuple[DemoCommunity, DemoTopic]],
+    ) -> None:
+        no_provider: dict[str, Any] = {"NOROSHI_TELEPHONY": ""}
+        with web_process(tmp_path, mongodb_uri, redis_url, **no_provider) as web:
+            asyncio.run(fill(web.url, self.token_for(web)))
+            assert content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"] == []
+            assert content(web, self.token_for(web), "emma")["blockedUsers"] == [{"handle": "sora"}]
 
     def check_calls(self, web: WebProcess) -> None:
         """Asserts that ken has three jobs: one running, one rejected, and one that runs or waits for its window."""
