@@ -14,6 +14,7 @@ import pymongo
 import pytest
 from redis import Redis
 
+from server.auth.tokens import mint
 from server.embedded import Mongod
 from tests.jobs.mail.test_reports import DSN
 from tests.product import eventually
@@ -179,6 +180,21 @@ def test_addresses_never_appear_in_stores_or_logs(
     assert "worker_ready" in logs["worker"]
     assert "mail_log" in logs["tail"]
     assert [name for name, text in logs.items() if "canary" in text] == []
+
+
+def test_mail_address_of_token_is_stored_with_its_user_only(web: WebProcess, mongodb_uri: str, redis_url: str) -> None:
+    token = mint(web.secret, user_id="mia", organization_id="acme", email=CANARY)
+    create = 'mutation { createCommunity(input: {name: "hills"}) { id } createPost(input: {text: "lit"}) { id } }'
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
+    with client, redis_commands(redis_url) as commands:
+        headers = {"authorization": f"Bearer {token}"}
+        answer = httpx2.post(f"{web.url}/graphql", json={"query": create}, headers=headers, timeout=60).json()
+        assert "errors" not in answer, answer
+        database = client[web.database]
+        collections = [name for name in database.list_collection_names() if CANARY in str(list(database[name].find()))]
+    assert collections == ["users"]
+    assert [command for command in commands if CANARY in command] == []
+    assert CANARY not in web.log_text
 
 
 def send_canary_over_http(web: WebProcess, http: httpx2.Client) -> None:
