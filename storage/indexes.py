@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pymongo
 from pymongo import ASCENDING as UP
 from pymongo import DESCENDING as DOWN
 from pymongo import IndexModel
@@ -11,6 +12,7 @@ from storage import idempotency
 from storage.mongo import Mongo
 
 NAMESPACE_EXISTS = 48
+BUILD_TIMEOUT_S = 3600.0
 LEDGER_KEPT_S = 14 * 86_400
 
 INDEXES: dict[str, list[IndexModel]] = {
@@ -188,10 +190,11 @@ otherwise wait for their creation.
 
 
 async def ensure_indexes(mongo: Mongo) -> None:
-    """Creates the collections and indexes that are missing."""
-    existing = set(await mongo.database.list_collection_names())
-    await asyncio.gather(*(_create(mongo, name) for name in INDEXES if name not in existing))
-    await asyncio.gather(*(mongo[name].create_indexes(models) for name, models in INDEXES.items() if models))
+    """Creates the collections and indexes that are missing. A new index of a large collection can take long."""
+    with pymongo.timeout(BUILD_TIMEOUT_S):
+        existing = set(await mongo.database.list_collection_names())
+        await asyncio.gather(*(_create(mongo, name) for name in INDEXES if name not in existing))
+        await asyncio.gather(*(mongo[name].create_indexes(models) for name, models in INDEXES.items() if models))
 
 
 async def _create(mongo: Mongo, name: str) -> None:

@@ -29,7 +29,7 @@ Write = InsertOne[Any] | ReplaceOne[Any] | DeleteOne
 Result = TypeVar("Result")
 
 SERVER_SELECTION_S = 5.0
-SOCKET_TIMEOUT_S = 10.0
+COMMAND_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def connect(uri: str, database: str, driver: Driver = DEFAULT_DRIVER) -> Mongo:
     opened_database = client.get_database(
         database, codec_options=options, write_concern=MAJORITY, read_concern=ReadConcern("majority")
     )
-    reads = SingleRoundTripReads(opened_database, SOCKET_TIMEOUT_S) if driver == "pymongo" else None
+    reads = SingleRoundTripReads(opened_database, COMMAND_TIMEOUT_S) if driver == "pymongo" else None
     return Mongo(client, opened_database, reads)
 
 
@@ -142,8 +142,8 @@ def _client(driver: Driver, uri: str) -> AsyncMongoClient[Document]:
     client: AsyncMongoClient[Document] = client_class(
         uri,
         serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
-        # Without a timeout, commands to a suspended server process would never end.
-        socketTimeoutMS=int(SOCKET_TIMEOUT_S * 1000),
+        # The driver sends the time that is left as maxTimeMS, so that MongoDB ends a read whose client has given up.
+        timeoutMS=int(COMMAND_TIMEOUT_S * 1000),
         appname=APP_NAME,
     )
     return client

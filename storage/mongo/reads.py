@@ -97,11 +97,14 @@ class SingleRoundTripReads:
 
     async def _exchange(self, connection: AsyncConnection, command: Document) -> Document:
         """Sends a command and reads the answer. Raises: PyMongoError."""
-        request_id, message, _, _ = _op_msg(0, command, self._database.name, None, DEFAULT_CODEC_OPTIONS)
+        timeout_s = _csot.clamp_remaining(self._timeout_s)
+        # MongoDB then ends the command too. A getMore has the time of its find.
+        limited = command if "getMore" in command else command | {"maxTimeMS": max(1, int(timeout_s * 1000))}
+        request_id, message, _, _ = _op_msg(0, limited, self._database.name, None, DEFAULT_CODEC_OPTIONS)
         protocol = connection.conn.get_conn
         # A timer that closes the connection takes a quarter of the processor time of `asyncio.timeout`.
         close = partial(protocol.close, TimeoutError("MongoDB did not answer in time."))
-        timer = asyncio.get_running_loop().call_later(_csot.clamp_remaining(self._timeout_s), close)
+        timer = asyncio.get_running_loop().call_later(timeout_s, close)
         try:
             await protocol.write(message)
             data, _ = await protocol.read(request_id, connection.max_message_size)

@@ -6,16 +6,18 @@ No post is published twice or early, and no cancelled post is published.
 import asyncio
 from collections import Counter
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any, ClassVar, TypeVar
 
 import pytest
+from arq.connections import ArqRedis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
+from redis.asyncio import ConnectionPool
 
 from jobs.providers.egress import Egress
 from jobs.publishing.publisher import PostPublisher
@@ -24,6 +26,7 @@ from storage.mongo import Driver
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, Target
 from storage.publishing.scheduling import ScheduledPostEdit
+from storage.redis.queue import JobQueue, serialize
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.publishing.runs import SECRETS, quick_networks
@@ -174,7 +177,17 @@ class ScheduleMachine(RuleBasedStateMachine):
         """A worker claims the due publications, and dies while it publishes them."""
         for publication in self.run(self.scenario.stores.claims.claim(100)):
             if self.is_due(publication):
-                self.run(_abandon(self.publish(publication), steps))
+                self.run(self._crash(publication, steps))
+
+    async def _crash(self, publication: Publication, steps: int) -> None:
+        stores = self.scenario.stores
+        # An abandoned coroutine can hold the lock of its connection pool for ever, so the dying worker has its own.
+        pool = ConnectionPool(**stores.redis.connection_pool.connection_kwargs)
+        queue = JobQueue(ArqRedis(pool, job_serializer=serialize), stores.keys)
+        publisher = PostPublisher(replace(stores, queue=queue), quick_networks(stores, self.egress))
+        post = await stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
+        await _abandon(publisher.publish(publication, post), steps)
+        await pool.disconnect()
 
     @rule(count=st.integers(1, 4))
     def sweep(self, count: int) -> None:
