@@ -23,6 +23,8 @@ VAGUE = {"util", "utils", "helper", "helpers", "manager", "managers", "common", 
 READS_ENVIRONMENT = {"server/settings.py"}
 
 TESTED_ELSEWHERE = {
+    # Seen by operators in the checks at start.
+    "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
     # Declarations, which are checked on the whole schema.
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",

@@ -205,11 +205,13 @@ def status(data_dir: DataDir = None) -> None:
 
     from server.commands.status import show, with_embedded_servers
     from server.commands.status import status as read_status
+    from server.embedded import check_servers
     from server.settings import Settings
 
     settings = with_embedded_servers(Settings.from_environment(data_dir=data_dir))
     if not (settings.mongodb_uri and settings.redis_url):
         raise StartupError(f"Nothing runs in {settings.data_dir}; set MONGODB_URI and REDIS_URL, or --data-dir.")
+    asyncio.run(check_servers(settings.mongodb_uri, None))
     try:
         tables = asyncio.run(read_status(settings))
     except PyMongoError as error:

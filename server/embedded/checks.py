@@ -18,12 +18,16 @@ async def check_servers(mongodb_uri: str | None, redis_url: str | None) -> None:
 
 
 async def check_mongodb(uri: str) -> None:
-    """Raises: StartupError when MongoDB can't be reached within 3 s, or has no transactions."""
+    """Raises: StartupError when MongoDB can't be reached within 3 s, or is no replica set."""
     from pymongo import AsyncMongoClient
     from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError
 
+    from storage.mongo.deployments import FoundServers, unsupported
+
+    found = FoundServers()
     where = f"MONGODB_URI ({_hosts(uri)})"
     options: dict[str, Any] = {"serverSelectionTimeoutMS": TIMEOUT_S * 1000, "connectTimeoutMS": TIMEOUT_S * 1000}
+    options["event_listeners"] = [found]
     try:
         async with AsyncMongoClient[dict[str, Any]](uri, **options) as client:
             hello = await client.admin.command("hello")
@@ -33,18 +37,16 @@ async def check_mongodb(uri: str) -> None:
     except OperationFailure as error:
         raise StartupError(f"{where}: the server refuses access ({(error.details or {}).get('codeName')}).") from None
     except PyMongoError:
-        # The driver drops servers that answer as members of another replica set or of none.
+        # With a replica set in the address, the driver drops servers that are no members of it.
+        if found.fault:
+            raise StartupError(f"{where}: {found.fault}.") from None
         if not client.topology_description.server_descriptions():
             raise StartupError(
-                f"{where}: the server is not a member of the replica set in the address; "
-                "a standalone mongod becomes one with --replSet and rs.initiate()"
+                f"{where}: the server is not a member of the replica set that the address names."
             ) from None
         raise StartupError(f"{where}: no answer within {TIMEOUT_S:g} s. Is it running and reachable?") from None
-    if "setName" not in hello and hello.get("msg") != "isdbgrid":
-        raise StartupError(
-            "MONGODB_URI points to a standalone mongod; transactions need a replica set: "
-            "start it with --replSet and run rs.initiate()"
-        )
+    if fault := unsupported(hello):
+        raise StartupError(f"{where}: {fault}.")
 
 
 async def check_redis(url: str) -> None:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from server.http.metrics import exposition, worker_metrics
+from storage.mongo.deployments import unsupported
 from storage.stores import Stores
 
 CHECK_TIMEOUT_S = 2.0
@@ -47,8 +48,8 @@ async def _mongodb(stores: Stores) -> str:
             hello = await stores.mongo.database.command("hello")
     except (PyMongoError, TimeoutError) as error:
         return f"does not answer ({type(error).__name__})"
-    if "setName" not in hello:
-        return "is no replica set"
+    if fault := unsupported(hello):
+        return fault
     return "ok" if hello.get("isWritablePrimary") else "has no writable primary"
 
 

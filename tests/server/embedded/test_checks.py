@@ -18,7 +18,10 @@ from server.embedded import (
     find_mongod,
     find_valkey,
 )
+from storage.mongo.deployments import MONGOS, STANDALONE
+from tests.product import NOROSHI, environment
 from tests.replica_set import replica_set
+from tests.twins.mongos import mongos_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -51,12 +54,30 @@ async def standalone(tmp_path: Path) -> AsyncIterator[Mongod]:
 async def test_standalone_mongod_is_refused_with_remedy(standalone: Mongod) -> None:
     with pytest.raises(StartupError) as error:
         await check_mongodb(f"mongodb://{standalone.address}/")
-    assert str(error.value) == (
-        "MONGODB_URI points to a standalone mongod; transactions need a replica set: "
-        "start it with --replSet and run rs.initiate()"
-    )
-    with pytest.raises(StartupError, match="not a member of the replica set"):
+    assert str(error.value) == f"MONGODB_URI ({standalone.address}): {STANDALONE}."
+    with pytest.raises(StartupError, match="is a standalone mongod"):
         await check_mongodb(f"mongodb://{standalone.address}/?replicaSet=rs0")
+
+
+@pytest.mark.parametrize("options", ["", "replicaSet=rs0", "directConnection=true"])
+async def test_mongos_is_refused_with_one_sentence(options: str) -> None:
+    async with mongos_twin() as address:
+        with pytest.raises(StartupError) as error:
+            await check_mongodb(f"mongodb://{address}/?{options}")
+    assert str(error.value) == f"MONGODB_URI ({address}): {MONGOS}."
+
+
+@pytest.mark.parametrize("command", ["up --port 0", "web", "worker", "status", "mail rebuild --org acme"])
+async def test_every_command_refuses_mongos_in_the_same_way(command: str, redis_url: str, tmp_path: Path) -> None:
+    async with mongos_twin() as address:
+        variables = {"MONGODB_URI": f"mongodb://{address}/", "REDIS_URL": redis_url}
+        variables |= {"NOROSHI_AUTH_SECRET": "x" * 32, "NOROSHI_DATA_DIR": str(tmp_path / "data")}
+        process = await asyncio.create_subprocess_exec(
+            *NOROSHI, *command.split(), stderr=asyncio.subprocess.PIPE, env=environment(**variables)
+        )
+        _, errors = await process.communicate()
+    assert process.returncode == 1
+    assert errors.decode() == f"noroshi: MONGODB_URI ({address}): {MONGOS}.\n"
 
 
 async def test_silent_server_error_names_host_without_password() -> None:

@@ -17,7 +17,9 @@ from server.http import health
 from server.http.metrics import worker_metrics
 from storage.heartbeats import WorkerHeartbeat
 from storage.mongo import connect
+from storage.mongo.deployments import MONGOS, STANDALONE
 from storage.stores import Stores, open_stores
+from tests.twins.mongos import mongos_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -96,7 +98,16 @@ async def test_not_ready_with_standalone_mongod(tmp_path: Path, stores: Stores) 
         response = await http.get("/readyz")
     await mongo.close()
     await standalone.stop(0)
-    assert (response.status_code, response.json()["mongodb"]) == (503, "is no replica set")
+    assert (response.status_code, response.json()["mongodb"]) == (503, STANDALONE)
+
+
+async def test_not_ready_with_mongos(stores: Stores) -> None:
+    async with mongos_twin() as address:
+        mongo = connect(f"mongodb://{address}/", "t_mongos")
+        async with health_client(replace(stores, mongo=mongo)) as http:
+            response = await http.get("/readyz")
+        await mongo.close()
+    assert (response.status_code, response.json()["mongodb"]) == (503, MONGOS)
 
 
 async def test_metrics_are_in_prometheus_format(stores: Stores) -> None:
