@@ -12,9 +12,20 @@ from tests.twins.twin import Twin, bearer_token, multipart
 MAX_CHUNK_BYTES = 5 * 1024 * 1024
 
 
-def problem(status: int, detail: str) -> Response:
-    """Returns an error in the form of X."""
-    return JSONResponse({"title": "Invalid Request", "detail": detail, "status": status}, status)
+def problem(status: int, title: str, detail: str) -> Response:
+    """Returns an error without a parameter, as quoted in github.com/akrherz/iembot/issues/163."""
+    return JSONResponse({"detail": detail, "type": "about:blank", "title": title, "status": status}, status)
+
+
+def invalid_request(parameter: str, values: Any, message: str) -> Response:
+    """Returns an error of one parameter, as quoted in github.com/plhery/node-twitter-api-v2/issues/375."""
+    body = {
+        "errors": [{"parameters": {parameter: values}, "message": message}],
+        "title": "Invalid Request",
+        "detail": "One or more parameters to your request was invalid.",
+        "type": "https://api.twitter.com/2/problems/invalid-request",
+    }
+    return JSONResponse(body, 400)
 
 
 class XTwin(Twin):
@@ -43,7 +54,7 @@ class XTwin(Twin):
 
     async def initialize(self, request: Request) -> Response:
         if bearer_token(request) != self.token:
-            return problem(401, "Unauthorized")
+            return problem(401, "Unauthorized", "Unauthorized")
         body, id_ = await request.json(), self.new_id("70")
         self.media[id_] = {
             **body,
@@ -61,7 +72,7 @@ class XTwin(Twin):
         parts = await multipart(request)
         chunk = parts["media"][1]
         if len(chunk) > MAX_CHUNK_BYTES:
-            return problem(400, "The chunk is larger than 5 MB")
+            return problem(400, "Invalid Request", "The chunk is larger than 5 MB")
         self.media[request.path_params["id"]]["chunks"][int(parts["segment_index"][1])] = chunk
         return Response(status_code=204)
 
@@ -69,7 +80,7 @@ class XTwin(Twin):
         id_ = request.path_params["id"]
         medium = self.media[id_]
         if sum(map(len, medium["chunks"].values())) != medium["total_bytes"]:
-            return problem(400, "Segments do not add up to provided total file size")
+            return problem(400, "Invalid Request", "Segments do not add up to provided total file size")
         return JSONResponse({"data": self._processed(id_)})
 
     async def status(self, request: Request) -> Response:
@@ -94,15 +105,16 @@ class XTwin(Twin):
 
     async def tweet(self, request: Request) -> Response:
         if bearer_token(request) != self.token:
-            return problem(401, "Unauthorized")
+            return problem(401, "Unauthorized", "Unauthorized")
         body = await request.json()
         return await self.act_with_faults(lambda: self._tweet(body))
 
     async def _tweet(self, body: dict[str, Any]) -> Response:
-        media = [self.media.get(id_) for id_ in body.get("media", {}).get("media_ids", ())]
+        ids = body.get("media", {}).get("media_ids", ())
+        media = [self.media.get(id_) for id_ in ids]
         if any(each is None or each["state"] != "done" or time.time() - each["at"] > self.expires_s for each in media):
-            return problem(400, "Your media IDs are invalid.")
+            return invalid_request("media.media_ids", ids, "Your media IDs are invalid.")
         if any(post.text == body["text"] for post in self.ledger):
-            return problem(403, "You are not allowed to create a Tweet with duplicate content.")
+            return problem(403, "Forbidden", "You are not allowed to create a Tweet with duplicate content.")
         post = self.publish("x", body["text"])
         return JSONResponse({"data": {"id": post.id, "text": body["text"]}}, 201)

@@ -2,7 +2,9 @@
 
 X has neither idempotency keys nor a query for posts. After a lost response, a person must look at the account.
 
-Source: docs.x.com, X API v2: media/upload (initialize, append, finalize, status) and POST /2/tweets.
+Source: docs.x.com, X API v2: media/upload (initialize, append, finalize, status) and POST /2/tweets. Errors have the
+form of real responses, quoted in github.com/plhery/node-twitter-api-v2/issues/375 and
+github.com/akrherz/iembot/issues/163.
 """
 
 import asyncio
@@ -106,8 +108,11 @@ class X:
         if references:
             body["media"] = {"media_ids": list(references)}
         response = await self._http.send("POST", _url(account, "/2/tweets"), headers=bearer(account.secret), json=body)
-        if response.status == 400 and "media id" in str(response["detail"]).lower():
-            raise UploadExpired(str(response["detail"]))
+        if response.status == 400 and _refuses_media_ids(response):
+            raise UploadExpired(response.summary)
+        if response.status == 403 and "duplicate content" in str(response["detail"]):
+            # The credentials are valid. X refuses a text that the account has posted before.
+            raise NetworkRefused("REFUSED", response.summary)
         if response.status == 429:
             raise NoEffect(f"Rate limited: {response.summary}", _reset_in_s(response))
         id_ = str(require_success(response)["data"]["id"])
@@ -127,6 +132,12 @@ class X:
 
     async def _send_retryable(self, method: str, account: Account, path: str, **request: Any) -> NetworkResponse:
         return await self._http.send_retryable(method, _url(account, path), headers=bearer(account.secret), **request)
+
+
+def _refuses_media_ids(response: NetworkResponse) -> bool:
+    """Returns whether an item of `errors` names the parameter media.media_ids."""
+    errors = response["errors"] or ()
+    return any("media.media_ids" in (error.get("parameters") or {}) for error in errors)
 
 
 def _url(account: Account, path: str) -> str:

@@ -67,10 +67,12 @@ async def test_expired_medium_is_reported_as_upload_expired(x: X, twin: XTwin, m
 
 async def test_refusals_are_final(x: X, twin: XTwin, media: StubServer) -> None:
     await x.publish(account(twin), outgoing(), "key", ())
-    with pytest.raises(NetworkRefused, match="duplicate"):
+    with pytest.raises(NetworkRefused, match="duplicate") as duplicate:
         await x.publish(account(twin), outgoing(), "other", ())
-    with pytest.raises(NetworkRefused):
+    assert duplicate.value.code == "REFUSED"
+    with pytest.raises(NetworkRefused) as unauthorized:
         await x.publish(account(twin, "wrong"), outgoing("y"), "key", ())
+    assert unauthorized.value.code == "UNAUTHORIZED"
     twin.fails_processing = True
     with pytest.raises(NetworkRefused) as media_refused:
         await x.upload(account(twin), outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO)))
