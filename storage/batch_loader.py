@@ -13,6 +13,10 @@ Value = TypeVar("Value")
 Load = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
 
 MAX_KEYS = 1000
+MAX_ID_CHARS = 1000
+"""Keys with longer ids are not looked up, because no id is that long. A query with several of them could exceed
+MongoDB's limit of 16 MB, and would then fail for all callers."""
+
 MAX_WAIT_S = 0.02
 """How long a batch waits at most for the lookup in progress."""
 
@@ -66,7 +70,7 @@ class BatchLoader(Generic[Key, Value]):
             start = loop.call_later(MAX_WAIT_S, self._start) if self._lookups else loop.call_soon(self._start)
             self._batch = _Batch(start)
         answer: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
-        self._batch.keys.update(keys)
+        self._batch.keys.update(key for key in keys if not _has_long_id(key))
         self._batch.callers.append(answer)
         return await answer
 
@@ -96,3 +100,8 @@ class BatchLoader(Generic[Key, Value]):
         chunks = [keys[start : start + self._max_keys] for start in range(0, len(keys), self._max_keys)]
         results = await asyncio.gather(*map(self._load, chunks))
         return {key: value for values in results for key, value in values.items()}
+
+
+def _has_long_id(key: object) -> bool:
+    ids = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(id_, str) and len(id_) > MAX_ID_CHARS for id_ in ids)

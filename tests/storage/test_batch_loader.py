@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from storage.batch_loader import MAX_KEYS, BatchLoader
+from storage.errors import NotFound
+from storage.stores import Stores
+from tests.storage.topic_scenario import create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -123,3 +126,20 @@ async def test_failure_after_every_caller_left_affects_no_later_lookup() -> None
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert await loader.get(4) == 16
+
+
+@pytest.mark.parametrize("is_pair", [False, True])
+async def test_long_ids_do_not_affect_other_callers(shared_stores: Stores, is_pair: bool) -> None:
+    scenario = await create_topic_scenario(shared_stores)
+    organization_id, long_ids = scenario.organization_id, [f"{n}" * 1_000_000 for n in range(10, 30)]
+
+    async def look_up(id_: str) -> object:
+        if is_pair:
+            return await shared_stores.users.find(organization_id, id_)
+        return await shared_stores.communities.get(organization_id, id_)
+
+    existing_id = "ann" if is_pair else scenario.community.id
+    found, *missing = await asyncio.gather(*map(look_up, [existing_id, *long_ids]), return_exceptions=True)
+    assert found is not None
+    assert not isinstance(found, BaseException)
+    assert all(each is None or isinstance(each, NotFound) for each in missing)
