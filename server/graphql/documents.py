@@ -14,6 +14,7 @@ from graphql import (
     OperationDefinitionNode,
     OperationType,
     parse,
+    print_ast,
     specified_rules,
 )
 from strawberry.schema.schema import validate_document
@@ -86,6 +87,11 @@ class PreparedDocument:
             cost = measure_cost(self._schema, self.document, operation, sizes)
             measured = self._costs[key] = cost.total or 0, self._limits.check_cost(cost, operation)
         return measured
+
+    @cached_property
+    def normalized_text(self) -> str:
+        """The document's text with uniform spaces and without comments."""
+        return print_ast(self.document)
 
     @cached_property
     def is_subscription(self) -> bool:

@@ -85,7 +85,13 @@ class Subscriptions:
             return None
         is_personal = depends_on_viewer(self.schema, prepared.document)
         rights = _viewer_key(context) if is_personal else source.viewer.organization_id
-        key = (query, operation_name, _variables_key(operation, variables or {}), source.stream, rights)
+        key = (
+            prepared.normalized_text,
+            operation_name,
+            _variables_key(operation, variables or {}),
+            source.stream,
+            rights,
+        )
         return SharedSubscription(key, executor, source)
 
     def _build_executor(
@@ -118,14 +124,13 @@ def _viewer_key(context: Context) -> Hashable:
 
 
 def _variables_key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> bytes:
-    """Returns the variables that payloads depend on, as JSON. Cursors only say where each client resumes."""
-    cursors = {
-        definition.variable.name.value
-        for definition in operation.variable_definitions or ()
-        if _type_name(definition.type) == CURSOR_TYPE
-    }
-    others = {name: value for name, value in variables.items() if name not in cursors}
-    return orjson.dumps(others, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    """Returns the variables that payloads depend on, as JSON: the declared ones without cursors.
+
+    Cursors only say where each client resumes.
+    """
+    types = {each.variable.name.value: _type_name(each.type) for each in operation.variable_definitions or ()}
+    relevant = {name: value for name, value in variables.items() if types.get(name, CURSOR_TYPE) != CURSOR_TYPE}
+    return orjson.dumps(relevant, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
 def _type_name(node: TypeNode) -> str | None:

@@ -217,3 +217,15 @@ async def test_service_may_not_subscribe(scenario: TopicScenario) -> None:
     with pytest.raises(OperationRefused) as error:
         await start_shared(scenario, context=await viewer_context(scenario, roles=frozenset({Role.SERVICE})))
     assert (to_client_error(error.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"
+
+
+@pytest.mark.parametrize(
+    "query", [TOPIC_EVENTS + "  ", f"# a comment\n{TOPIC_EVENTS}", TOPIC_EVENTS.replace(" ", "\n")]
+)
+async def test_key_ignores_spaces_and_comments(scenario: TopicScenario, query: str) -> None:
+    assert (await start_shared(scenario, query=query)).key == (await start_shared(scenario)).key
+
+
+async def test_key_ignores_undeclared_variables(scenario: TopicScenario) -> None:
+    first = await start_shared(scenario, {"with": True})
+    assert (await start_shared(scenario, {"with": True, "unused": 1})).key == first.key
