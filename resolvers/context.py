@@ -61,10 +61,10 @@ class Context:
     async def _read_visibility(self, audience: Audience) -> Visibility:
         relations = self.stores.relations
         if not audience.is_single:
-            audience.exclude(await relations.users_who_blocked(audience.organization_id, audience.viewer_ids))
+            audience.exclude(await relations.users_with_blocks(audience.organization_id, audience.viewer_ids))
             return Visibility(None, frozenset())
         (viewer_id,) = audience.viewer_ids
-        return Visibility(viewer_id, await relations.blocked_by(audience.organization_id, viewer_id))
+        return Visibility(viewer_id, await relations.blocked_users_of(audience.organization_id, viewer_id))
 
 
 Info = strawberry.Info[Context, None]

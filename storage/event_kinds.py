@@ -62,7 +62,7 @@ JOB_EVENTS: Sequence[JobEventKind] = (
     JobEventKind("CallJobChanged", lambda stores: stores.call_jobs.jobs_by_id, CallJobRelay),
     JobEventKind("CallTaskChanged", lambda stores: stores.call_jobs.tasks_by_id, CallTaskRelay),
     JobEventKind("CallLimitsChanged", lambda stores: stores.call_jobs.limits_by_id),
-    JobEventKind("PublicationChanged", lambda stores: stores.scheduled_posts.of_events, EventRelay),
+    JobEventKind("PublicationChanged", lambda stores: stores.scheduled_posts.publications_by_id, EventRelay),
 )
 
 OUTBOX_RELAYS: OutboxRelays = {

@@ -21,7 +21,7 @@ from jobs.providers.telephony import (
 from storage.calls.call_changes import NOT_FOUND_TRUSTED_AFTER
 from storage.calls.calls import OverdueCall
 from storage.calls.limiter import JITTER_S
-from storage.calls.records import POLLED_SEQUENCE, CallReportEvent
+from storage.calls.records import POLLED_SEQUENCE, CallReportKind
 
 MAX_CONCURRENT_POLLS = 200
 CLAIM_SIZE = 50
@@ -84,7 +84,7 @@ async def _store_outcome(jobs: JobContext, overdue: OverdueCall, state: CallStat
         case CallUntraceable() if overdue.has_report:
             await calls.mark_unknown(call, "The telephony service cannot identify the call.", keeps_slot=True)
         case CallEnded(outcome=outcome) if outcome is not None:
-            await calls.report(call.id, POLLED_SEQUENCE, CallReportEvent.ENDED, outcome)
+            await calls.report(call.id, POLLED_SEQUENCE, CallReportKind.ENDED, outcome)
         case CallEnded() | CallUntraceable():
             await calls.mark_unknown(call, "The telephony service does not know how the call ended.", keeps_slot=False)
         case CallNotFound() if overdue.has_report:

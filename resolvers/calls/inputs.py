@@ -5,11 +5,15 @@ from datetime import datetime
 import strawberry
 
 from resolvers.idempotency import KEY_DESCRIPTION
-from storage.calls.records import CallOutcome, CallReportEvent
+from storage.calls.records import CallOutcome, CallReportKind
 from storage.calls.windows import WEEK, Weekday
 
 strawberry.enum(CallOutcome, description="How a call ended.")
-strawberry.enum(CallReportEvent, description="An event of a call that the telephony service reports.")
+strawberry.enum(
+    CallReportKind,
+    name="CallReportEvent",
+    description="An event of a call that the telephony service reports.",
+)
 strawberry.enum(Weekday, description="A day of the week.")
 
 
@@ -84,7 +88,7 @@ class CallReportInput:
         description="Number that grows with each report of a call. A report changes nothing if its number is not "
         "greater than the number of an earlier report."
     )
-    event: CallReportEvent = strawberry.field(description="ANSWERED or ENDED. Reports after ENDED change nothing.")
+    event: CallReportKind = strawberry.field(description="ANSWERED or ENDED. Reports after ENDED change nothing.")
     outcome: CallOutcome | None = strawberry.field(
         default=strawberry.UNSET, description="How the call ended. Required if `event` is ENDED."
     )

@@ -16,7 +16,7 @@ from resolvers.context import Context, Info
 from resolvers.idempotency import input_key
 from storage.calls.job_changes import JobAction, NewCallJob
 from storage.calls.records import (
-    MAX_DIGITS,
+    MAX_ID_PART_DIGITS,
     OPEN_STATES,
     CallJob,
     CallJobState,
@@ -177,4 +177,4 @@ async def tasks(
 
 
 def _checked_row(after_row: int) -> int:
-    return checked_number("afterRow", after_row, 0, 10**MAX_DIGITS - 1)
+    return checked_number("afterRow", after_row, 0, 10**MAX_ID_PART_DIGITS - 1)

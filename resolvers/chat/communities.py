@@ -48,7 +48,7 @@ async def communities(
     """Lists the organization's communities by name."""
     viewer = require_member(info)
     joined_or_none = joined if isinstance(joined, bool) else None
-    return await info.context.stores.communities.list_by_name(
+    return await info.context.stores.communities.list_communities(
         viewer.organization_id, viewer.id, joined_or_none, text_or_none(after), checked_limit(limit)
     )
 
@@ -68,7 +68,7 @@ async def members(root: Parent[Community], info: Info, after: After = UNSET, lim
     users = info.context.stores.users
     last_id = text_or_none(after)
     last_handle = None if last_id is None else (await users.get(root.organization_id, last_id)).handle
-    ids = await info.context.stores.communities.members(root.id, last_handle, checked_limit(limit))
+    ids = await info.context.stores.communities.member_ids(root.id, last_handle, checked_limit(limit))
     return await users.find_many(root.organization_id, ids)
 
 

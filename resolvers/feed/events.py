@@ -105,7 +105,7 @@ class HomeFeedEventSource(ViewerEventSource):
         if author_id == self.viewer.id:
             return True
         relations, organization_id = self.context.stores.relations, self.viewer.organization_id
-        if author_id in await relations.blocked_by(organization_id, self.viewer.id):
+        if author_id in await relations.blocked_users_of(organization_id, self.viewer.id):
             return False
         return await relations.follows(organization_id, self.viewer.id, author_id)
 

@@ -75,6 +75,6 @@ async def publication(root: Parent[Notification], info: Info) -> Publication | N
     if root.publication_id is None:
         return None
     organization_id = require_member(info).organization_id
-    return (await info.context.stores.scheduled_posts.of_events(organization_id, [root.publication_id])).get(
+    return (await info.context.stores.scheduled_posts.publications_by_id(organization_id, [root.publication_id])).get(
         root.publication_id
     )

@@ -1,7 +1,7 @@
 """Callbacks of telephony providers: signed reports (docs/interfaces.md) and Twilio's status callbacks.
 
-A report is identified by its call and sequence. A repeated report gets the same answer and changes nothing. The status
-2xx means that the report is durable; 503 asks the provider to repeat it.
+A report is identified by its call and sequence number. A repeated report gets the same answer and changes nothing. The
+status 2xx means that the report is durable; 503 asks the provider to repeat it.
 """
 
 import hmac
@@ -19,7 +19,7 @@ from jobs.providers.signed_webhooks import SignatureRefused, verify
 from jobs.providers.telephony.twilio import report_of, twilio_signature
 from server.settings import Settings
 from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
-from storage.calls.records import MAX_SEQUENCE, CallOutcome, CallReportEvent
+from storage.calls.records import MAX_SEQUENCE, CallOutcome, CallReportKind
 from storage.errors import BadUserInput, DomainError, NotFound, Unavailable
 from storage.mongo import unavailable
 from storage.stores import Stores
@@ -95,8 +95,8 @@ class _CallbackHandlers:
             verify(self._secret, request.headers, body, time.time())
         except SignatureRefused as error:
             raise _SignatureInvalid(str(error)) from None
-        call_id, sequence, event, outcome = _report(body)
-        await self._calls.report(call_id, sequence, event, outcome)
+        call_id, sequence, kind, outcome = _report(body)
+        await self._calls.report(call_id, sequence, kind, outcome)
 
     async def twilio(self, request: Request) -> None:
         """Stores one status callback of Twilio. Accepts callbacks without a report, such as those for ringing."""
@@ -118,7 +118,7 @@ class _CallbackHandlers:
         if report is not None and report.sequence > MAX_SEQUENCE:
             raise BadUserInput("SequenceNumber", f"at most {MAX_SEQUENCE}")
         if report is not None:
-            await self._calls.report(call_id, report.sequence, report.event, report.outcome)
+            await self._calls.report(call_id, report.sequence, report.kind, report.outcome)
 
 
 async def _body(request: Request) -> bytes:
@@ -137,15 +137,15 @@ def _form(body: bytes) -> list[tuple[str, str]]:
         raise BadUserInput("body", "a form") from None
 
 
-def _report(body: bytes) -> tuple[str, int, CallReportEvent, CallOutcome | None]:
-    """Returns the call id, sequence, event and outcome of a JSON report. Raises: BadUserInput."""
+def _report(body: bytes) -> tuple[str, int, CallReportKind, CallOutcome | None]:
+    """Returns the call id, sequence number, kind and outcome of a JSON report. Raises: BadUserInput."""
     try:
         report = orjson.loads(body)
         call_id, sequence, outcome = report["callId"], report["sequence"], report.get("outcome")
-        event = CallReportEvent(report["event"])
+        kind = CallReportKind(report["event"])
         call_outcome = None if outcome is None else CallOutcome(outcome)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BadUserInput("body", '{"callId", "sequence", "event": "ANSWERED"|"ENDED", "outcome"?}') from None
     if not isinstance(call_id, str) or type(sequence) is not int or not 0 <= sequence <= MAX_SEQUENCE:
         raise BadUserInput("sequence", f"a number from 0 to {MAX_SEQUENCE}, and callId a string")
-    return call_id, sequence, event, call_outcome
+    return call_id, sequence, kind, call_outcome

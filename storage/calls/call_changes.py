@@ -29,12 +29,12 @@ from storage.calls.job_changes import (
 from storage.calls.limiter import JITTER_S, Limiter
 from storage.calls.records import (
     ACTIVE_STATES,
+    FINAL_STATE_BY_OUTCOME,
     RETRIED_OUTCOMES,
-    STATE_BY_OUTCOME,
     CallJobState,
     CallKey,
     CallOutcome,
-    CallReportEvent,
+    CallReportKind,
     CallTask,
     CallTaskState,
     TaskKey,
@@ -54,7 +54,7 @@ NOT_FOUND_TRUSTED_AFTER = timedelta(seconds=5)
 """How long after notAfter the answer "no such call" is trusted. Earlier, a request on its way may still arrive."""
 
 UNREPORTED = -1
-"""The sequence of a call without a report. Services count reports from 0 or from 1."""
+"""The sequence number that is stored for a call without a report. Services count reports from 0 or from 1."""
 
 UNTRIED = 0
 """The queue position of numbers that were never tried. A retry has the Unix time in microseconds at which it is due."""
@@ -154,7 +154,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
     The result is a StartRefusal if the call may not start.
     """
 
-    events = 2
+    usual_events = 2
     fence: int
     phone_number: str
     lead: timedelta = timedelta()
@@ -194,10 +194,10 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
         key = CallKey(self.task, task["dials"] + 1)
         limiter.take_slot(key.id, start_at)
         limiter.put(batch)
-        latest: LatestCall = {"n": key.number, "seq": UNREPORTED, "over": False, "start_at": start_at}
+        latest: LatestCall = {"n": key.ordinal, "seq": UNREPORTED, "over": False, "start_at": start_at}
         task |= {
             "attempts": task["attempts"] + 1,
-            "dials": key.number,
+            "dials": key.ordinal,
             "call": latest,
             "started_at": start_at,
             "ended_at": None,
@@ -231,18 +231,18 @@ def latest_call(key: CallKey, job: CallJobDocument, task: CallTaskDocument, late
 class ReportCall(_TaskChange, Change[CallTask]):
     """Applies a report of the telephony service, or the outcome that polling found. The result is the task."""
 
-    events = 2
-    number: int
+    usual_events = 2
+    ordinal: int
     sequence: int
-    event: CallReportEvent
+    kind: CallReportKind
     outcome: CallOutcome | None
     at: datetime | None = None
-    """When the event happened by the reporter's clock; None if unknown."""
+    """When the reported event happened by the reporter's clock; None if unknown."""
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the task, its job and, for the end of a call, the limiter, whose slot is freed."""
         needs = _TaskChange.needs(self)
-        return needs if self.event is CallReportEvent.ENDED else [need for need in needs if need[0] != LIMITS]
+        return needs if self.kind is CallReportKind.ENDED else [need for need in needs if need[0] != LIMITS]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the do-not-call entry of a number that must not be called again."""
@@ -250,26 +250,26 @@ class ReportCall(_TaskChange, Change[CallTask]):
         if task is not None and self.outcome is CallOutcome.DO_NOT_CALL:
             id_ = _phone_number_id(self.organization_id, task["phone"])
             if (entry := await mongo[DO_NOT_CALL].find_one({"_id": id_}, session=session)) is not None:
-                batch.add(DO_NOT_CALL, entry)
+                batch.add_loaded(DO_NOT_CALL, entry)
 
     def plan(self, batch: Batch) -> CallTask:
         """Applies the report if the call is not over and the sequence is higher than that of the last report.
 
         Raises: NotFound for a call that was never made, BadUserInput for an end without an outcome.
         """
-        if self.event is CallReportEvent.ENDED and self.outcome is None:
+        if self.kind is CallReportKind.ENDED and self.outcome is None:
             raise BadUserInput("outcome", "the outcome of the call, because event is ENDED")
         task = self.copy_task(batch)
-        if not 1 <= self.number <= task["dials"]:
-            raise NotFound("call", CallKey(self.task, self.number).id)
+        if not 1 <= self.ordinal <= task["dials"]:
+            raise NotFound("call", CallKey(self.task, self.ordinal).id)
         job, call = copy_job(batch, self.organization_id, self.task.job_id), task["call"]
-        if call["n"] == self.number and not call["over"] and self.sequence > call["seq"]:
+        if call["n"] == self.ordinal and not call["over"] and self.sequence > call["seq"]:
             self._apply(batch, job, task, call)
         return task_record(task, CallJobState(job["state"]))
 
     def _apply(self, batch: Batch, job: CallJobDocument, task: CallTaskDocument, call: LatestCall) -> None:
         call["seq"] = self.sequence
-        if self.outcome is not None and self.event is CallReportEvent.ENDED:
+        if self.outcome is not None and self.kind is CallReportKind.ENDED:
             self._end(batch, job, task, call, self.outcome)
         elif task["state"] == CallTaskState.UNKNOWN.value:
             # The job may be completed, and another call may hold the slot. Only a report of the end changes the state.
@@ -292,7 +292,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
             task["queue"] = int(due.timestamp() * 1_000_000)
             self.set_state(batch, job, task, CallTaskState.QUEUED)
         else:
-            self.set_state(batch, job, task, STATE_BY_OUTCOME[outcome])
+            self.set_state(batch, job, task, FINAL_STATE_BY_OUTCOME[outcome])
 
     def _forbid(self, batch: Batch, phone_number: str) -> None:
         """Adds the number to the organization's do-not-call list, so that no job calls it again."""
@@ -310,21 +310,21 @@ class ReportCall(_TaskChange, Change[CallTask]):
 class RequeueCall(_TaskChange, Change[bool]):
     """Queues a number again after a call that provably never happened. The attempt is not counted."""
 
-    events = 2
-    number: int
+    usual_events = 2
+    ordinal: int
     hold_off_s: float = 0.0
     """For how many seconds the organization starts no call, as the telephony service requested."""
 
     def plan(self, batch: Batch) -> bool:
         """Queues the number. Returns False and changes nothing if a report proves that the call happened."""
         task = self.copy_task(batch)
-        if not is_unreported(task, self.number):
+        if not is_unreported(task, self.ordinal):
             return False
         job = copy_job(batch, self.organization_id, self.task.job_id)
         task["call"]["over"] = True
         task["attempts"] -= 1
         limiter = Limiter.from_batch(batch, self.organization_id)
-        limiter.free_slot(CallKey(self.task, self.number).id)
+        limiter.free_slot(CallKey(self.task, self.ordinal).id)
         if self.hold_off_s:
             limiter.forbid_starts(batch.at + timedelta(seconds=self.hold_off_s))
         limiter.put(batch)
@@ -338,10 +338,10 @@ class RequeueCall(_TaskChange, Change[bool]):
         return True
 
 
-def is_unreported(task: CallTaskDocument, number: int) -> bool:
-    """Returns whether call `number` is the task's latest, is not over, and has no report."""
+def is_unreported(task: CallTaskDocument, ordinal: int) -> bool:
+    """Returns whether the call `ordinal` is the task's latest, is not over, and has no report."""
     call = task.get("call")
-    if call is None or call["n"] != number or call["over"] or call["seq"] != UNREPORTED:
+    if call is None or call["n"] != ordinal or call["over"] or call["seq"] != UNREPORTED:
         return False
     return task["state"] in (CallTaskState.DIALLING.value, CallTaskState.UNKNOWN.value)
 
@@ -350,14 +350,14 @@ def is_unreported(task: CallTaskDocument, number: int) -> bool:
 class FailCall(_TaskChange, Change[bool]):
     """Fails a call that the telephony service refused permanently."""
 
-    events = 2
-    number: int
+    usual_events = 2
+    ordinal: int
     error: str
 
     def plan(self, batch: Batch) -> bool:
         """Fails the task. Returns False and changes nothing if the call has a report."""
         task = self.copy_task(batch)
-        if not is_unreported(task, self.number):
+        if not is_unreported(task, self.ordinal):
             return False
         task["call"]["over"] = True
         task |= {"error": self.error, "ended_at": batch.at}
@@ -371,8 +371,8 @@ class FailCall(_TaskChange, Change[bool]):
 class MarkCallUnknown(_TaskChange, Change[bool]):
     """Marks a call whose outcome is unknown."""
 
-    events = 2
-    number: int
+    usual_events = 2
+    ordinal: int
     error: str
     keeps_slot: bool
     """Whether the call may still be active, so that its slot stays."""
@@ -381,7 +381,7 @@ class MarkCallUnknown(_TaskChange, Change[bool]):
         """Sets the state to UNKNOWN. Returns False and changes nothing if the call is over or already unknown."""
         task = self.copy_task(batch)
         call = task.get("call")
-        if call is None or call["n"] != self.number or call["over"]:
+        if call is None or call["n"] != self.ordinal or call["over"]:
             return False
         was_unknown = task["state"] == CallTaskState.UNKNOWN.value
         if was_unknown and self.keeps_slot:

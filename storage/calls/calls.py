@@ -42,7 +42,7 @@ from storage.calls.records import (
     CallJobState,
     CallKey,
     CallOutcome,
-    CallReportEvent,
+    CallReportKind,
     CallTask,
     TaskKey,
     parse_call_id,
@@ -260,23 +260,23 @@ class CallStore:
         self,
         call_id: str,
         sequence: int,
-        event: CallReportEvent,
+        kind: CallReportKind,
         outcome: CallOutcome | None,
         org: str | None = None,
         at: datetime | None = None,
     ) -> CallTask:
-        """Applies a report of the telephony service. Idempotent by call and sequence.
+        """Applies a report of the telephony service. Idempotent by call and sequence number.
 
-        With `org`, only calls of that organization are found. `at` is when the event happened by the reporter's clock.
-        Raises: NotFound, BadUserInput.
+        With `org`, only calls of that organization are found. `at` is when the call was answered or ended, by the
+        reporter's clock. Raises: NotFound, BadUserInput.
         """
         key = parse_call_id(call_id)
         organization_id = await self._organization_of(key.task.job_id)
         if organization_id is None or org not in (None, organization_id):
             raise NotFound("call", call_id)
-        change = ReportCall(organization_id, key.task, key.number, sequence, event, outcome, at)
+        change = ReportCall(organization_id, key.task, key.ordinal, sequence, kind, outcome, at)
         task = await self._sequencer.commit(jobs_stream(organization_id), change)
-        if event is CallReportEvent.ENDED:
+        if kind is CallReportKind.ENDED:
             self._wake_ups.wake(organization_id)
         return task
 
@@ -293,17 +293,17 @@ class CallStore:
 
     async def requeue(self, call: Call, hold_off_s: float = 0.0) -> bool:
         """Queues the number of a call that provably never happened. Returns False if the call has a report."""
-        change = RequeueCall(call.organization_id, call.key.task, call.key.number, hold_off_s)
+        change = RequeueCall(call.organization_id, call.key.task, call.key.ordinal, hold_off_s)
         return await self._commit_and_wake(call, change)
 
     async def fail(self, call: Call, error: str) -> bool:
         """Fails a call that was refused permanently. Returns False if the call has a report."""
-        change = FailCall(call.organization_id, call.key.task, call.key.number, error)
+        change = FailCall(call.organization_id, call.key.task, call.key.ordinal, error)
         return await self._commit_and_wake(call, change)
 
     async def mark_unknown(self, call: Call, error: str, keeps_slot: bool) -> bool:
         """Marks a call whose outcome is unknown. Returns False if the call is over or already unknown."""
-        change = MarkCallUnknown(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
+        change = MarkCallUnknown(call.organization_id, call.key.task, call.key.ordinal, error, keeps_slot)
         return await self._commit_and_wake(call, change)
 
     async def _commit_and_wake(self, call: Call, change: RequeueCall | FailCall | MarkCallUnknown) -> bool:
@@ -313,7 +313,7 @@ class CallStore:
 
     async def poll_early(self, call: Call) -> None:
         """Schedules the poll of a call that may not have begun for the time at which "no such call" can be trusted."""
-        query = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
+        query = {"_id": call.key.task.document_id, "call.n": call.key.ordinal, "ask_at": {"$exists": True}}
         await self._tasks.update_one(query, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
     async def store_reference(self, call_id: str, reference: str) -> None:
@@ -322,7 +322,7 @@ class CallStore:
         Raises: NotFound for text that cannot be a callId.
         """
         key = parse_call_id(call_id)
-        query = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
+        query = {"_id": key.task.document_id, "call.n": key.ordinal, "call.reference": {"$exists": False}}
         await self._tasks.update_one(query, {"$set": {"call.reference": reference}})
 
     async def claim_overdue_calls(self, limit: int) -> list[OverdueCall]:

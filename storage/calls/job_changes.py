@@ -170,7 +170,7 @@ def reserve_task_event(job: CallJobDocument, at: datetime) -> timedelta | None:
 class LaunchJob(Change[CallJob]):
     """Creates a job whose tasks or row errors are already stored."""
 
-    timestamps = 1
+    max_timestamps = 1
     new: NewCallJob
     tasks: int
     row_errors: int
@@ -291,7 +291,7 @@ class SetLimits(Change[CallLimits]):
 class TakeOver(Change[None]):
     """Stores the fence of a broker. Brokers with a smaller fence can start no calls afterwards."""
 
-    events = 0
+    usual_events = 0
     organization_id: str
     fence: int
 

@@ -19,7 +19,7 @@ from storage.calls.job_changes import ActOnJob, JobAction, NewCallJob, SetLimits
 from storage.calls.job_launcher import CheckedList, JobLauncher
 from storage.calls.limiter import default_limits, limits_record
 from storage.calls.records import (
-    MAX_DIGITS,
+    MAX_ID_PART_DIGITS,
     CallJob,
     CallJobState,
     CallLimits,
@@ -153,7 +153,7 @@ class CallJobStore:
 
 def _rows_after(job: CallJob, after_row: int) -> Document:
     """Returns the filter for a job's rows after `after_row`. Ids have `j` first, so a job's rows are adjacent."""
-    return {"_id": {"$gt": {"j": job.id, "r": after_row}, "$lt": {"j": job.id, "r": 10**MAX_DIGITS}}}
+    return {"_id": {"$gt": {"j": job.id, "r": after_row}, "$lt": {"j": job.id, "r": 10**MAX_ID_PART_DIGITS}}}
 
 
 def _stored_states(job: CallJob, states: Sequence[CallTaskState]) -> list[str]:

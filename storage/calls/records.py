@@ -10,14 +10,17 @@ from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
 from storage.timeline import Timestamp
 
-MAX_DIGITS = 9
-"""Maximum number of digits of a row or of a call's number in a callId."""
+MAX_ID_PART_DIGITS = 9
+"""Maximum number of digits of the row, and of the call's ordinal, in a callId."""
 
 POLLED_SEQUENCE = 2**31 - 1
-"""The sequence of a polled outcome. It is greater than the sequence of any report."""
+"""The sequence number under which a polled outcome is stored. It is greater than that of every report.
+
+A call accepts a report only if its sequence number is greater than the number of the last accepted report.
+"""
 
 MAX_SEQUENCE = POLLED_SEQUENCE - 1
-"""The greatest sequence of a report."""
+"""The greatest sequence number that a report may have."""
 
 
 class CallJobState(Enum):
@@ -57,7 +60,7 @@ ACTIVE_STATES = (CallTaskState.DIALLING, CallTaskState.IN_CALL)
 
 
 class CallOutcome(Enum):
-    """How a call ended."""
+    """How a call ended. With DO_NOT_CALL and EXPIRED, the phone number may not have been called at all."""
 
     ANSWERED = "ANSWERED"
     VOICEMAIL = "VOICEMAIL"
@@ -70,7 +73,7 @@ class CallOutcome(Enum):
     EXPIRED = "EXPIRED"
 
 
-STATE_BY_OUTCOME: Mapping[CallOutcome, CallTaskState] = {
+FINAL_STATE_BY_OUTCOME: Mapping[CallOutcome, CallTaskState] = {
     CallOutcome.ANSWERED: CallTaskState.COMPLETED,
     CallOutcome.VOICEMAIL: CallTaskState.COMPLETED,
     CallOutcome.NO_ANSWER: CallTaskState.FAILED,
@@ -81,12 +84,13 @@ STATE_BY_OUTCOME: Mapping[CallOutcome, CallTaskState] = {
     CallOutcome.DO_NOT_CALL: CallTaskState.SKIPPED,
     CallOutcome.EXPIRED: CallTaskState.SKIPPED,
 }
+"""The state of a task with this outcome when no attempt is left, or when the outcome is never retried."""
 
 RETRIED_OUTCOMES = frozenset({CallOutcome.NO_ANSWER, CallOutcome.BUSY, CallOutcome.VOICEMAIL})
 
 
-class CallReportEvent(Enum):
-    """An event that the telephony service reports."""
+class CallReportKind(Enum):
+    """The kinds of report that the telephony service sends: the call was answered, or it ended."""
 
     ANSWERED = "ANSWERED"
     ENDED = "ENDED"
@@ -192,15 +196,18 @@ class TaskKey:
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """The key of a call: its task and its number, counted from 1. Clients see the callId "job-row-number"."""
+    """The key of a call: its task and its ordinal.
+
+    The calls of a task are counted from 1. Clients see the callId "job-row-ordinal".
+    """
 
     task: TaskKey
-    number: int
+    ordinal: int
 
     @property
     def id(self) -> str:
         """The callId, which identifies the call to the telephony service."""
-        return f"{self.task.id}-{self.number}"
+        return f"{self.task.id}-{self.ordinal}"
 
 
 def parse_call_id(id_: str) -> CallKey:
@@ -212,7 +219,7 @@ def parse_call_id(id_: str) -> CallKey:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+    return text.isascii() and text.isdigit() and len(text) <= MAX_ID_PART_DIGITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class CallTaskRelay(OutboxRelay):
             query = {"_id.j": job_id, "untold": True}
             cursor = mongo[TASKS].find(query, session=session).sort("_id.r", 1).limit(MAX_TASK_EVENTS + 1)
             async for task in cursor:
-                batch.add(TASKS, task)
+                batch.add_loaded(TASKS, task)
                 self._delayed[job_id].append(task["_id"])
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
@@ -90,4 +90,4 @@ async def load_jobs(mongo: Mongo, session: Session, rows: Sequence[OutboxDocumen
     """Adds the jobs that the rows refer to, except jobs that an earlier member of the batch has loaded."""
     ids = [id_ for id_ in {row["ref"] for row in rows} if batch.get(JOBS, id_) is None]
     async for document in mongo[JOBS].find({"_id": {"$in": ids}}, session=session):
-        batch.add(JOBS, document)
+        batch.add_loaded(JOBS, document)

@@ -39,7 +39,7 @@ class NewMessage:
 class PostMessage(Change[Message]):
     """Posts a message: stores it, emits its event, and notifies the community and the mentioned users."""
 
-    timestamps = 1
+    max_timestamps = 1
     new: NewMessage
     idempotency: IdempotencyKey | None = None
 

@@ -20,7 +20,7 @@ from storage.chat.records import Community
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User
-from storage.identity.users import fold_for_search
+from storage.identity.users import fold_for_comparison
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 from storage.streams.changes import Change
@@ -42,7 +42,7 @@ class NewCommunity:
 class CommunityStore:
     """Reads and changes communities and memberships.
 
-    The number of members changes in the commit that adds or removes a membership.
+    The commit that adds or removes a membership also updates the community's number of members.
     """
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
@@ -50,7 +50,7 @@ class CommunityStore:
         self._sequencer = sequencer
         self._communities: AsyncCollection[CommunityDocument] = mongo[COMMUNITIES]
         self._memberships: AsyncCollection[MembershipDocument] = mongo[MEMBERSHIPS]
-        self._members: BatchLoader[_Pair, bool] = BatchLoader(self._load_members)
+        self._memberships_by_pair: BatchLoader[_Pair, bool] = BatchLoader(self._load_memberships)
         self._by_id: BatchLoader[str, Community] = BatchLoader(self._load)
 
     async def create(self, new: NewCommunity, founder: User, key: IdempotencyKey | None) -> Community:
@@ -65,14 +65,14 @@ class CommunityStore:
             try:
                 await store_key(self._mongo, key, id_, session)
             except DuplicateRequest as duplicate:
-                # The transaction is committed although it writes nothing: the commit waits until the data that was
-                # read is at majority.
+                # The commit of the request that stored the key may not have reached a majority yet. Committing this
+                # transaction waits until it has, although nothing is written here.
                 return duplicate.result_id
             document: CommunityDocument = {
                 "_id": id_,
                 "org": new.organization_id,
                 "name": new.name,
-                "sort": fold_for_search(new.name),
+                "sort": fold_for_comparison(new.name),
                 "description": new.description,
                 "members": 1,
                 "at": now,
@@ -95,10 +95,10 @@ class CommunityStore:
             raise NotFound("community", id_)
         return community
 
-    async def list_by_name(
+    async def list_communities(
         self, organization_id: str, user_id: str, joined: bool | None, after: str | None, limit: int
     ) -> list[Community]:
-        """Returns communities by name. They begin after the community `after`, or with the first if it is None.
+        """Returns communities, ordered by name: those after the community `after`, or from the first if it is None.
 
         `joined` selects communities that the user has joined (True) or has not joined (False). Raises: NotFound if
         `after` does not exist.
@@ -117,8 +117,8 @@ class CommunityStore:
         cursor = self._communities.find(query).sort([("sort", 1), ("_id", 1)]).limit(limit)
         return [_community(document) for document in await cursor.to_list(None)]
 
-    async def members(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
-        """Returns the ids of members by handle. They begin after `after_handle`, or with the first if it is None."""
+    async def member_ids(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
+        """Returns ids of members, ordered by handle: those after `after_handle`, or from the first if it is None."""
         query: Document = {"community": community_id}
         if after_handle is not None:
             query["handle"] = {"$gt": after_handle}
@@ -127,11 +127,11 @@ class CommunityStore:
 
     async def is_member(self, community_id: str, user_id: str) -> bool:
         """Returns whether the user is a member of the community."""
-        return await self._members.get((community_id, user_id)) is not None
+        return await self._memberships_by_pair.get((community_id, user_id)) is not None
 
     async def joined_communities(self, community_ids: Collection[str], user_id: str) -> set[str]:
         """Returns those of the communities of which the user is a member."""
-        memberships = await self._members.find([(each, user_id) for each in community_ids])
+        memberships = await self._memberships_by_pair.find([(each, user_id) for each in community_ids])
         return {each for each in community_ids if (each, user_id) in memberships}
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
@@ -167,7 +167,7 @@ class CommunityStore:
         cursor = self._communities.find({"_id": {"$in": list(ids)}})
         return {document["_id"]: _community(document) for document in await cursor.to_list(None)}
 
-    async def _load_members(self, pairs: Sequence[_Pair]) -> dict[_Pair, bool]:
+    async def _load_memberships(self, pairs: Sequence[_Pair]) -> dict[_Pair, bool]:
         users: defaultdict[str, list[str]] = defaultdict(list)
         for community, user in pairs:
             users[community].append(user)

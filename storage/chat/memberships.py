@@ -45,7 +45,7 @@ def new_membership(community_id: str, user: User, at: datetime) -> MembershipDoc
 class _MembershipChange(Change[None]):
     """Base of changes of one user's membership. They emit no events."""
 
-    events: ClassVar[int] = 0
+    usual_events: ClassVar[int] = 0
 
     community_id: str
     user_id: str
@@ -63,7 +63,7 @@ class _MembershipChange(Change[None]):
         membership: MembershipDocument | None = await mongo[MEMBERSHIPS].find_one(query, session=session)
         memberships[self.user_id] = membership
         if membership is not None:
-            batch.add(MEMBERSHIPS, membership)
+            batch.add_loaded(MEMBERSHIPS, membership)
 
     def copy_community(self, batch: Batch) -> CommunityDocument:
         """Returns a copy of the community, to be changed and put back. Raises: NotFound."""

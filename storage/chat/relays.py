@@ -25,7 +25,7 @@ class TopicActivityRelay(OutboxRelay):
         """Reads when each topic's activity was last emitted."""
         topics = list({row["ref"] for row in rows})
         async for document in mongo["activity"].find({"_id": {"$in": topics}}, session=session):
-            batch.add("activity", document)
+            batch.add_loaded("activity", document)
             self._emitted_at[document["_id"]] = document["at"]
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
@@ -67,7 +67,7 @@ class ReactionRelay(OutboxRelay):
             self._deleted_messages.add(tuple(document["_id"].values()))
         topics = {"topic": {"$in": [ref["t"] for ref in refs]}, "ts": {"$in": [ref["ts"] for ref in refs]}}
         async for document in mongo["received_reactions"].find({**topics, "owner": batch.stream.id}, session=session):
-            batch.add("received_reactions", document)
+            batch.add_loaded("received_reactions", document)
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
@@ -95,7 +95,7 @@ class ReactionRelay(OutboxRelay):
 def _remove_received(batch: Batch, id_: Document) -> None:
     """Removes a received reaction and its notification, which has the same timestamp."""
     batch.remove("received_reactions", id_)
-    batch.add(NOTIFICATIONS, {"_id": id_})
+    batch.add_loaded(NOTIFICATIONS, {"_id": id_})
     batch.remove(NOTIFICATIONS, id_)
 
 

@@ -32,7 +32,7 @@ class CreateTopic(Change[str]):
     """Creates a topic and emits its event in the community's stream. The result is the topic's id."""
 
     # Takes the timestamp from the community's stream, so that all topics of the community have different timestamps.
-    timestamps = 1
+    max_timestamps = 1
     community: Community
     creator_id: str
     title: str

@@ -138,7 +138,7 @@ def _fan_out(post: PostDocument, followers: int) -> FanOutDocument:
 class CreatePost(Change[Post]):
     """Creates a post."""
 
-    timestamps = 1
+    max_timestamps = 1
     post: PostPlan
     idempotency: IdempotencyKey | None = None
 
@@ -225,7 +225,7 @@ def _tombstone(post: PostDocument, deleted_at: datetime) -> PostDocument:
 class SetPostPreview(_PostChange):
     """Stores the link preview that a job fetched. `preview` is None if the page has none."""
 
-    events = 0
+    usual_events = 0
     url: str
     preview: LinkPreview | None
 

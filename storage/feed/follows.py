@@ -54,7 +54,7 @@ class FollowPair:
 class _FollowChange(Change[bool]):
     """Base of a pair's changes. They use the followee's stream, so that many new followers share a commit."""
 
-    events: ClassVar[int] = 0
+    usual_events: ClassVar[int] = 0
     pair: FollowPair
 
     def needs(self) -> Sequence[DocumentKey]:

@@ -28,7 +28,7 @@ class _FeedItemRelay(OutboxRelay):
         ):
             ids = [{**owner, "ts": row["ref"]} for row in rows]
             async for document in mongo[collection].find({"_id": {"$in": ids}}, session=session):
-                batch.add(collection, document)
+                batch.add_loaded(collection, document)
 
     @staticmethod
     def item(row: OutboxDocument, batch: Batch) -> Document | None:

@@ -20,16 +20,16 @@ class RelationStore:
         self._mongo = mongo
         self._blocks: AsyncCollection[BlockDocument] = mongo["blocks"]
         self._follows: AsyncCollection[FollowDocument] = mongo["follows"]
-        self._blocked: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blocked)
+        self._blocked_users: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blocked_users)
         self._blockers: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blockers)
         self._following: BatchLoader[tuple[str, str, str], bool] = BatchLoader(self._load_following)
 
-    async def blocked_by(self, organization_id: str, user_id: str) -> frozenset[str]:
+    async def blocked_users_of(self, organization_id: str, user_id: str) -> frozenset[str]:
         """Returns the ids of all users that the user blocked."""
-        return await self._blocked.get((organization_id, user_id)) or frozenset()
+        return await self._blocked_users.get((organization_id, user_id)) or frozenset()
 
-    async def users_who_blocked(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
-        """Returns those of the users, at most 1000, who blocked anybody."""
+    async def users_with_blocks(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
+        """Returns those of the users who blocked anybody. One query holds all ids: pass at most about 1000."""
         query = {"org": organization_id, "user": {"$in": list(user_ids)}}
         return frozenset(await distinct_values(self._mongo, "blocks", "user", query))
 
@@ -61,10 +61,11 @@ class RelationStore:
     async def _end_follow(self, organization_id: str, follower: str, followee: str, session: Session) -> None:
         row = {"org": organization_id, "follower": follower, "followee": followee}
         deleted = await self._follows.delete_one(row, session=session)
-        # Written even without a follow: a concurrent follow writes the same document, so one transaction is repeated.
-        change: FollowDocumentId = {"o": organization_id, "f": follower, "e": followee}
+        # This document is written even if there is no follow to delete. A concurrent transaction that adds the follow
+        # writes the same document. The two therefore conflict, and MongoDB repeats one of them.
+        pair: FollowDocumentId = {"o": organization_id, "f": follower, "e": followee}
         await self._mongo["follow_changes"].update_one(
-            {"_id": change}, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
+            {"_id": pair}, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
         )
         if deleted.deleted_count:
             users = self._mongo["users"]
@@ -73,7 +74,7 @@ class RelationStore:
             await users.update_one({"_id": follower_id}, {"$inc": {"following": -1}}, session=session)
             await users.update_one({"_id": followee_id}, {"$inc": {"followers": -1}}, session=session)
 
-    async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+    async def _load_blocked_users(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
         blocked_by_user: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         query = [{"org": organization, "user": user} for organization, user in users]
         fields = {"_id": 0, "org": 1, "user": 1, "blocked": 1}

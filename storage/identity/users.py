@@ -158,14 +158,14 @@ def normalize_handle(text: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "_", plain).strip("_")[:MAX_HANDLE] or "user"
 
 
-def fold_for_search(text: str) -> str:
+def fold_for_comparison(text: str) -> str:
     """Returns the form in which searches and sorted lists compare texts: NFKC, case-folded, stripped."""
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
 def search_terms(handle: str, name: str) -> list[str]:
     """Returns the strings whose prefixes find the user: the handle, the name and its words, at most 8."""
-    folded = fold_for_search(name)
+    folded = fold_for_comparison(name)
     return list(dict.fromkeys([handle, folded, *folded.split()]))[:MAX_SEARCH_TERMS]
 
 
@@ -183,5 +183,5 @@ def _new_document(id_: UserDocumentId, handle: str, name: str, roles: Sequence[R
 
 
 def _prefix_range(query: str) -> Document:
-    folded = fold_for_search(query)
+    folded = fold_for_comparison(query)
     return {"$gte": folded, "$lt": folded + _LAST_CHARACTER}

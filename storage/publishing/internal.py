@@ -25,7 +25,7 @@ def publication_source(publication_id: str) -> str:
 class PublishMessage(Change[Publication]):
     """Publishes to a topic, on the topic's stream, at the due moment or later."""
 
-    timestamps = 1
+    max_timestamps = 1
     publication: Publication
     new: NewMessage
 
@@ -44,7 +44,7 @@ class PublishMessage(Change[Publication]):
 class PublishPost(Change[Publication]):
     """Publishes to the author's home feed, on the author's stream, at the due moment or later."""
 
-    timestamps = 1
+    max_timestamps = 1
     publication: Publication
     post: PostPlan
 

@@ -45,9 +45,10 @@ MIN_READ = 100
 
 
 def candidate_filter(query: Document, states: Collection[ScheduledPostState]) -> Document:
-    """Extends a filter for posts to a filter for publications, which selects all posts in `states` and others.
+    """Turns a filter for posts into a filter for publications that may belong to posts in `states`.
 
-    One index yields the publications in the order of due times.
+    Every post in `states` has at least one of these publications. Some of them belong to posts in other states, so the
+    caller checks each post. One index yields the publications in the order of due times.
     """
     return {**query, "state": {"$in": sorted(state.value for state in candidate_states(states))}}
 
@@ -55,14 +56,14 @@ def candidate_filter(query: Document, states: Collection[ScheduledPostState]) ->
 class ScheduledPostStore:
     """Reads and changes scheduled posts. Commits each change with its events to the organization's jobs stream."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer, posts: PostStore) -> None:
-        self._home_posts = posts
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, feed_posts: PostStore) -> None:
+        self._feed_posts = feed_posts
         self._sequencer = sequencer
-        self._posts: AsyncCollection[ScheduledPostDocument] = mongo[SCHEDULED_POSTS]
+        self._scheduled_posts: AsyncCollection[ScheduledPostDocument] = mongo[SCHEDULED_POSTS]
         self._publications: AsyncCollection[PublicationDocument] = mongo[PUBLICATIONS]
         self._by_id: BatchLoader[str, ScheduledPost] = BatchLoader(self._load)
         self._publication_by_id: BatchLoader[str, Publication] = BatchLoader(self._load_publications)
-        self._of_post: BatchLoader[str, list[Publication]] = BatchLoader(self._load_of_posts)
+        self._publications_by_post: BatchLoader[str, list[Publication]] = BatchLoader(self._load_publications_by_post)
 
     async def schedule(self, new: NewScheduledPost, key: IdempotencyKey | None) -> ScheduledPost:
         """Schedules a post, which is durable on return. A repeated key returns the post that it scheduled.
@@ -76,7 +77,7 @@ class ScheduledPostStore:
         return await self.get(new.organization_id, id_)
 
     async def update(self, organization_id: str, id_: str, edit: ScheduledPostEdit) -> ScheduledPost:
-        """Changes a post none of whose publications has started. Raises: NotFound, Conflict, BadUserInput."""
+        """Changes a scheduled post. Raises: Conflict if a publication has started; NotFound, BadUserInput."""
         await self._sequencer.commit(jobs_stream(organization_id), UpdateScheduledPost(organization_id, id_, edit))
         return await self.get(organization_id, id_)
 
@@ -91,7 +92,10 @@ class ScheduledPostStore:
         return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
 
     async def apply(self, change: PublicationChange) -> Publication:
-        """Commits a change by the worker that has claimed the publication. Raises: ClaimLost, NotYetDue."""
+        """Commits a change of one publication to the organization's jobs stream.
+
+        Raises: ClaimLost if another worker has claimed the publication, or if it has changed meanwhile; NotYetDue.
+        """
         return await self._sequencer.commit(jobs_stream(change.publication.organization_id), change)
 
     async def publish_message(self, publication: Publication, new: NewMessage) -> Publication:
@@ -102,7 +106,7 @@ class ScheduledPostStore:
     async def publish_post(self, publication: Publication, new: NewPost) -> Publication:
         """Publishes to the author's home feed in one transaction. Raises like publish_message."""
         change = PublishPost(
-            publication, self._home_posts.plan(replace(new, source=publication_source(publication.id)))
+            publication, self._feed_posts.plan(replace(new, source=publication_source(publication.id)))
         )
         return await self._sequencer.commit(author_stream(new.organization_id, new.author_id), change)
 
@@ -141,7 +145,7 @@ class ScheduledPostStore:
 
     async def publications_of(self, post_id: str) -> list[Publication]:
         """Returns the post's publications, in the order of its targets."""
-        return await self._of_post.get(post_id) or []
+        return await self._publications_by_post.get(post_id) or []
 
     async def page(
         self,
@@ -157,7 +161,7 @@ class ScheduledPostStore:
             in_range = {**query, "ts": {"$gte": low, "$lte": high}}
             if states is not None:
                 return await self._find_in_states(in_range, set(states), ascending, limit)
-            cursor = self._posts.find(in_range).sort("ts", 1 if ascending else -1).limit(limit)
+            cursor = self._scheduled_posts.find(in_range).sort("ts", 1 if ascending else -1).limit(limit)
             return [post_record(row) async for row in cursor]
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
@@ -173,8 +177,8 @@ class ScheduledPostStore:
         posts: list[ScheduledPost] = []
         while len(posts) < limit:
             chunk = max(limit, MIN_READ)
-            candidates = candidate_filter(query, states)
-            cursor = self._publications.find(candidates, {"_id": 0, "post": 1, "ts": 1})
+            filter_ = candidate_filter(query, states)
+            cursor = self._publications.find(filter_, {"_id": 0, "post": 1, "ts": 1})
             rows = await cursor.sort("ts", 1 if ascending else -1).limit(chunk).to_list(None)
             posts += await self._load_in_states({row["post"]: row["ts"] for row in rows}, states)
             if len(rows) < chunk:
@@ -188,22 +192,24 @@ class ScheduledPostStore:
 
         Leaves out posts that have another timestamp by now.
         """
-        posts, publications = await asyncio.gather(self._load(list(timestamps)), self._load_of_posts(list(timestamps)))
+        posts, publications = await asyncio.gather(
+            self._load(list(timestamps)), self._load_publications_by_post(list(timestamps))
+        )
         current = [posts[id_] for id_, ts in timestamps.items() if id_ in posts and posts[id_].timestamp == ts]
         return [post for post in current if post_state([each.state for each in publications[post.id]]) in states]
 
-    async def of_events(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
-        """Returns the current publications that events refer to, by id, with one read."""
+    async def publications_by_id(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
+        """Returns publications as they are now, by id, with one read. Events refer to publications by id."""
         return await self._load_publications(ids)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ScheduledPost]:
-        return {row["_id"]: post_record(row) async for row in self._posts.find({"_id": {"$in": list(ids)}})}
+        return {row["_id"]: post_record(row) async for row in self._scheduled_posts.find({"_id": {"$in": list(ids)}})}
 
     async def _load_publications(self, ids: Sequence[str]) -> dict[str, Publication]:
         cursor = self._publications.find({"_id": {"$in": list(ids)}})
         return {row["_id"]: publication_record(row) async for row in cursor}
 
-    async def _load_of_posts(self, ids: Sequence[str]) -> dict[str, list[Publication]]:
+    async def _load_publications_by_post(self, ids: Sequence[str]) -> dict[str, list[Publication]]:
         publications: defaultdict[str, list[Publication]] = defaultdict(list)
         async for row in self._publications.find({"post": {"$in": list(ids)}}).sort([("post", 1), ("place", 1)]):
             publications[row["post"]].append(publication_record(row))

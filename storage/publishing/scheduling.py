@@ -200,7 +200,7 @@ class _ScheduledPostChange(Change[str]):
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the post's publications."""
         async for document in mongo[PUBLICATIONS].find({"post": self.id}, session=session):
-            batch.add(PUBLICATIONS, document)
+            batch.add_loaded(PUBLICATIONS, document)
 
     def read(self, batch: Batch) -> tuple[ScheduledPostDocument, list[PublicationDocument]]:
         """Returns copies of the post and its publications. Raises: NotFound."""

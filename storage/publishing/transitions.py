@@ -76,7 +76,10 @@ def claimed_publication(batch: Batch, publication: Publication, *states: Publica
 
 @dataclass(slots=True)
 class PublicationChange(Change[Publication]):
-    """A change by the worker that has claimed the publication or its upload. Checks the claim's fence or token."""
+    """A change of one publication, planned for `publication` as it was read.
+
+    Raises ClaimLost if the fence of its claim, or the token of its upload, is another one by now.
+    """
 
     publication: Publication
 

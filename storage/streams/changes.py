@@ -26,7 +26,7 @@ DocumentKey = tuple[str, Any]
 def require_outbox_target(stream: Stream) -> None:
     """Raises ValueError for a topic, which cannot take outbox rows.
 
-    Relaying rows reserves timestamps, and in a topic each reserved timestamp would count as a post in its heat.
+    A relay reserves timestamps. In a topic, each reserved timestamp would count as a message in the topic's heat.
     """
     if stream.kind == "topic":
         raise ValueError(f"{stream.name} takes no outbox rows; emit the event in a change of the topic instead.")
@@ -40,7 +40,8 @@ def _document_key(collection: str, id_: Any) -> DocumentKey:
 class Batch:
     """The planned writes and events of one transaction on one stream.
 
-    `head` is the head after the allocation. Members get timestamps and event numbers in the order of their calls.
+    The sequencer has already allocated the timestamps and event numbers of the whole batch; `head` is the stream's head
+    after this allocation. Members take timestamps and event numbers in the order in which they are planned.
     """
 
     stream: Stream
@@ -72,7 +73,7 @@ class Batch:
 
     @property
     def at(self) -> datetime:
-        """The database's clock at the allocation of this batch."""
+        """The database's clock when the batch's timestamps and event numbers were allocated."""
         at: datetime = self.head["committed_at"]
         return at
 
@@ -108,7 +109,7 @@ class Batch:
         self._outbox_keys.add(key)
         self.outbox.append({"_id": ObjectId(), "stream": stream.name, "kind": kind, "ref": ref, "at": self.at})
 
-    def add(self, collection: str, document: Mapping[str, Any]) -> None:
+    def add_loaded(self, collection: str, document: Mapping[str, Any]) -> None:
         """Registers a document that was read in the transaction."""
         key = _document_key(collection, document["_id"])
         self._documents[key] = document
@@ -152,11 +153,15 @@ class Batch:
 class Change(ABC, Generic[Result]):
     """One member of a batch. After a conflict the batch starts over, so a change may be planned more than once."""
 
-    timestamps: ClassVar[int] = 0
+    max_timestamps: ClassVar[int] = 0
     """Maximum number of timestamps that the change takes."""
 
-    events: ClassVar[int] = 1
-    """Usual number of events that the change emits. Any other number costs the batch one more write."""
+    usual_events: ClassVar[int] = 1
+    """Usual number of events that the change emits.
+
+    The head is advanced by this number before the change is planned. If the batch emits another number of events, one
+    more write corrects the head.
+    """
 
     idempotency: IdempotencyKey | None = None
 

@@ -97,7 +97,7 @@ class RelayRows(Change[float]):
     """Relays the rows of a stream. The result is the seconds until the next attempt, or -1 if none is needed."""
 
     # Unused timestamps leave a gap. It is harmless, because rows are never for topics, whose heat would count them.
-    timestamps = RELAY_LIMIT
+    max_timestamps = RELAY_LIMIT
 
     def __init__(self, stream: Stream, relays: OutboxRelays) -> None:
         require_outbox_target(stream)
@@ -116,7 +116,7 @@ class RelayRows(Change[float]):
         self._rows = await cursor.limit(RELAY_LIMIT).to_list(None)
         kinds: defaultdict[str, list[OutboxDocument]] = defaultdict(list)
         for row in self._rows:
-            batch.add("outbox", row)
+            batch.add_loaded("outbox", row)
             kinds[row["kind"]].append(row)
         self._by_kind = {kind: self._relays[kind]() for kind in kinds}
         for kind, relay in self._by_kind.items():

@@ -250,14 +250,14 @@ class Sequencer:
             return batch
 
     async def _write_batch(self, stream: Stream, members: list[_Member], session: Session) -> Batch:
-        timestamps = sum(member.change.timestamps for member in members)
-        events = sum(member.change.events for member in members)
+        timestamps = sum(member.change.max_timestamps for member in members)
+        events = sum(member.change.usual_events for member in members)
         batch = await self._allocate(stream, timestamps, events, session)
         used = await used_keys(self._mongo, [m.change.idempotency for m in members if m.change.idempotency], session)
         await self._load(batch, members, session)
         for member in members:
             _plan(batch, member, used)
-        # In a topic, unused timestamps would count as posts in its heat. In other streams they leave a harmless gap.
+        # In a topic, unused timestamps would count as messages in its heat. In other streams they leave a harmless gap.
         if len(batch.events) != events or (stream.kind == "topic" and batch.taken != timestamps):
             correction = head_correction(stream, batch.head, batch.last_n, batch.last_timestamp, batch.taken)
             await self._mongo[stream.head_collection].update_one({"_id": stream.head_id}, correction, session=session)
@@ -284,7 +284,7 @@ class Sequencer:
                 ids_by_collection[collection].append(id_)
         for collection, ids in ids_by_collection.items():
             for document in await self._mongo.find(collection, {"_id": {"$in": ids}}, session=session):
-                batch.add(collection, document)
+                batch.add_loaded(collection, document)
         for member in members:
             await member.change.load(self._mongo, session, batch)
 

@@ -229,7 +229,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     async def read_feed(self, reader: str) -> list[int]:
         """Returns the whole feed, read in pages of three without recording a visit."""
-        blocked = await self.stores.relations.blocked_by(self.org, reader)
+        blocked = await self.stores.relations.blocked_users_of(self.org, reader)
         viewer = await self.stores.home.reader(self.org, reader, blocked)
         timestamps: list[int] = []
         page_range = timeline_range(latest=NOW, limit=3)

@@ -52,7 +52,7 @@ async def query_identity(scenario: TopicScenario) -> None:
     await users.search(org, "b", 10)
     await users.search(org, "b", 10, scenario.community.id)
     await relations.block(org, "ann", "dan")
-    await relations.blocked_by(org, "ann")
+    await relations.blocked_users_of(org, "ann")
     await relations.blockers_of(org, "dan")
     await relations.follows(org, "ann", "bob")
     await relations.unblock(org, "ann", "dan")
@@ -66,11 +66,11 @@ async def query_communities(scenario: TopicScenario) -> None:
     await communities.join(scenario.community, bob)
     await communities.leave(scenario.community, "bob")
     await communities.is_member(scenario.community.id, "ann")
-    await communities.members(scenario.community.id, None, 10)
-    await communities.members(scenario.community.id, "a", 10)
+    await communities.member_ids(scenario.community.id, None, 10)
+    await communities.member_ids(scenario.community.id, "a", 10)
     for joined in (None, True, False):
         for after in (None, other.id):
-            await communities.list_by_name(org, "ann", joined, after, 10)
+            await communities.list_communities(org, "ann", joined, after, 10)
 
 
 async def query_topics(scenario: TopicScenario) -> None:

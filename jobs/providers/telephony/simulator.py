@@ -22,7 +22,7 @@ from jobs.providers.telephony.protocol import (
 )
 from storage.calls.call_changes import Call
 from storage.calls.documents import SIMULATED_CALLS, SimulatedCallDocument
-from storage.calls.records import CallOutcome, CallReportEvent
+from storage.calls.records import CallOutcome, CallReportKind
 from storage.errors import DomainError
 from storage.mongo import Document, Mongo
 
@@ -43,7 +43,7 @@ TALK_MEDIAN_S, TALK_SPREAD, MAX_TALK_S = 45.0, 0.7, 600.0
 
 IMMEDIATE_OUTCOMES = frozenset({CallOutcome.BUSY, CallOutcome.INVALID_NUMBER, CallOutcome.NETWORK_ERROR})
 
-Report = Callable[[str, int, CallReportEvent, CallOutcome | None], Awaitable[object]]
+Report = Callable[[str, int, CallReportKind, CallOutcome | None], Awaitable[object]]
 
 log = structlog.get_logger(__name__)
 
@@ -142,10 +142,10 @@ class Simulator:
         try:
             if script.is_answered:
                 await asyncio.sleep(max(started_at + ring_s - loop.time(), 0))
-                await self._report(call_id, 1, CallReportEvent.ANSWERED, None)
+                await self._report(call_id, 1, CallReportKind.ANSWERED, None)
             # Subtracts the time that reporting took.
             await asyncio.sleep(max(started_at + end_s - loop.time(), 0))
-            await self._report(call_id, 2, CallReportEvent.ENDED, script.outcome)
+            await self._report(call_id, 2, CallReportKind.ENDED, script.outcome)
         except DomainError as error:
             # The poll of the overdue call finds the outcome later.
             log.warning("report_lost", call_id=call_id, error=repr(error))

@@ -30,7 +30,7 @@ from jobs.providers.telephony.protocol import (
 )
 from jobs.providers.telephony.webhook import HOLD_OFF_S, TIMEOUT_S, hold_off_s
 from storage.calls.call_changes import Call
-from storage.calls.records import CallOutcome, CallReportEvent
+from storage.calls.records import CallOutcome, CallReportKind
 
 API_URL = "https://api.twilio.com"
 VERSION = "2010-04-01"
@@ -180,7 +180,7 @@ class TwilioReport:
     """A status callback of Twilio as a report."""
 
     sequence: int
-    event: CallReportEvent
+    kind: CallReportKind
     outcome: CallOutcome | None
 
 
@@ -188,9 +188,9 @@ def report_of(fields: Mapping[str, str]) -> TwilioReport | None:
     """Returns the report in a callback, or None for states such as ringing. Raises: ValueError for unknown content."""
     sequence = int(fields.get("SequenceNumber", ""))
     if fields.get("CallStatus") == "in-progress":
-        return TwilioReport(sequence, CallReportEvent.ANSWERED, None)
+        return TwilioReport(sequence, CallReportKind.ANSWERED, None)
     outcome = outcome_of(fields)
-    return None if outcome is None else TwilioReport(sequence, CallReportEvent.ENDED, outcome)
+    return None if outcome is None else TwilioReport(sequence, CallReportKind.ENDED, outcome)
 
 
 def twilio_signature(token: str, url: str, fields: Sequence[tuple[str, str]]) -> str:

@@ -11,7 +11,7 @@ from jobs.context import JobContext
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.webhook import WebhookTelephony
 from storage.calls.job_changes import NewCallJob
-from storage.calls.records import CallJob, CallOutcome, CallReportEvent
+from storage.calls.records import CallJob, CallOutcome, CallReportKind
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.twin import SECRET, TelephonyTwin, telephony_twin
@@ -59,9 +59,9 @@ class CallCentre:
         limits = await self.stores.mongo["call_limits"].find_one({"_id": self.org})
         return [] if limits is None else list(limits["slots"])
 
-    async def report(self, call_id: str, sequence: int, event: str, outcome: str | None) -> None:
+    async def report(self, call_id: str, sequence: int, kind: str, outcome: str | None) -> None:
         parsed = None if outcome is None else CallOutcome(outcome)
-        await self.stores.calls.report(call_id, sequence, CallReportEvent(event), parsed)
+        await self.stores.calls.report(call_id, sequence, CallReportKind(kind), parsed)
 
     async def make_calls_overdue(self) -> None:
         """Makes every open call due for polling."""

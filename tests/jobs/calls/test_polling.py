@@ -19,7 +19,7 @@ from jobs.providers.telephony import (
 )
 from storage.calls.call_changes import Call
 from storage.calls.calls import NextCall, TimedStart
-from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
+from storage.calls.records import CallOutcome, CallReportKind, TaskKey
 from storage.stores import Stores
 from tests.jobs.calls.call_centre import CallCentre, call_centre
 from tests.jobs.contexts import job_context
@@ -101,7 +101,7 @@ async def test_unreported_call_is_settled_by_the_answer(
 async def test_answered_call_that_service_lost_is_unknown(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, AFTER_START_S)
-        await centre.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
+        await centre.stores.calls.report(call_id, 1, CallReportKind.ANSWERED, None)
         assert await poll_once(centre, CallNotFound()) == ("UNKNOWN", False, 1)
 
 
@@ -139,7 +139,7 @@ async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) ->
 async def test_answered_untraceable_call_keeps_its_slot(stores: Stores, answer: CallState) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, AFTER_START_S)
-        await centre.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
+        await centre.stores.calls.report(call_id, 1, CallReportKind.ANSWERED, None)
         expected = ("IN_CALL", True, 1) if isinstance(answer, CallUntraceable) else ("UNKNOWN", False, 1)
         assert await poll_once(centre, answer) == expected
 
@@ -167,12 +167,12 @@ async def test_retried_call_at_twilio_keeps_its_slot(stores: Stores) -> None:
         # The ids are read from the slots: a delayed broker requeues a call, and the next call has another number.
         (first,) = await centre.slots()
         twin.set_status(next(iter(twin.calls)), "busy")
-        await centre.stores.calls.report(first, 3, CallReportEvent.ENDED, CallOutcome.BUSY)
+        await centre.stores.calls.report(first, 3, CallReportKind.ENDED, CallOutcome.BUSY)
         broker.wake()
         await until(lambda: is_sid_stored(centre, twin, 1))
         (second,) = await centre.slots()
         twin.set_status(list(twin.calls)[1], "in-progress")
-        await centre.stores.calls.report(second, 2, CallReportEvent.ANSWERED, None)
+        await centre.stores.calls.report(second, 2, CallReportKind.ANSWERED, None)
         for _ in range(2):
             await centre.make_calls_overdue()
             await poll_overdue_calls(job_context(centre.stores, telephony=telephony))
@@ -196,6 +196,6 @@ async def test_late_report_settles_an_unknown_call(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, PAST_UNKNOWN_S)
         assert await poll_once(centre, QueryFailed("no answer")) == ("UNKNOWN", True, 1)
-        task = await centre.stores.calls.report(call_id, 7, CallReportEvent.ENDED, CallOutcome.VOICEMAIL)
+        task = await centre.stores.calls.report(call_id, 7, CallReportKind.ENDED, CallOutcome.VOICEMAIL)
         assert task.state.value == "COMPLETED"
         assert await centre.slots() == []

@@ -50,7 +50,7 @@ class InMemoryStream:
         batch = Batch(jobs_stream(ORG), head, first_timestamp=int(self.now.timestamp() * 1e6), next_n=1)
         for collection, id_ in [*change.needs(), *loaded]:
             if (document := self.get(collection, id_)) is not None:
-                batch.add(collection, document)
+                batch.add_loaded(collection, document)
         try:
             result = change.plan(batch)
         except DomainError:

@@ -21,7 +21,7 @@ from storage.calls.call_changes import (
 from storage.calls.documents import DO_NOT_CALL
 from storage.calls.job_changes import ActOnJob, JobAction, RefreshJobState, SetLimits, TakeOver
 from storage.calls.limiter import BrokerSuperseded
-from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportEvent, CallTaskState, TaskKey
+from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportKind, CallTaskState, TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.errors import Conflict
 from tests.storage.calls.in_memory_stream import BEGIN, ORG, InMemoryStream
@@ -93,8 +93,8 @@ class CallMachine(RuleBasedStateMachine):
     def report(self, index: int, sequence: int, outcome: CallOutcome | None) -> None:
         if self.calls:
             call = [*self.calls.values()][index % len(self.calls)]
-            event = CallReportEvent.ANSWERED if outcome is None else CallReportEvent.ENDED
-            task = self.stream.commit(ReportCall(ORG, call.key.task, call.key.number, sequence, event, outcome))
+            kind = CallReportKind.ANSWERED if outcome is None else CallReportKind.ENDED
+            task = self.stream.commit(ReportCall(ORG, call.key.task, call.key.ordinal, sequence, kind, outcome))
             if task.outcome is CallOutcome.DO_NOT_CALL:
                 assert self.stream.get(DO_NOT_CALL, {"org": ORG, "phone": task.phone_number}) is not None
 
@@ -102,12 +102,12 @@ class CallMachine(RuleBasedStateMachine):
     def end_without_report(self, index: int, change_name: str) -> None:
         if self.calls:
             call = [*self.calls.values()][index % len(self.calls)]
-            key, number = call.key.task, call.key.number
+            key, ordinal = call.key.task, call.key.ordinal
             changes: dict[str, RequeueCall | FailCall | MarkCallUnknown] = {
-                "requeue": RequeueCall(ORG, key, number, 0.5),
-                "fail": FailCall(ORG, key, number, "no"),
-                "unknown": MarkCallUnknown(ORG, key, number, "silence", keeps_slot=True),
-                "unknown without slot": MarkCallUnknown(ORG, key, number, "forgotten", keeps_slot=False),
+                "requeue": RequeueCall(ORG, key, ordinal, 0.5),
+                "fail": FailCall(ORG, key, ordinal, "no"),
+                "unknown": MarkCallUnknown(ORG, key, ordinal, "silence", keeps_slot=True),
+                "unknown without slot": MarkCallUnknown(ORG, key, ordinal, "forgotten", keeps_slot=False),
             }
             if self.stream.commit(changes[change_name]) and change_name == "requeue":
                 self.requeued.add(call.id)
@@ -208,11 +208,11 @@ def test_late_report_of_earlier_call_keeps_active_call() -> None:
     key = TaskKey(stream.launch(1, max_attempts=3, retry_delay_s=0).id, 2)
     start = StartCall(ORG, key, 1, "+819010000002")
     assert isinstance(stream.commit(start), CallStart)
-    stream.commit(ReportCall(ORG, key, 1, 2, CallReportEvent.ENDED, CallOutcome.NO_ANSWER))
+    stream.commit(ReportCall(ORG, key, 1, 2, CallReportKind.ENDED, CallOutcome.NO_ANSWER))
     stream.wait(5)
     assert isinstance(stream.commit(start), CallStart)
     for sequence in (1, 2, 3):
-        stream.commit(ReportCall(ORG, key, 1, sequence, CallReportEvent.ENDED, CallOutcome.BUSY))
+        stream.commit(ReportCall(ORG, key, 1, sequence, CallReportKind.ENDED, CallOutcome.BUSY))
     assert stream.task(key)["state"] == "DIALLING"
     assert stream.limits["slots"] == [f"{key.id}-2"]
     assert stream.job(key.job_id)["outcomes"] == {"NO_ANSWER": 1}
@@ -223,11 +223,11 @@ def test_report_out_of_order_or_after_end_changes_nothing() -> None:
     stream.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(stream.launch(1).id, 2)
     stream.commit(StartCall(ORG, key, 1, "+819010000002"))
-    stream.commit(ReportCall(ORG, key, 1, 5, CallReportEvent.ANSWERED, None))
-    stream.commit(ReportCall(ORG, key, 1, 4, CallReportEvent.ENDED, CallOutcome.BUSY))
+    stream.commit(ReportCall(ORG, key, 1, 5, CallReportKind.ANSWERED, None))
+    stream.commit(ReportCall(ORG, key, 1, 4, CallReportKind.ENDED, CallOutcome.BUSY))
     assert stream.task(key)["state"] == "IN_CALL", "A lower sequence came after a higher one."
-    stream.commit(ReportCall(ORG, key, 1, 6, CallReportEvent.ENDED, CallOutcome.ANSWERED))
-    stream.commit(ReportCall(ORG, key, 1, 7, CallReportEvent.ENDED, CallOutcome.BUSY))
+    stream.commit(ReportCall(ORG, key, 1, 6, CallReportKind.ENDED, CallOutcome.ANSWERED))
+    stream.commit(ReportCall(ORG, key, 1, 7, CallReportKind.ENDED, CallOutcome.BUSY))
     assert stream.task(key)["state"] == "COMPLETED"
     assert stream.job(key.job_id)["outcomes"] == {"ANSWERED": 1}
 
@@ -237,11 +237,11 @@ def test_report_with_repeated_sequence_changes_nothing() -> None:
     stream.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(stream.launch(1).id, 2)
     stream.commit(StartCall(ORG, key, 1, "+819010000002"))
-    stream.commit(ReportCall(ORG, key, 1, 5, CallReportEvent.ANSWERED, None))
+    stream.commit(ReportCall(ORG, key, 1, 5, CallReportKind.ANSWERED, None))
     task, job, events = dict(stream.task(key)), dict(stream.job(key.job_id)), len(stream.events)
     stream.wait(5)
-    for event, outcome in ((CallReportEvent.ANSWERED, None), (CallReportEvent.ENDED, CallOutcome.BUSY)):
-        result = stream.commit(ReportCall(ORG, key, 1, 5, event, outcome))
+    for kind, outcome in ((CallReportKind.ANSWERED, None), (CallReportKind.ENDED, CallOutcome.BUSY)):
+        result = stream.commit(ReportCall(ORG, key, 1, 5, kind, outcome))
         assert result.state is CallTaskState.IN_CALL
         assert (stream.task(key), stream.job(key.job_id), len(stream.events)) == (task, job, events)
     assert stream.limits["slots"] == [f"{key.id}-1"]

@@ -8,7 +8,7 @@ import pytest
 from storage.calls.call_changes import START_LOOKAHEAD, CallStart, ReportCall, RequeueCall, StartCall, StartRefusal
 from storage.calls.job_changes import SetLimits
 from storage.calls.limiter import JITTER_S
-from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
+from storage.calls.records import CallOutcome, CallReportKind, TaskKey
 from tests.storage.calls.in_memory_stream import ORG, InMemoryStream
 
 RATES = (0.1, 0.5, 1.0, 2.5, 10.0, 100.0)
@@ -88,9 +88,9 @@ def test_slots_are_limited_and_freed_when_a_call_ends() -> None:
         start_at_earliest(stream, job.id, row)
     stream.wait(5)
     assert start_call(stream, job.id, 4) is StartRefusal.NO_SLOT
-    stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 1, CallReportEvent.ANSWERED, None))
+    stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 1, CallReportKind.ANSWERED, None))
     assert start_call(stream, job.id, 4) is StartRefusal.NO_SLOT, "An answered call keeps its slot."
-    stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 2, CallReportEvent.ENDED, CallOutcome.ANSWERED))
+    stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 2, CallReportKind.ENDED, CallOutcome.ANSWERED))
     assert isinstance(start_call(stream, job.id, 4), CallStart)
     stream.commit(SetLimits(ORG, 1, 100.0))
     stream.wait(5)

@@ -9,7 +9,7 @@ import pytest
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.documents import CallJobDocument
 from storage.calls.job_changes import reserve_task_event
-from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
+from storage.calls.records import CallOutcome, CallReportKind, TaskKey
 from storage.stores import Stores
 from storage.streams.log import jobs_stream
 from tests.storage.calls.in_memory_stream import ORG, new_job
@@ -29,7 +29,7 @@ async def call_all_at_once(stores: Stores) -> str:
         next_call = NextCall(TaskKey(job.id, row), f"+8190{10_000_000 + row - 2}")
         while not isinstance(start := await stores.calls.start(ORG, next_call, 1), TimedStart):
             await asyncio.sleep(0.005)
-        await stores.calls.report(start.call.id, 1, CallReportEvent.ENDED, CallOutcome.ANSWERED)
+        await stores.calls.report(start.call.id, 1, CallReportKind.ENDED, CallOutcome.ANSWERED)
     return job.id
 
 

@@ -70,8 +70,8 @@ async def test_members_are_paged_by_handle_in_storage(scenario: TopicScenario) -
     communities = scenario.stores.communities
     for name in ("dan", "bob", "cyd"):
         await communities.join(scenario.community, await sign_in(scenario.stores, scenario.organization_id, name))
-    assert await communities.members(scenario.community.id, None, 3) == ["ann", "bob", "cyd"]
-    assert await communities.members(scenario.community.id, "cyd", 3) == ["dan"]
+    assert await communities.member_ids(scenario.community.id, None, 3) == ["ann", "bob", "cyd"]
+    assert await communities.member_ids(scenario.community.id, "cyd", 3) == ["dan"]
     assert await communities.members_among(scenario.community.id, ["bob", "eve", "ann"]) == {"ann", "bob"}
 
 
@@ -92,7 +92,7 @@ async def listed(
     names: list[str] = []
     after = None
     while True:
-        page = await stores.communities.list_by_name(
+        page = await stores.communities.list_communities(
             communities_by_name[0].organization_id, "bob", joined, after, limit
         )
         names += [community.name for community in page]
@@ -117,7 +117,9 @@ async def test_list_after_a_missing_community_is_not_found(
     shared_stores: Stores, communities_by_name: list[Community]
 ) -> None:
     with pytest.raises(NotFound):
-        await shared_stores.communities.list_by_name(communities_by_name[0].organization_id, "bob", None, "nowhere", 10)
+        await shared_stores.communities.list_communities(
+            communities_by_name[0].organization_id, "bob", None, "nowhere", 10
+        )
 
 
 async def test_members_among_thousands_of_users(scenario: TopicScenario) -> None:

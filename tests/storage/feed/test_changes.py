@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 class PublishPost(Change[Post]):
     """A change of another module that commits a publication together with the post."""
 
-    timestamps = 1
+    max_timestamps = 1
     post: PostPlan
     publication: Document
     idempotency: IdempotencyKey | None = None

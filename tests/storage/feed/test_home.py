@@ -98,7 +98,7 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
         for limit in (1, 3, 7) * 4:
             page_range = timeline_range(latest=NOW, limit=limit)
             for _ in range(12):
-                blocked = await feed.stores.relations.blocked_by(feed.organization_id, "bob")
+                blocked = await feed.stores.relations.blocked_users_of(feed.organization_id, "bob")
                 reader = await feed.stores.home.reader(feed.organization_id, "bob", blocked)
                 page = await feed.stores.home.page(reader, page_range)
                 assert len(page.items) == limit or not page.has_older

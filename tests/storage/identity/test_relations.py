@@ -13,10 +13,10 @@ async def test_blocks_are_directed_and_listed_from_both_sides(shared_stores: Sto
     relations = shared_stores.relations
     await asyncio.gather(*(relations.block(org, "ann", "bob") for _ in range(3)))
     await relations.block(org, "cyd", "bob")
-    assert await relations.blocked_by(org, "ann") == {"bob"}
-    assert await relations.blocked_by(org, "bob") == set()
+    assert await relations.blocked_users_of(org, "ann") == {"bob"}
+    assert await relations.blocked_users_of(org, "bob") == set()
     assert await relations.blockers_of(org, "bob") == {"ann", "cyd"}
-    assert await relations.blocked_by(org + "x", "ann") == set()
+    assert await relations.blocked_users_of(org + "x", "ann") == set()
     await relations.unblock(org, "ann", "bob")
     await relations.unblock(org, "ann", "bob")
     assert await relations.blockers_of(org, "bob") == {"cyd"}
@@ -43,8 +43,8 @@ async def test_relations_ignore_equal_user_ids_of_another_organization(shared_st
     await mongo["follows"].insert_one({"org": other, "follower": "bob", "followee": "cyd"})
     await relations.block(org, "bob", "cyd")
     await relations.unblock(org, "ann", "bob")
-    assert await relations.users_who_blocked(org, ["ann", "bob", "cyd"]) == {"bob"}
-    assert await relations.users_who_blocked(other, ["ann", "bob", "cyd"]) == {"ann"}
+    assert await relations.users_with_blocks(org, ["ann", "bob", "cyd"]) == {"bob"}
+    assert await relations.users_with_blocks(other, ["ann", "bob", "cyd"]) == {"ann"}
     assert await relations.blockers_of(org, "bob") == set()
     assert await relations.blockers_of(other, "bob") == {"ann"}
     assert await relations.follows(other, "bob", "cyd")

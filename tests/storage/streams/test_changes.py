@@ -37,7 +37,7 @@ def test_batch_ends_at_its_last_event_and_timestamp(taken: int, last: int) -> No
 
 def test_put_document_is_read_by_next_member() -> None:
     batch = new_batch()
-    batch.add("things", {"_id": "a", "n": 1})
+    batch.add_loaded("things", {"_id": "a", "n": 1})
     assert batch.get("things", "a") == {"_id": "a", "n": 1}
     batch.put("things", {"_id": "a", "n": 2})
     assert batch.get("things", "a") == {"_id": "a", "n": 2}
@@ -53,7 +53,7 @@ OPERATIONS = st.lists(st.sampled_from(["put", "remove"]), max_size=6)
 def test_puts_and_removes_become_at_most_one_write(exists: bool, operations: list[str], id_: Any) -> None:
     batch, document = new_batch(), {"_id": id_, "n": 0}
     if exists:
-        batch.add("things", document)
+        batch.add_loaded("things", document)
     for number, operation in enumerate(operations, 1):
         document = {"_id": id_, "n": number}
         if operation == "put":
@@ -96,8 +96,8 @@ def test_outbox_row_for_a_topic_is_refused() -> None:
 
 def test_changed_documents_exclude_removed_ones() -> None:
     batch = new_batch()
-    batch.add("things", {"_id": "read only"})
-    batch.add("things", {"_id": "gone"})
+    batch.add_loaded("things", {"_id": "read only"})
+    batch.add_loaded("things", {"_id": "gone"})
     batch.put("things", {"_id": "new"})
     batch.put("others", {"_id": "elsewhere"})
     batch.remove("things", "gone")

@@ -9,13 +9,13 @@ import pytest
 from jobs.providers.telephony import CallActive, CallDeferred, CallEnded, CallNotFound, CallStarted
 from jobs.providers.telephony.simulator import OUTCOME_SHARES, CallScript, Simulator, realistic_script
 from storage.calls.call_changes import Call
-from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
+from storage.calls.records import CallKey, CallOutcome, CallReportKind, TaskKey
 from storage.stores import Stores
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
-Reports = list[tuple[str, int, CallReportEvent, CallOutcome | None]]
+Reports = list[tuple[str, int, CallReportKind, CallOutcome | None]]
 
 
 async def call(stores: Stores, row: int = 2, lateness_s: float = 0.0) -> Call:
@@ -25,8 +25,8 @@ async def call(stores: Stores, row: int = 2, lateness_s: float = 0.0) -> Call:
 
 
 def simulator(stores: Stores, reports: Reports, script: CallScript | None = None, speed: float = 100.0) -> Simulator:
-    async def report(call_id: str, sequence: int, event: CallReportEvent, outcome: CallOutcome | None) -> None:
-        reports.append((call_id, sequence, event, outcome))
+    async def report(call_id: str, sequence: int, kind: CallReportKind, outcome: CallOutcome | None) -> None:
+        reports.append((call_id, sequence, kind, outcome))
 
     return Simulator(stores.mongo, report, speed, realistic_script if script is None else lambda _id: script)
 
@@ -49,7 +49,7 @@ async def test_simulated_call_rings_is_answered_and_ends(stores: Stores) -> None
     assert await service.start(await call(stores)) == CallStarted()
     assert await service.look_up(await call(stores)) == CallActive()
     await until(lambda: has_reports(reports, 2))
-    assert [event.value for _, _, event, _ in reports] == ["ANSWERED", "ENDED"]
+    assert [kind.value for _, _, kind, _ in reports] == ["ANSWERED", "ENDED"]
     assert await service.look_up(await call(stores)) == CallEnded(CallOutcome.ANSWERED)
     await service.aclose()
 

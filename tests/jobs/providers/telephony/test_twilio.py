@@ -20,7 +20,7 @@ from jobs.providers.telephony import (
 )
 from jobs.providers.telephony.twilio import TwilioTelephony, outcome_of, report_of, twilio_signature
 from storage.calls.call_changes import Call
-from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
+from storage.calls.records import CallKey, CallOutcome, CallReportKind, TaskKey
 from tests.jobs.providers.telephony.twilio_twin import ACCOUNT, CALLER, TOKEN, TwilioTwin
 
 pytestmark = pytest.mark.anyio
@@ -131,7 +131,7 @@ def test_twilio_status_maps_to_outcome(fields: dict[str, str], outcome: CallOutc
 def test_answered_call_is_reported_as_answered() -> None:
     report = report_of({"CallStatus": "in-progress", "SequenceNumber": "2"})
     assert report is not None
-    assert (report.event, report.sequence) == (CallReportEvent.ANSWERED, 2)
+    assert (report.kind, report.sequence) == (CallReportKind.ANSWERED, 2)
     with pytest.raises(ValueError):
         report_of({"CallStatus": "completed"})
 
