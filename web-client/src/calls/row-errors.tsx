@@ -4,7 +4,7 @@ import type { RowError } from "./operations";
 
 interface Props {
   errors: readonly RowError[];
-  /** The invalid values by line; omitted where the list itself is not available. */
+  /** The invalid values by line of the uploaded call list. Omitted if only the errors are available, not the list. */
   values?: ReadonlyMap<number, string>;
 }
 

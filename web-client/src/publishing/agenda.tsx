@@ -1,6 +1,6 @@
 /** The list view: posts by day. It is the default on narrow screens. A day's dialog shows the same list of posts. */
 import { useTranslation } from "../ui/preferences";
-import type { ChipActions } from "./chip";
+import type { ChipContext } from "./chip";
 import { dayText, timeOfDayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
 import { StateBadge } from "./state-badge";
@@ -9,42 +9,48 @@ import { targetText } from "./targets";
 interface Props {
   days: readonly string[];
   today: string;
-  slots: ReadonlyMap<string, readonly ScheduledPost[]>;
-  actions: ChipActions;
+  postsBySlot: ReadonlyMap<string, readonly ScheduledPost[]>;
+  chipContext: ChipContext;
 }
 
 /** Lists the posts of each day. Days without posts are left out. */
-export function Agenda({ days, today, slots, actions }: Props) {
+export function Agenda({ days, today, postsBySlot, chipContext }: Props) {
   const { language } = useTranslation();
   return (
     <div className="mx-auto flex max-w-3xl flex-col gap-6 p-4 sm:p-6">
       {days
-        .filter((day) => slots.has(day))
+        .filter((day) => postsBySlot.has(day))
         .map((day) => (
           <section key={day} aria-labelledby={`day-${day}`}>
             <h2 id={`day-${day}`} className="mb-2 font-semibold">
               {dayText(language, day, today)}
             </h2>
-            <PostList posts={slots.get(day) ?? []} actions={actions} />
+            <PostList posts={postsBySlot.get(day) ?? []} chipContext={chipContext} />
           </section>
         ))}
     </div>
   );
 }
 
-export function PostList({ posts, actions }: { posts: readonly ScheduledPost[]; actions: ChipActions }) {
+export function PostList({
+  posts,
+  chipContext,
+}: {
+  posts: readonly ScheduledPost[];
+  chipContext: ChipContext;
+}) {
   return (
     <ul className="flex flex-col gap-2">
       {posts.map((post) => (
         <li key={post.id} className="[contain-intrinsic-size:auto_4.5rem] [content-visibility:auto]">
-          <PostRow post={post} actions={actions} />
+          <PostRow post={post} chipContext={chipContext} />
         </li>
       ))}
     </ul>
   );
 }
 
-function PostRow({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
+function PostRow({ post, chipContext }: { post: ScheduledPost; chipContext: ChipContext }) {
   const { t, language } = useTranslation();
   const targets = post.publications.map(({ target }) => targetText(target, t)).join(", ");
   return (
@@ -52,11 +58,11 @@ function PostRow({ post, actions }: { post: ScheduledPost; actions: ChipActions 
       type="button"
       data-scheduled={post.id}
       data-state={post.state}
-      onClick={() => actions.open(post)}
+      onClick={() => chipContext.openPost(post)}
       className="flex w-full flex-wrap items-start gap-x-3 gap-y-1 rounded-card border border-line bg-raised p-3 text-left hover:bg-hover"
     >
       <span className="grow shrink-0 pt-0.5 sm:w-18 sm:grow-0 text-sm font-semibold tabular-nums">
-        {timeOfDayText(language, actions.zone, new Date(post.dueAt))}
+        {timeOfDayText(language, chipContext.zone, new Date(post.dueAt))}
       </span>
       <span className="order-last min-w-0 grow basis-full sm:order-none sm:basis-0">
         <span className={`line-clamp-2 ${post.state === "CANCELLED" ? "text-quiet line-through" : ""}`}>

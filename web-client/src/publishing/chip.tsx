@@ -7,27 +7,28 @@ import { timeOfDayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
 import { stateStyle } from "./state-badge";
 
-export interface ChipActions {
+/** What all chips of the calendar share: the zone of their times, the drag in progress, and the actions on their posts. */
+export interface ChipContext {
   zone: string;
   drag: Drag;
-  open: (post: ScheduledPost) => void;
-  move: (post: ScheduledPost) => void;
+  openPost: (post: ScheduledPost) => void;
+  openMoveDialog: (post: ScheduledPost) => void;
   mayMove: (post: ScheduledPost) => boolean;
 }
 
-export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActions }) {
+export function Chip({ post, chipContext }: { post: ScheduledPost; chipContext: ChipContext }) {
   const { t, language } = useTranslation();
   const { icon, className } = stateStyle(post.state);
-  const time = timeOfDayText(language, actions.zone, new Date(post.dueAt));
+  const time = timeOfDayText(language, chipContext.zone, new Date(post.dueAt));
   const text = post.text || t("publishing.onlyMedia");
-  const isMovable = actions.mayMove(post);
-  const isDragged = actions.drag.dragged?.post.id === post.id;
+  const isMovable = chipContext.mayMove(post);
+  const isDragged = chipContext.drag.dragged?.post.id === post.id;
   const label = `${time} ${text}, ${t(`publishing.state.${post.state}`)}`;
 
   function handleKey(event: KeyboardEvent) {
     if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || !isMovable) return;
     event.preventDefault();
-    actions.move(post);
+    chipContext.openMoveDialog(post);
   }
 
   return (
@@ -39,10 +40,10 @@ export function Chip({ post, actions }: { post: ScheduledPost; actions: ChipActi
       title={label}
       onClick={(event) => {
         event.stopPropagation();
-        actions.open(post);
+        chipContext.openPost(post);
       }}
       onKeyDown={handleKey}
-      {...(isMovable ? actions.drag.handleProps(post) : {})}
+      {...(isMovable ? chipContext.drag.handleProps(post) : {})}
       className={`flex h-6.5 w-full select-none items-center gap-1 rounded-md border-l-3 px-1 text-left text-xs ${className} ${isMovable ? "cursor-grab" : ""} ${isDragged ? "opacity-40" : ""} hover:brightness-95 dark:hover:brightness-125`}
     >
       <Icon name={icon} className="size-3.5" />

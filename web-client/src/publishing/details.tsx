@@ -19,7 +19,7 @@ interface Props {
   id: string;
   zone: string;
   edit: (post: ScheduledPost) => void;
-  move: (post: ScheduledPost) => void;
+  openMoveDialog: (post: ScheduledPost) => void;
   /** Opens the composer with a copy of the post. */
   copy: (post: ScheduledPost) => void;
   onClose: () => void;
@@ -44,7 +44,7 @@ export function PostDialog({ id, onClose, ...rest }: Props) {
 
 type DetailsProps = Omit<Props, "id" | "onClose"> & { post: DetailedPost; refresh: () => void };
 
-function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
+function Details({ post, zone, refresh, edit, openMoveDialog, copy }: DetailsProps) {
   const { t, language } = useTranslation();
   const viewer = useViewer();
   const isOwn = post.author.id === viewer.id;
@@ -98,7 +98,7 @@ function Details({ post, zone, refresh, edit, move, copy }: DetailsProps) {
         {post.editable && <CancelButton post={post} refresh={refresh} />}
         {isOwn && isScheduled && <Button onClick={() => edit(post)}>{t("publishing.edit")}</Button>}
         {isOwn && isScheduled && (
-          <Button kind="main" onClick={() => move(post)}>
+          <Button kind="main" onClick={() => openMoveDialog(post)}>
             {t("publishing.move")}
           </Button>
         )}

@@ -4,18 +4,18 @@ import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useTranslation } from "../ui/preferences";
 import { PostList } from "./agenda";
-import type { ChipActions } from "./chip";
+import type { ChipContext } from "./chip";
 import { type Draft, draftOf, emptyDraft, ScheduledPostComposer } from "./composer";
 import { PostDialog } from "./details";
 import { type DueTime, dueTimeOf } from "./due-time-fields";
 import { dayText } from "./local-times";
 import { MoveDialog } from "./move";
 import type { ScheduledPost } from "./operations";
-import type { Readings } from "./rejections";
+import type { TimeReadings } from "./rejections";
 
 export type OpenDialog =
   | { kind: "write"; draft: Draft; post: ScheduledPost | null }
-  | { kind: "move"; post: ScheduledPost; initialTime: DueTime; readings: Readings | null }
+  | { kind: "move"; post: ScheduledPost; initialTime: DueTime; readings: TimeReadings | null }
   | { kind: "day"; day: string };
 
 interface Props {
@@ -24,19 +24,30 @@ interface Props {
   /** Replaces the open dialog; null closes it. */
   showDialog: (next: OpenDialog | null) => void;
   today: string;
-  slots: ReadonlyMap<string, readonly ScheduledPost[]>;
-  actions: ChipActions;
+  postsBySlot: ReadonlyMap<string, readonly ScheduledPost[]>;
+  chipContext: ChipContext;
   /** Returns a suitable time for a new post on a day. */
   suggestTime: (day: string) => DueTime;
-  move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
+  /** Changes the due time of a post at the server. */
+  movePost: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   openAccounts: () => void;
   /** Called when a post was scheduled or changed. */
   onChanged: () => void;
 }
 
 export function Dialogs(props: Props) {
-  const { place, openDialog, showDialog, today, actions, suggestTime, move, openAccounts, onChanged } = props;
-  const { zone } = actions;
+  const {
+    place,
+    openDialog,
+    showDialog,
+    today,
+    chipContext,
+    suggestTime,
+    movePost,
+    openAccounts,
+    onChanged,
+  } = props;
+  const { zone } = chipContext;
   const close = () => showDialog(null);
   const write = (draft: Draft, post: ScheduledPost | null) => showDialog({ kind: "write", draft, post });
 
@@ -47,7 +58,7 @@ export function Dialogs(props: Props) {
         post={openDialog.post}
         initialTime={openDialog.initialTime}
         readings={openDialog.readings}
-        move={move}
+        movePost={movePost}
         onClose={close}
       />
     );
@@ -72,7 +83,7 @@ export function Dialogs(props: Props) {
       zone={zone}
       edit={(post) => write(draftOf(post, dueTimeOf(new Date(post.dueAt), post.timeZone)), post)}
       copy={(post) => write(draftOf(post, suggestTime(today)), null)}
-      move={actions.move}
+      openMoveDialog={chipContext.openMoveDialog}
       onClose={close}
     />
   );
@@ -83,13 +94,13 @@ interface DayProps extends Props {
   write: (draft: Draft, post: null) => void;
 }
 
-function DayDialog({ day, today, slots, actions, showDialog, suggestTime, write }: DayProps) {
+function DayDialog({ day, today, postsBySlot, chipContext, showDialog, suggestTime, write }: DayProps) {
   const { t, language } = useTranslation();
-  const posts = slots.get(day) ?? [];
+  const posts = postsBySlot.get(day) ?? [];
   return (
     <Dialog title={dayText(language, day, today)} onClose={() => showDialog(null)}>
       {posts.length === 0 && <p className="text-quiet">{t("publishing.none")}</p>}
-      <PostList posts={posts} actions={actions} />
+      <PostList posts={posts} chipContext={chipContext} />
       {day >= today && (
         <Button kind="main" className="mt-4" onClick={() => write(emptyDraft(suggestTime(day)), null)}>
           {t("publishing.new")}

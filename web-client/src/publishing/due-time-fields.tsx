@@ -4,7 +4,7 @@
  */
 import { useTranslation } from "../ui/preferences";
 import { instantText } from "./local-times";
-import type { Readings } from "./rejections";
+import type { TimeReadings } from "./rejections";
 import { ZoneSelect } from "./zone";
 import { localOf, withOffset } from "./zones";
 
@@ -32,7 +32,7 @@ interface Props {
   value: DueTime;
   onChange: (dueTime: DueTime) => void;
   /** Both readings, after the server has rejected the local time as ambiguous; null otherwise. */
-  readings: Readings | null;
+  readings: TimeReadings | null;
 }
 
 export function DueTimeFields({ value, onChange, readings }: Props) {
@@ -69,7 +69,7 @@ export function DueTimeFields({ value, onChange, readings }: Props) {
   );
 }
 
-function ReadingChoice({ value, onChange, readings }: Props & { readings: Readings }) {
+function ReadingChoice({ value, onChange, readings }: Props & { readings: TimeReadings }) {
   const { t, language } = useTranslation();
   const time = value.local.slice(11);
   return (

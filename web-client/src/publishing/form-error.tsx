@@ -3,7 +3,7 @@ import { useState } from "react";
 import { failureTextKey } from "../api/failure";
 import type { TextKey } from "../i18n/texts";
 import { type Translate, useTranslation } from "../ui/preferences";
-import { type Readings, type Rejection, readingsOf, rejectionOf } from "./rejections";
+import { type Rejection, readingsOf, rejectionOf, type TimeReadings } from "./rejections";
 
 /** Labels of the input fields that the server names in `extensions.field`. */
 const FIELDS: Record<string, TextKey> = {
@@ -31,7 +31,7 @@ export interface Submission {
   busy: boolean;
   error: unknown;
   /** Both readings, if the last error is about an ambiguous local time. */
-  readings: Readings | null;
+  readings: TimeReadings | null;
   clearError: () => void;
   /** Runs the action, and returns whether it succeeded. An exception becomes `error`. */
   run(action: () => Promise<void>): Promise<boolean>;

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
-import { Chip, type ChipActions } from "./chip";
+import { Chip, type ChipContext } from "./chip";
 import { dayText, monthText, weekdayText } from "./local-times";
 import type { ScheduledPost } from "./operations";
 import { stateStyle, URGENCY } from "./state-badge";
@@ -17,15 +17,15 @@ export interface GridProps {
   /** The day that the view is centred on. */
   day: string;
   today: string;
-  slots: ReadonlyMap<string, readonly ScheduledPost[]>;
-  actions: ChipActions;
+  postsBySlot: ReadonlyMap<string, readonly ScheduledPost[]>;
+  chipContext: ChipContext;
   /** Opens the list of a day. */
   openDay: (day: string) => void;
   /** Opens the form for a new post at a slot. */
   createPost: (slot: string) => void;
 }
 
-export function Month({ days, day, today, slots, actions, openDay, createPost }: GridProps) {
+export function Month({ days, day, today, postsBySlot, chipContext, openDay, createPost }: GridProps) {
   const { t, language } = useTranslation();
   const body = useRef<HTMLTableSectionElement>(null);
   const capacity = useChipCapacity(body, days.length / 7);
@@ -50,8 +50,8 @@ export function Month({ days, day, today, slots, actions, openDay, createPost }:
         {weeks.map((week) => (
           <tr key={week[0]} style={{ height: `${700 / days.length}%` }}>
             {week.map((each) => {
-              const posts = slots.get(each) ?? [];
-              const isDropTarget = actions.drag.dragged?.slot === each;
+              const posts = postsBySlot.get(each) ?? [];
+              const isDropTarget = chipContext.drag.dragged?.slot === each;
               const isOtherMonth = each.slice(0, 7) !== day.slice(0, 7);
               return (
                 // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users create posts from the day's list or the header.
@@ -74,7 +74,12 @@ export function Month({ days, day, today, slots, actions, openDay, createPost }:
                     {Number(each.slice(8))}
                   </button>
                   {posts.length > 0 && <ChipSummary posts={posts} onClick={() => openDay(each)} />}
-                  <Chips posts={posts} capacity={capacity} actions={actions} onMore={() => openDay(each)} />
+                  <Chips
+                    posts={posts}
+                    capacity={capacity}
+                    chipContext={chipContext}
+                    onMore={() => openDay(each)}
+                  />
                 </td>
               );
             })}
@@ -108,12 +113,12 @@ function useChipCapacity(body: { current: HTMLElement | null }, weeks: number): 
 interface ChipsProps {
   posts: readonly ScheduledPost[];
   capacity: number;
-  actions: ChipActions;
+  chipContext: ChipContext;
   onMore: () => void;
 }
 
 /** Shows as many chips as fit. If there are more posts, the last line opens the day's list. */
-export function Chips({ posts, capacity, actions, onMore }: ChipsProps) {
+export function Chips({ posts, capacity, chipContext, onMore }: ChipsProps) {
   const { t } = useTranslation();
   const visiblePosts = posts.length > capacity ? posts.slice(0, capacity - 1) : posts;
   if (posts.length === 0) return null;
@@ -121,7 +126,7 @@ export function Chips({ posts, capacity, actions, onMore }: ChipsProps) {
     <ul className="mt-0.5 hidden flex-col gap-0.5 sm:flex">
       {visiblePosts.map((post) => (
         <li key={post.id}>
-          <Chip post={post} actions={actions} />
+          <Chip post={post} chipContext={chipContext} />
         </li>
       ))}
       {posts.length > visiblePosts.length && (

@@ -8,18 +8,18 @@ import { useTranslation } from "../ui/preferences";
 import { type DueTime, DueTimeFields, dueAtOf, isComplete } from "./due-time-fields";
 import { FormError, useSubmission } from "./form-error";
 import type { ScheduledPost } from "./operations";
-import type { Readings } from "./rejections";
+import type { TimeReadings } from "./rejections";
 
 interface Props {
   post: ScheduledPost;
   initialTime: DueTime;
   /** Both readings, if the post was dropped on an ambiguous time; null otherwise. */
-  readings: Readings | null;
-  move: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
+  readings: TimeReadings | null;
+  movePost: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
   onClose: () => void;
 }
 
-export function MoveDialog({ post, initialTime, readings: offeredReadings, move, onClose }: Props) {
+export function MoveDialog({ post, initialTime, readings: offeredReadings, movePost, onClose }: Props) {
   const { t } = useTranslation();
   const submission = useSubmission();
   const [dueTime, setDueTime] = useState(initialTime);
@@ -37,7 +37,7 @@ export function MoveDialog({ post, initialTime, readings: offeredReadings, move,
   }
 
   async function submit() {
-    if (await submission.run(() => move(post, dueAtOf(dueTime), dueTime.zone))) onClose();
+    if (await submission.run(() => movePost(post, dueAtOf(dueTime), dueTime.zone))) onClose();
   }
 
   return (

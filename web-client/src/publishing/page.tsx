@@ -9,7 +9,7 @@ import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { AccountsDialog } from "./accounts";
 import { Agenda } from "./agenda";
 import { CalendarHeader } from "./calendar-header";
-import { type ChipActions, DraggedChip } from "./chip";
+import { type ChipContext, DraggedChip } from "./chip";
 import { emptyDraft } from "./composer";
 import { daysOf, firstWeekday, type View } from "./days";
 import { Dialogs, type OpenDialog } from "./dialogs";
@@ -19,7 +19,7 @@ import type { LiveQuery } from "./live-query";
 import { Month } from "./month";
 import { useLocalNow } from "./now";
 import type { ScheduledPost } from "./operations";
-import { type Calendar, notifyRejection, useCalendar, useMove, usePostsBySlot } from "./posts";
+import { type Calendar, notifyRejection, useCalendar, useMovePost, usePostsBySlot } from "./posts";
 import { readingsOf, rejectionOf } from "./rejections";
 import { Week } from "./week";
 import { useZone } from "./zone";
@@ -42,7 +42,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   const postsByDay = usePostsBySlot(posts, zone, "day");
   const postsByHour = usePostsBySlot(posts, zone, "hour");
   const [areAccountsOpen, setAreAccountsOpen] = useState(false);
-  const { openDialog, showDialog, actions, move } = usePostActions(place, view, calendar, now);
+  const { openDialog, showDialog, chipContext, movePost } = usePostDialogs(place, view, calendar, now);
 
   const suggestTime = (slot: string) => suggestedTime(slot, now, zone);
   const createPost = (slot: string) =>
@@ -52,8 +52,8 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
     days,
     day,
     today,
-    slots: view === "week" ? postsByHour : postsByDay,
-    actions,
+    postsBySlot: view === "week" ? postsByHour : postsByDay,
+    chipContext,
     openDay,
     createPost,
   };
@@ -79,16 +79,16 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
         {calendar.data && view === "list" && !hasNoPosts && <Agenda {...gridProps} />}
         {calendar.data && view === "list" && hasNoPosts && <NoPosts createPost={() => createPost(day)} />}
       </div>
-      <DraggedChip drag={actions.drag} zone={zone} />
+      <DraggedChip drag={chipContext.drag} zone={zone} />
       <Dialogs
         place={place}
         openDialog={openDialog}
         showDialog={showDialog}
         today={today}
-        slots={postsByDay}
-        actions={actions}
+        postsBySlot={postsByDay}
+        chipContext={chipContext}
         suggestTime={suggestTime}
-        move={move}
+        movePost={movePost}
         openAccounts={() => setAreAccountsOpen(true)}
         onChanged={calendar.refresh}
       />
@@ -97,13 +97,13 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   );
 }
 
-/** Returns the actions on the calendar's posts, and the open dialog. */
-function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<Calendar>, now: string) {
+/** Returns the open dialog, what the chips share, and the function that moves a post to another time. */
+function usePostDialogs(place: PublishingPlace, view: View, calendar: LiveQuery<Calendar>, now: string) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const zone = useZone();
   const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
-  const move = useMove(calendar);
+  const movePost = useMovePost(calendar);
   const drag = useDrag(moveToDropSlot);
 
   const navigateToPost = (post: string | null) =>
@@ -112,14 +112,14 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
     setOpenDialog(next);
     if (place.post !== null) navigateToPost(null);
   }
-  const actions: ChipActions = {
+  const chipContext: ChipContext = {
     zone,
     drag,
-    open: ({ id }) => {
+    openPost: ({ id }) => {
       setOpenDialog(null);
       navigateToPost(id);
     },
-    move: (post) =>
+    openMoveDialog: (post) =>
       showDialog({ kind: "move", post, initialTime: dueTimeOf(new Date(post.dueAt), zone), readings: null }),
     mayMove: (post) => post.state === "SCHEDULED" && post.author.id === viewer.id,
   };
@@ -132,7 +132,7 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
     // A post that is dropped on a past time would be published at once, so the user must confirm the time.
     if (local <= now) return showDialog({ kind: "move", post, initialTime, readings: null });
     try {
-      await move(post, withOffset(zone, local), zone);
+      await movePost(post, withOffset(zone, local), zone);
     } catch (error) {
       const rejection = rejectionOf(error);
       const readings = readingsOf(rejection);
@@ -140,12 +140,12 @@ function usePostActions(place: PublishingPlace, view: View, calendar: LiveQuery<
       else notifyRejection(error, rejection, t);
     }
   }
-  return { openDialog, showDialog, actions, move };
+  return { openDialog, showDialog, chipContext, movePost };
 }
 
 /**
- * Returns a time for a new post: nine o'clock on a day, or the start of an hour. If that time has passed, returns the
- * next full hour that is at least ten minutes away.
+ * Suggests a time for a new post in a slot. In a day, this is nine o'clock; in an hour, its beginning. If that time has
+ * passed, suggests the next full hour that is at least ten minutes away.
  */
 function suggestedTime(slot: string, now: string, zone: string): DueTime {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;

@@ -44,12 +44,12 @@ function timestampOf(at: Date): string {
 /** Groups posts by slot: a day ("2026-11-23"), or an hour of a day ("2026-11-23T09"). */
 export function usePostsBySlot(posts: readonly ScheduledPost[], zone: string, by: "day" | "hour") {
   return useMemo(() => {
-    const slots = new Map<string, ScheduledPost[]>();
+    const postsBySlot = new Map<string, ScheduledPost[]>();
     for (const post of posts) {
       const slot = localOf(zone, new Date(post.dueAt)).slice(0, by === "day" ? 10 : 13);
-      slots.set(slot, [...(slots.get(slot) ?? []), post]);
+      postsBySlot.set(slot, [...(postsBySlot.get(slot) ?? []), post]);
     }
-    return slots;
+    return postsBySlot;
   }, [posts, zone, by]);
 }
 
@@ -57,7 +57,7 @@ export function usePostsBySlot(posts: readonly ScheduledPost[], zone: string, by
  * Returns a function that moves a post optimistically, and moves it back when the server rejects it. Throws:
  * CombinedError.
  */
-export function useMove({ patch, refresh }: LiveQuery<Calendar>) {
+export function useMovePost({ patch, refresh }: LiveQuery<Calendar>) {
   const { direct } = useApi();
   const { t, language } = useTranslation();
   return async (post: ScheduledPost, dueAt: string, zone: string): Promise<void> => {

@@ -19,7 +19,8 @@ export function rejectionOf(error: unknown): Rejection | null {
 
 const READINGS_PATTERN = /^(\S+Z) or (\S+Z), because .* (occurs twice|does not exist) in /;
 
-export interface Readings {
+/** The two instants (readings) that a local time may mean if clocks skip or repeat it. */
+export interface TimeReadings {
   /** Whether the local time occurs twice or never, because clocks go back or forward. */
   kind: "twice" | "never";
   /** The possible instants (RFC 3339), earlier first. */
@@ -27,7 +28,7 @@ export interface Readings {
 }
 
 /** Returns both instants that an ambiguous local time may mean; null if the rejection is about something else. */
-export function readingsOf(rejection: Rejection | null): Readings | null {
+export function readingsOf(rejection: Rejection | null): TimeReadings | null {
   const [, first, second, reason] = READINGS_PATTERN.exec(rejection?.expected ?? "") ?? [];
   if (first === undefined || second === undefined) return null;
   return { kind: reason === "occurs twice" ? "twice" : "never", instants: [first, second] };

@@ -14,7 +14,7 @@ interface Props extends GridProps {
   now: string;
 }
 
-export function Week({ days, today, now, slots, actions, openDay, createPost }: Props) {
+export function Week({ days, today, now, postsBySlot, chipContext, openDay, createPost }: Props) {
   const { t, language } = useTranslation();
   const firstVisibleRow = useRef<HTMLTableRowElement>(null);
   const todayColumn = useRef<HTMLTableCellElement>(null);
@@ -71,7 +71,7 @@ export function Week({ days, today, now, slots, actions, openDay, createPost }: 
             {days.map((day) => {
               const slot = `${day}T${hour}`;
               const isPast = slot < now.slice(0, 13);
-              const isDropTarget = actions.drag.dragged?.slot === slot;
+              const isDropTarget = chipContext.drag.dragged?.slot === slot;
               const isCurrentHour = slot === now.slice(0, 13);
               return (
                 // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users create posts from the day's list or the header.
@@ -82,9 +82,9 @@ export function Week({ days, today, now, slots, actions, openDay, createPost }: 
                   className={`h-11 border border-line p-0.5 align-top ${isPast ? "bg-well" : ""} ${isCurrentHour ? "border-t-2 border-t-accent" : ""} ${isDropTarget ? "bg-glow outline-2 -outline-offset-2 outline-accent" : ""}`}
                 >
                   <Chips
-                    posts={slots.get(slot) ?? []}
+                    posts={postsBySlot.get(slot) ?? []}
                     capacity={CHIPS_PER_CELL}
-                    actions={actions}
+                    chipContext={chipContext}
                     onMore={() => openDay(day)}
                   />
                 </td>
