@@ -76,10 +76,7 @@ def claimed_publication(batch: Batch, publication: Publication, *states: Publica
 
 @dataclass(slots=True)
 class PublicationChange(Change[Publication]):
-    """A change of one publication, planned for `publication` as it was read.
-
-    Raises ClaimLost if the fence of its claim, or the token of its upload, is another one by now.
-    """
+    """A change of one publication. Raises ClaimLost if its fence, or the token of its upload, has changed meanwhile."""
 
     publication: Publication
 
