@@ -191,9 +191,9 @@ otherwise wait for their creation.
 
 async def ensure_indexes(mongo: Mongo) -> None:
     """Creates the collections and indexes that are missing. A new index of a large collection can take long."""
+    existing = set(await mongo.database.list_collection_names())
+    await asyncio.gather(*(_create(mongo, name) for name in INDEXES if name not in existing))
     with pymongo.timeout(BUILD_TIMEOUT_S):
-        existing = set(await mongo.database.list_collection_names())
-        await asyncio.gather(*(_create(mongo, name) for name in INDEXES if name not in existing))
         await asyncio.gather(*(mongo[name].create_indexes(models) for name, models in INDEXES.items() if models))
 
 

@@ -1,7 +1,17 @@
 """The interface to MongoDB: the client, transactions and errors. Other packages import these names from here."""
 
 from storage.mongo.cancellation import backport_wait_for
-from storage.mongo.client import DEFAULT_DRIVER, Collection, Driver, Mongo, Update, Write, connect, older_than
+from storage.mongo.client import (
+    DEFAULT_DRIVER,
+    MAX_TIME_MS,
+    Collection,
+    Driver,
+    Mongo,
+    Update,
+    Write,
+    connect,
+    older_than,
+)
 from storage.mongo.errors import DUPLICATE_KEY, is_duplicate, unavailable
 from storage.mongo.reads import Document, Sort
 from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session
@@ -13,6 +23,7 @@ __all__ = [
     "DEFAULT_DRIVER",
     "DUPLICATE_KEY",
     "MAJORITY",
+    "MAX_TIME_MS",
     "TRANSACTION_DEADLINE_S",
     "Collection",
     "Document",

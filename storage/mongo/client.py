@@ -30,6 +30,8 @@ Result = TypeVar("Result")
 
 SERVER_SELECTION_S = 5.0
 COMMAND_TIMEOUT_S = 10.0
+MAX_TIME_MS = int(COMMAND_TIMEOUT_S * 1000)
+"""The `maxTimeMS` of reads that may scan, so that MongoDB ends a read whose client has given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Mongo:
             batch_size=limit or MAX_BATCH,
             hint=hint,
             session=session,
+            max_time_ms=MAX_TIME_MS,
         )
         return await cursor.to_list(None)
 
@@ -88,7 +91,7 @@ class Mongo:
         self, collection: str, pipeline: Sequence[Document], session: Session | None = None
     ) -> list[Any]:
         """Returns all results of the pipeline at once."""
-        cursor = await awaited(self[collection].aggregate(pipeline, session=session))
+        cursor = await awaited(self[collection].aggregate(pipeline, session=session, maxTimeMS=MAX_TIME_MS))
         return cast(list[Any], await cursor.to_list(None))
 
     async def transact(
@@ -142,8 +145,9 @@ def _client(driver: Driver, uri: str) -> AsyncMongoClient[Document]:
     client: AsyncMongoClient[Document] = client_class(
         uri,
         serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
-        # The driver sends the time that is left as maxTimeMS, so that MongoDB ends a read whose client has given up.
-        timeoutMS=int(COMMAND_TIMEOUT_S * 1000),
+        # Without a timeout, commands to a suspended server process would never end. `timeoutMS` would also send
+        # maxTimeMS with each command, but lets the selection of a server take as long.
+        socketTimeoutMS=MAX_TIME_MS,
         appname=APP_NAME,
     )
     return client
