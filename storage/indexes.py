@@ -166,7 +166,11 @@ INDEXES: dict[str, list[IndexModel]] = {
     # EventDocument
     "events": [IndexModel([("at", UP)])],
     # OutboxDocument
-    "outbox": [IndexModel([("stream", UP), ("_id", UP)]), IndexModel([("at", UP)])],
+    "outbox": [
+        IndexModel([("stream", UP), ("_id", UP)]),
+        IndexModel([("stream", UP), ("due", UP)], partialFilterExpression={"due": {"$exists": True}}),
+        IndexModel([("at", UP)]),
+    ],
     # NotificationDocument
     "notifications": [
         IndexModel([("_id.o", UP), ("_id.u", UP), ("about", UP)]),

@@ -32,7 +32,8 @@ def require_outbox_target(stream: Stream) -> None:
         raise ValueError(f"{stream.name} takes no outbox rows; emit the event in a change of the topic instead.")
 
 
-def _document_key(collection: str, id_: Any) -> DocumentKey:
+def document_key(collection: str, id_: Any) -> DocumentKey:
+    """Returns a hashable key, also for an `_id` that is a document."""
     return collection, tuple(id_.values()) if isinstance(id_, dict) else id_
 
 
@@ -103,7 +104,7 @@ class Batch:
         Raises: ValueError for a topic.
         """
         require_outbox_target(stream)
-        key = (stream.name, *_document_key(kind, ref))
+        key = (stream.name, *document_key(kind, ref))
         if key in self._outbox_keys:
             return
         self._outbox_keys.add(key)
@@ -111,26 +112,26 @@ class Batch:
 
     def add_loaded(self, collection: str, document: Mapping[str, Any]) -> None:
         """Registers a document that was read in the transaction."""
-        key = _document_key(collection, document["_id"])
+        key = document_key(collection, document["_id"])
         self._documents[key] = document
         self.loaded.add(key)
 
     def get(self, collection: str, id_: Any) -> Any:
         """Returns a loaded document as earlier members of the batch left it; None if it does not exist."""
-        return self._documents.get(_document_key(collection, id_))
+        return self._documents.get(document_key(collection, id_))
 
     def put(self, collection: str, document: Mapping[str, Any]) -> None:
         """Inserts the document, or replaces the loaded document with the same _id.
 
         Replacing a document that was not loaded fails with a duplicate key.
         """
-        key = _document_key(collection, document["_id"])
+        key = document_key(collection, document["_id"])
         self._documents[key] = document
         self.written[key] = document["_id"]
 
     def remove(self, collection: str, id_: Any) -> None:
         """Deletes a loaded document."""
-        key = _document_key(collection, id_)
+        key = document_key(collection, id_)
         self._documents[key] = None
         self.written[key] = id_
 
@@ -141,7 +142,7 @@ class Batch:
 
     def writes(self, collection: str, id_: Any) -> list[Write]:
         """Returns the write that turns the loaded document into the planned document. Empty if none is necessary."""
-        key = _document_key(collection, id_)
+        key = document_key(collection, id_)
         document = self._documents[key]
         if document is None:
             return [DeleteOne({"_id": id_})] if key in self.loaded else []

@@ -87,6 +87,9 @@ class OutboxDocument(TypedDict):
     at: datetime
     """When the row was written."""
 
+    due: NotRequired[datetime]
+    """When to relay a row that has to wait; absent until its relay has deferred it."""
+
 
 class NotificationRef(TypedDict):
     """Content of a notification, and the `ref` of its outbox row. Fields that its kind does not have are None."""

@@ -8,6 +8,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -15,7 +16,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from storage.mongo import Document, Mongo, Session, older_than
-from storage.streams.changes import Batch, Change, require_outbox_target
+from storage.streams.changes import Batch, Change, DocumentKey, document_key, require_outbox_target
 from storage.streams.documents import OutboxDocument
 from storage.streams.log import Stream, parse_stream_name
 from storage.streams.sequencer import Sequencer
@@ -25,6 +26,9 @@ RELAY_LIMIT = 200
 
 MAX_CONCURRENT_RELAYS = 16
 """Maximum number of streams that a process relays to at the same time. A popular post has rows for thousands."""
+
+MAX_WAIT_S = 10.0
+"""Relays ask for shorter waits. A row that is due later was deferred before the database's clock was set back."""
 
 STALE_S = 3.0
 """Age from which a sweep relays rows: their writer has probably died."""
@@ -104,16 +108,22 @@ class RelayRows(Change[float]):
         self._stream = stream
         self._relays = relays
         self._rows: list[OutboxDocument] = []
+        self._waiting: dict[DocumentKey, datetime] = {}
+        """When the waiting rows are due, by kind and ref."""
+
         self._by_kind: dict[str, OutboxRelay] = {}
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the rows, oldest first, and the documents that their relays need.
+        """Reads the rows that are due, oldest first, and the documents that their relays need.
 
         Rows of an unknown kind are not read. They stay until a process of a newer version relays them.
         """
-        query = {"stream": self._stream.name, "kind": {"$in": [*self._relays]}}
-        cursor = mongo["outbox"].find(query, session=session).sort("_id", 1)
-        self._rows = await cursor.limit(RELAY_LIMIT).to_list(None)
+        known = {"stream": self._stream.name, "kind": {"$in": [*self._relays]}}
+        later = {"$gt": batch.at, "$lt": batch.at + timedelta(seconds=MAX_WAIT_S)}
+        due = {**known, "due": {"$not": later}}
+        self._rows = await mongo.find("outbox", due, sort=[("_id", 1)], limit=RELAY_LIMIT, session=session)
+        waiting: list[OutboxDocument] = await mongo.find("outbox", {**known, "due": later}, session=session)
+        self._waiting = {document_key(row["kind"], row["ref"]): row["due"] for row in waiting}
         kinds: defaultdict[str, list[OutboxDocument]] = defaultdict(list)
         for row in self._rows:
             batch.add_loaded("outbox", row)
@@ -123,18 +133,18 @@ class RelayRows(Change[float]):
             await relay.load(mongo, session, kinds[kind], batch)
 
     def plan(self, batch: Batch) -> float:
-        """Relays the rows. Keeps rows that have to wait, and removes the others."""
-        waits: list[float] = []
+        """Relays the rows, and removes those that are done. Equal rows wait as one, and block no other rows."""
         for row in self._rows:
-            wait_s = self._by_kind[row["kind"]].relay(row, batch)
+            key = document_key(row["kind"], row["ref"])
+            wait_s = 0.0 if key in self._waiting else self._by_kind[row["kind"]].relay(row, batch)
             if wait_s:
-                waits.append(wait_s)
+                self._waiting[key] = batch.at + timedelta(seconds=wait_s)
+                batch.put("outbox", {**row, "due": self._waiting[key]})
             else:
                 batch.remove("outbox", row["_id"])
-        # If the limit was reached, more rows may exist. If all loaded rows have to wait, further rows wait as well.
-        if len(waits) < len(self._rows) == RELAY_LIMIT:
-            return 0.0
-        return min(waits, default=-1.0)
+        if len(self._rows) == RELAY_LIMIT:
+            return 0.0  # more rows may exist
+        return min(((due - batch.at).total_seconds() for due in self._waiting.values()), default=-1.0)
 
 
 class Outbox:

@@ -191,6 +191,45 @@ async def test_deferred_rows_do_not_block_rows_of_same_stream(scenario: OutboxSc
     await scenario.outbox.close()
 
 
+async def test_many_waiting_rows_block_no_other_rows(scenario: OutboxScenario) -> None:
+    GatedRelay.gate = asyncio.Event()
+    await scenario.insert_rows(2 * RELAY_LIMIT, kind="GatedRelay")
+    await scenario.insert_rows(2)
+    scenario.outbox.nudge(scenario.stream.name)
+
+    async def is_relayed() -> bool:
+        return await scenario.relayed_refs() == [0, 1]
+
+    assert await poll_until_true(is_relayed)
+    assert await scenario.row_count() == 2 * RELAY_LIMIT
+    GatedRelay.gate.set()
+    assert await poll_until_true(scenario.is_empty)
+
+
+async def test_equal_waiting_rows_become_one_row(scenario: OutboxScenario) -> None:
+    GatedRelay.gate = asyncio.Event()
+    for _ in range(3):
+        await scenario.insert_rows(2, kind="GatedRelay")
+    scenario.outbox.nudge(scenario.stream.name)
+
+    async def are_merged() -> bool:
+        return await scenario.row_count() == 2
+
+    assert await poll_until_true(are_merged)
+    GatedRelay.gate.set()
+    assert await poll_until_true(scenario.is_empty)
+    assert await scenario.relayed_refs() == [0, 1]
+
+
+async def test_row_deferred_before_clock_was_set_back_is_relayed(scenario: OutboxScenario) -> None:
+    await scenario.insert_rows(1)
+    an_hour_ahead = [{"$set": {"due": {"$add": ["$$NOW", 3_600_000]}}}]
+    await scenario.stores.mongo["outbox"].update_one({"stream": scenario.stream.name}, an_hour_ahead)
+    scenario.outbox.nudge(scenario.stream.name)
+    assert await poll_until_true(scenario.is_empty)
+    assert await scenario.relayed_refs() == [0]
+
+
 async def test_failed_relay_is_repeated_by_next_nudge(
     own_stores: Stores, own_mongod: Mongod, open_scenario: OpenScenario
 ) -> None:
