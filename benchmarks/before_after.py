@@ -1,4 +1,4 @@
-"""Pages and posts of this checkout, compared with another checkout, such as the commit before a change.
+"""Pages and posts a second of this checkout, compared with another checkout, such as the commit before a change.
 
 The web processes of both checkouts run at the same time on the same data. They are measured in short interleaved
 slices, so that a slow minute of the machine affects both. The other checkout needs its own `make setup`.
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import posting, timeline
-from benchmarks.fanout_targets import databases
+from benchmarks.fanout_targets import database_servers
 from benchmarks.servers import WebProcesses
 from benchmarks.timeline_data import timeline_data
 from tests.client import client
@@ -24,16 +24,16 @@ from tests.client import client
 BEFORE, AFTER = "before", "after"
 CLIENTS = (1, 10, 100)
 
-Figures = dict[tuple[str, str], list[float]]
-"""Values by figure and variant."""
+Measurements = dict[tuple[str, str], list[float]]
+"""Measured values by workload, such as "random page", and variant."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-async def measure(rounds: int, seconds: float) -> tuple[Figures, Figures]:
+async def measure(rounds: int, seconds: float) -> tuple[Measurements, Measurements]:
     """Returns pages and posts a second, and the processor time of the web process for each page or post in ms."""
     rates, cpu_ms = defaultdict[tuple[str, str], list[float]](list), defaultdict[tuple[str, str], list[float]](list)
-    async with databases("pymongo") as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
+    async with database_servers("pymongo") as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
         webs = {
             variant: await stack.enter_async_context(timeline.web_process(variant, servers))
             for variant in (BEFORE, AFTER)
@@ -42,31 +42,32 @@ async def measure(rounds: int, seconds: float) -> tuple[Figures, Figures]:
             client(f"http://127.0.0.1:{webs[AFTER].port}", servers.token("founder"))
         )
         options = posting.RunOptions([1], CLIENTS, seconds, 1.0, "pymongo")
-        posts = posting.PostingBenchmark(servers, founder, options)
-        await posts.prepare()
+        posting_benchmark = posting.PostingBenchmark(servers, founder, options)
+        await posting_benchmark.prepare()
         for number in range(rounds):
             for variant in (BEFORE, AFTER) if number % 2 else (AFTER, BEFORE):
                 web = webs[variant]
-                async for page in timeline.page_results(timeline.Measurement(variant, web, servers, data, seconds)):
-                    rates[f"{page.page} page", variant].append(page.rate)
-                    cpu_ms[f"{page.page} page", variant].append(page.cpu_ms)
+                measured = timeline.MeasuredWebProcess(variant, web, servers, data, seconds)
+                async for result in timeline.measure_page_kinds(measured):
+                    rates[f"{result.page_kind} page", variant].append(result.rate)
+                    cpu_ms[f"{result.page_kind} page", variant].append(result.cpu_ms)
                 for clients in CLIENTS:
-                    row = await posts.measure_posts(variant, WebProcesses(web.port, [web.pid]), clients)
+                    row = await posting_benchmark.measure_posts(variant, WebProcesses(web.port, [web.pid]), clients)
                     rates[f"post, {clients} clients", variant].append(row.rate)
                     cpu_ms_per_s = 10 * row.report.cpu_percent[str(web.pid)]
                     cpu_ms[f"post, {clients} clients", variant].append(cpu_ms_per_s / max(row.rate, 1))
     return rates, cpu_ms
 
 
-def table(title: str, figures: Figures) -> Table:
+def table(title: str, measurements: Measurements) -> Table:
     """Returns a table of the medians before and after, and of the change in percent."""
     medians = Table(title=title)
-    medians.add_column("figure")
+    medians.add_column("workload")
     for name in (BEFORE, AFTER, "change"):
         medians.add_column(name, justify="right")
-    for figure in dict.fromkeys(figure for figure, _ in figures):
-        before, after = (statistics.median(figures[figure, variant]) for variant in (BEFORE, AFTER))
-        medians.add_row(figure, f"{before:,.3f}", f"{after:,.3f}", f"{100 * after / before - 100:+.1f} %")
+    for workload in dict.fromkeys(workload for workload, _ in measurements):
+        before, after = (statistics.median(measurements[workload, variant]) for variant in (BEFORE, AFTER))
+        medians.add_row(workload, f"{before:,.3f}", f"{after:,.3f}", f"{100 * after / before - 100:+.1f} %")
     return medians
 
 

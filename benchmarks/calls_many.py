@@ -1,6 +1,6 @@
 """Many organizations that call at the same time in one worker process: active calls, and their cost.
 
-The limits are checked with the simulator's ledger, which holds the start of each call by the database's clock.
+The limits are checked with the simulator's record of calls, which holds the start of each call by the database's clock.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ async def measure_organizations(
             assert jobs.telephony is not None
             await jobs.telephony.aclose()
         console.print(table)
-        console.print(await _check_ledger(stores, active, talk_s))
+        console.print(await _check_limits(stores, active, talk_s))
 
 
 async def _launch_lists(stores: Stores, count: int, active: int, talk_s: float, seconds: float) -> None:
@@ -119,7 +119,7 @@ async def _sample(stores: Stores, mongod_pid: int) -> Sample:
     return Sample(rows[0]["active"], answers, cpu_times([os.getpid(), mongod_pid]))
 
 
-async def _check_ledger(stores: Stores, active: int, talk_s: float) -> str:
+async def _check_limits(stores: Stores, active: int, talk_s: float) -> str:
     """Checks the limits of concurrent calls and of starts, and that no number was called twice. Returns a summary."""
     organization_of_job = {job["_id"]: job["org"] async for job in stores.mongo["call_jobs"].find({}, {"org": 1})}
     calls: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)

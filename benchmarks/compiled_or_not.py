@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.demo_operations import FIRST_CALL_JOB, FIRST_TOPIC, DemoIds, Operation, operations
-from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
+from benchmarks.fanout_targets import OTHERS_CORE, DatabaseServers, database_servers, pin_to_core
 from benchmarks.lookup import web_process
 from server.auth.tokens import mint
 from server.demo.cast import DEMO_USERS, DemoUser
@@ -35,7 +35,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 class Client:
     """A client of a web process. It sends requests of demo users and measures the processor time of the process."""
 
-    def __init__(self, pid: int, port: int, servers: Databases) -> None:
+    def __init__(self, pid: int, port: int, servers: DatabaseServers) -> None:
         self.pid = pid
         self.url = f"http://127.0.0.1:{port}"
         self._servers = servers
@@ -103,7 +103,7 @@ async def measure(count: int, rounds: int) -> list[tuple[str, list[float], list[
     """Returns for each operation its times in µs by round: with graphql-core's executor, and compiled."""
     pin_to_core(OTHERS_CORE)
     async with (
-        databases("pymongo") as servers,
+        database_servers("pymongo") as servers,
         web_process("Noroshi, not compiled", servers) as uncompiled,
         web_process("Noroshi", servers) as product,
     ):

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.calls_servers import launch, simulator
-from benchmarks.fanout_targets import DATABASE, databases
+from benchmarks.fanout_targets import DATABASE, database_servers
 from jobs.calls.broker_pool import run_broker_pool
 from storage.calls.documents import SIMULATED_CALLS
 from storage.calls.job_changes import JobAction
@@ -144,7 +144,7 @@ async def run(sizes: Sequence[int], concurrent: int, console: Console) -> None:
     for column in ("posts at the moment", "mutation", "variant", "all done s", "refused", "starts/s", "longest gap s"):
         table.add_column(column, justify="left" if column in ("mutation", "variant") else "right")
     async with (
-        databases("pymongo") as servers,
+        database_servers("pymongo") as servers,
         open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as web,
         open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as worker,
     ):

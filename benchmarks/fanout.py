@@ -1,4 +1,4 @@
-"""Fan-out to many sockets on one topic: the product and its alternatives, one after the other.
+"""Delivery of a topic's events to many sockets: the product and its alternatives, one after the other.
 
 The web process runs on core 0. MongoDB, Redis, the load generator and the poster share core 1. The best rate is the
 highest rate at which no event was lost or out of order and p99 stayed under 250 ms. Linux only.
@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks.fanout_measuring import PRODUCT_ONE_BY_ONE, VARIANTS, Variant, VariantResult, measure
 from benchmarks.fanout_posting import topic_with_members
-from benchmarks.fanout_targets import OTHERS_CORE, PRODUCT, databases, pin_to_core
+from benchmarks.fanout_targets import OTHERS_CORE, PRODUCT, database_servers, pin_to_core
 from storage.mongo import Driver
 
 COLUMNS = [
@@ -42,7 +42,7 @@ def _plan(variants: Sequence[Variant], sockets: Sequence[int], all_sizes: bool) 
 
 async def _measure_plan(plan: Sequence[tuple[int, Variant]], seconds: float, driver: Driver) -> list[VariantResult]:
     members = [f"u{number}" for number in range(max(count for count, _ in plan))]
-    async with databases(driver) as servers, topic_with_members(servers, members) as topic:
+    async with database_servers(driver) as servers, topic_with_members(servers, members) as topic:
         tokens = [servers.token(id_) for id_ in members]
         rows = []
         for count, variant in plan:
@@ -100,7 +100,7 @@ def main(
     all_sizes: Annotated[bool, typer.Option("--all-sizes", help="Every variant with every number of sockets.")] = False,
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
 ) -> None:
-    """Measures fan-out, and prints a table."""
+    """Measures the delivery of events to sockets, and prints a table."""
     pin_to_core(OTHERS_CORE)
     chosen = [variant for variant in VARIANTS if not variants or variant.name in variants.split(",")]
     plan = _plan(chosen, [int(part) for part in sockets.split(",")], all_sizes)

@@ -1,4 +1,7 @@
-"""The fan-out without GraphQL on the server of the `websockets` library, with writes as in its `broadcast` function."""
+"""Delivery of events without GraphQL, on the server of the `websockets` library.
+
+Writes frames to all sockets in the same way as the library's `broadcast` function.
+"""
 
 import asyncio
 import contextlib
@@ -55,7 +58,7 @@ async def broadcast_payloads(redis_url: str, connections: ConnectionsByOperation
             for payload in message["data"].split(b"\n") if message["type"] == "message" else ():
                 for id_, connection in connections.items():
                     write_frame(connection, id_, payload)
-                # Ends the loop iteration, because uvloop joins all writes of one iteration.
+                # Ends this iteration of the event loop, because uvloop joins all writes of one iteration.
                 await asyncio.sleep(0)
 
 

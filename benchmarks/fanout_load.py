@@ -1,8 +1,8 @@
-"""Load generator of the fan-out benchmark: many graphql-transport-ws sockets in one process.
+"""Load generator of the benchmark of event delivery: many graphql-transport-ws sockets in one process.
 
 A sample of the sockets is read whenever data arrive, and each of their frames is parsed for latency, order and gaps.
 All other sockets are read every 20 ms, and their frames are only counted by the headers. The first line on stdin is a
-Job as JSON. Each further line is a command, answered by one line of JSON. Linux only.
+LoadSpec as JSON. Each further line is a command, answered by one line of JSON. Linux only.
 """
 
 import gc
@@ -33,7 +33,7 @@ MASKED, MASKING_KEY = 0x80, b"\0\0\0\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class LoadSpec:
     """A subscription, with a socket for each token.
 
     `field` is its root field; `sample_size` is the number of sockets in the sample.
@@ -72,7 +72,7 @@ class Subscriber:
     """A socket with one subscription."""
 
     def __init__(self, load: "LoadGenerator", token: str, is_sampled: bool) -> None:
-        self.sock = socket.create_connection(("127.0.0.1", load.job.port))
+        self.sock = socket.create_connection(("127.0.0.1", load.spec.port))
         self.sock.setblocking(False)
         self.is_ready, self.is_counted_only = False, False
         self.frames, self.frames_at_reset = 0, 0
@@ -81,7 +81,7 @@ class Subscriber:
         self._unparsed, self._bytes_to_skip = b"", 0
         self._last_number: int | None = None
         self._is_upgraded = False
-        self._send(_handshake(load.job.port))
+        self._send(_handshake(load.spec.port))
 
     def parse(self, received: memoryview) -> bool:
         """Parses whole frames. Returns whether further frames are only counted."""
@@ -149,14 +149,14 @@ class Subscriber:
 
     def _handle_message(self, message: dict[str, Any], size: int) -> None:
         if message["type"] == "connection_ack":
-            payload = {"query": self._load.job.query, "variables": self._load.job.variables}
+            payload = {"query": self._load.spec.query, "variables": self._load.spec.variables}
             self._send_message({"id": self._id, "type": "subscribe", "payload": payload})
         elif message["type"] != "next" or message["id"] != self._id or "errors" in message["payload"]:
             self._load.tally.faults[orjson.dumps(message).decode()] += 1
         elif not self.is_ready:
             self.is_ready = True
         else:
-            self._record_event(message["payload"]["data"][self._load.job.field], size)
+            self._record_event(message["payload"]["data"][self._load.spec.field], size)
 
     def _record_event(self, event: dict[str, Any], size: int) -> None:
         tally = self._load.tally
@@ -180,8 +180,8 @@ class Subscriber:
 class LoadGenerator:
     """All subscribers, and the tally of their frames. The commands are connect, reset, progress and report."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.tally, self.now_s = job, Tally(), 0.0
+    def __init__(self, spec: LoadSpec) -> None:
+        self.spec, self.tally, self.now_s = spec, Tally(), 0.0
         self._parsed_epoll, self._counted_epoll = select.epoll(), select.epoll()
         self._parsed_epoll.register(sys.stdin.fileno(), select.EPOLLIN)
         self._next_sweep_s = 0.0
@@ -208,7 +208,7 @@ class LoadGenerator:
     def connect(self) -> dict[str, Any]:
         """Opens every socket that is not open, at most `MAX_CONNECTING` at a time."""
         began_s = time.monotonic()
-        missing = [index for index in range(len(self.job.tokens)) if index not in self._by_index]
+        missing = [index for index in range(len(self.spec.tokens)) if index not in self._by_index]
         opened = len(missing)
         connecting: set[Subscriber] = set()
         while (missing or connecting) and time.monotonic() < began_s + CONNECT_TIMEOUT_S:
@@ -249,8 +249,8 @@ class LoadGenerator:
         }
 
     def _open(self, index: int) -> Subscriber:
-        interval = max(len(self.job.tokens) // self.job.sample_size, 1)
-        subscriber = Subscriber(self, self.job.tokens[index], index % interval == 0)
+        interval = max(len(self.spec.tokens) // self.spec.sample_size, 1)
+        subscriber = Subscriber(self, self.spec.tokens[index], index % interval == 0)
         self._by_index[index] = self._by_fd[subscriber.sock.fileno()] = subscriber
         self._parsed_epoll.register(subscriber.sock.fileno(), select.EPOLLIN)
         return subscriber
@@ -319,13 +319,13 @@ def _handshake(port: int) -> bytes:
 
 
 def main() -> None:
-    """Runs the job from the first line of stdin."""
+    """Runs the load that the first line of stdin specifies."""
     # Reads without a buffer: a buffered read could also take commands, and epoll would never report them.
     line = b""
     while not line.endswith(b"\n"):
         line += os.read(0, 1 << 20)
     gc.disable()
-    load = LoadGenerator(Job(**orjson.loads(line)))
+    load = LoadGenerator(LoadSpec(**orjson.loads(line)))
     load.write_answer({})
     load.run()
 

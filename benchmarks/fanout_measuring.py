@@ -1,4 +1,4 @@
-"""Measures one variant of the fan-out, with one web process and a number of sockets."""
+"""Measures one variant of the delivery of events, with one web process and a number of sockets."""
 
 import asyncio
 import math
@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 
 from benchmarks.cpu import CpuTimes, cpu_times
-from benchmarks.fanout_load import Job
+from benchmarks.fanout_load import LoadSpec
 from benchmarks.fanout_posting import FIELD, QUERY, PayloadPublisher, Poster, TopicWithMembers
-from benchmarks.fanout_targets import PRODUCT, Databases, WebProcess, web_process
+from benchmarks.fanout_targets import PRODUCT, DatabaseServers, WebProcess, web_process
 
 QUIET_RATE = 5.0
 """Events a second at which latency is measured."""
@@ -51,7 +51,7 @@ WITHOUT_GRAPHQL = ("asgi", "legacy", "library", "transport", "joined")
 
 @dataclass(frozen=True)
 class Variant:
-    """An implementation of the fan-out, and the deliveries a second with which its search begins."""
+    """An implementation of the delivery of events, and the deliveries a second with which its search begins."""
 
     name: str
     title: str
@@ -141,7 +141,7 @@ class LoadProcess:
 
 
 @asynccontextmanager
-async def load_process(job: Job) -> AsyncIterator[LoadProcess]:
+async def load_process(spec: LoadSpec) -> AsyncIterator[LoadProcess]:
     """Runs a load generator, at first without connections, and kills it afterwards."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.fanout_load"),
@@ -152,7 +152,7 @@ async def load_process(job: Job) -> AsyncIterator[LoadProcess]:
     )
     load = LoadProcess(process)
     try:
-        await load.execute(orjson.dumps(asdict(job)).decode())
+        await load.execute(orjson.dumps(asdict(spec)).decode())
         yield load
     finally:
         process.kill()
@@ -160,29 +160,29 @@ async def load_process(job: Job) -> AsyncIterator[LoadProcess]:
 
 
 async def measure(
-    variant: Variant, servers: Databases, topic: TopicWithMembers, tokens: Sequence[str], seconds: float
+    variant: Variant, servers: DatabaseServers, topic: TopicWithMembers, tokens: Sequence[str], seconds: float
 ) -> VariantResult:
     """Measures a variant with a socket for each token."""
     is_graphql = variant.name not in WITHOUT_GRAPHQL
     post = topic.post if is_graphql else PayloadPublisher(topic.stores.redis, topic.topic.id).post
     async with web_process(variant.name, servers) as web:
-        job = Job(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLE_SIZE)
-        await _warm_up(job, Poster(post))
-        async with load_process(job) as load:
-            measurement = Measurement(web, servers.mongod_pid, load, Poster(post), len(tokens))
-            return await measurement.run(variant, seconds)
+        spec = LoadSpec(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLE_SIZE)
+        await _warm_up(spec, Poster(post))
+        async with load_process(spec) as load:
+            measured = MeasuredWebProcess(web, servers.mongod_pid, load, Poster(post), len(tokens))
+            return await measured.run(variant, seconds)
 
 
-async def _warm_up(job: Job, poster: Poster) -> None:
+async def _warm_up(spec: LoadSpec, poster: Poster) -> None:
     """Posts to a few sockets, so that one-time work of the process is not measured."""
-    async with load_process(replace(job, tokens=job.tokens[:20])) as load:
+    async with load_process(replace(spec, tokens=spec.tokens[:20])) as load:
         await load.execute("connect")
         await poster.run(50, 0.5, lambda: True)
         await asyncio.sleep(PAUSE_S)
 
 
 @dataclass
-class Measurement:
+class MeasuredWebProcess:
     """A web process under measurement, with its load generator and its poster."""
 
     web: WebProcess

@@ -1,4 +1,4 @@
-"""Workload of the fan-out benchmark: a topic with members, and posts at a steady rate."""
+"""Workload of the benchmark of event delivery: a topic with members, and posts at a steady rate."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ import orjson
 from redis.asyncio import Redis
 
 from benchmarks.fanout_apps import PAYLOADS_CHANNEL
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, Databases
+from benchmarks.fanout_targets import DATABASE, ORGANIZATION, DatabaseServers
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
@@ -119,7 +119,7 @@ class PayloadPublisher:
 
 
 @asynccontextmanager
-async def topic_with_members(servers: Databases, members: list[str]) -> AsyncIterator[TopicWithMembers]:
+async def topic_with_members(servers: DatabaseServers, members: list[str]) -> AsyncIterator[TopicWithMembers]:
     """Creates the members, and a topic to which all of them may subscribe."""
     async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
         author = await stores.users.sign_in(ORGANIZATION, AUTHOR, [], AUTHOR, AUTHOR)

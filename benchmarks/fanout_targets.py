@@ -1,4 +1,4 @@
-"""Servers of the fan-out benchmark: MongoDB, Redis, and one web process at a time, alone on its core."""
+"""Servers of benchmarks: MongoDB, Redis, and one web process at a time, alone on its core."""
 
 import asyncio
 import os
@@ -26,8 +26,8 @@ PRODUCT = "noroshi"
 
 
 @dataclass(frozen=True)
-class Databases:
-    """Running MongoDB and Redis servers, and the settings of a web process on them."""
+class DatabaseServers:
+    """Running MongoDB and Redis servers, with the settings and tokens for a web process on them."""
 
     mongodb_uri: str
     redis_url: str
@@ -73,19 +73,21 @@ def pin_to_core(core: int, pid: int = 0) -> None:
 
 
 @asynccontextmanager
-async def databases(driver: Driver) -> AsyncIterator[Databases]:
-    """Runs embedded servers in a temporary folder."""
+async def database_servers(driver: Driver) -> AsyncIterator[DatabaseServers]:
+    """Runs embedded MongoDB and Redis servers in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="noroshi-fanout-") as folder:
         async with embedded_servers(Path(folder) / "data") as servers:
             assert servers.mongod
             assert servers.mongod.pid
             assert servers.mongodb_uri
             assert servers.redis_url
-            yield Databases(servers.mongodb_uri, servers.redis_url, servers.mongod.pid, driver, secrets.token_hex(32))
+            yield DatabaseServers(
+                servers.mongodb_uri, servers.redis_url, servers.mongod.pid, driver, secrets.token_hex(32)
+            )
 
 
 @asynccontextmanager
-async def web_process(variant: str, servers: Databases) -> AsyncIterator[WebProcess]:
+async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[WebProcess]:
     """Runs a web process of a variant alone on its core."""
     log_file = tempfile.NamedTemporaryFile(prefix="noroshi-fanout-", suffix=".log")  # noqa: SIM115
     with listen("127.0.0.1", 0) as listener, log_file as log:
@@ -108,7 +110,7 @@ async def end_process(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _start(variant: str, fd: int, servers: Databases, log_fd: int) -> subprocess.Popen[bytes]:
+def _start(variant: str, fd: int, servers: DatabaseServers, log_fd: int) -> subprocess.Popen[bytes]:
     module = [sys.executable, "-m", "benchmarks.fanout_apps", variant, str(fd)]
     command = [*NOROSHI, "web", f"--fd={fd}"] if variant == PRODUCT else module
     process = subprocess.Popen(

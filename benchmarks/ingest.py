@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_targets import DATABASE, databases
+from benchmarks.fanout_targets import DATABASE, database_servers
 from storage.mail.records import DeliveryEvent
 from storage.stores import Stores, open_stores
 from tests.keys import ADDRESS_KEYS
@@ -48,7 +48,7 @@ async def measure_events(stores: Stores, org: str, count: int, domains: int, add
 async def measure(count: int, addresses: int) -> None:
     """Measures with one domain and with 1,000 domains. Prints a table."""
     table = Table("domains", "addresses", "events", "recorded/s", "aggregated/s")
-    async with databases("pymongo") as servers:
+    async with database_servers("pymongo") as servers:
         command = [
             sys.executable,
             "-m",

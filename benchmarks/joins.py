@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_targets import DATABASE, databases
+from benchmarks.fanout_targets import DATABASE, database_servers
 from storage.chat.communities import NewCommunity
 from storage.chat.memberships import COMMUNITIES, MEMBERSHIPS, new_membership
 from storage.chat.records import Community
@@ -102,7 +102,7 @@ async def run(loads: list[tuple[int, float]], console: Console) -> None:
     for column in ("joins", "over s", "variant", "all done s", "p50 ms", "p99 ms", "refused"):
         table.add_column(column, justify="left" if column == "variant" else "right")
     async with (
-        databases("pymongo") as servers,
+        database_servers("pymongo") as servers,
         open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as first_process,
         open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as second_process,
     ):

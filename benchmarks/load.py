@@ -1,7 +1,7 @@
 """Closed-loop load generator of the posting benchmark: each connection repeats its request after each answer.
 
 A separate process with little overhead: requests are built in advance, and answers are split by Content-Length.
-Reads a Job as JSON from stdin and writes a Report as JSON to stdout.
+Reads a LoadSpec as JSON from stdin and writes a Report as JSON to stdout.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ CONTENT_LENGTH = b"\r\ncontent-length: "
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class LoadSpec:
     """One measurement, with a client for each request. Answers during the warm-up are not timed."""
 
     port: int
@@ -36,7 +36,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """Result of a job. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up.
+    """Result of a load. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up.
 
     `disordered` counts messages whose timestamp is not later than one that was acknowledged before they were sent.
     `cpu_percent` is percent of one processor by process id; "others" is the rest of the machine.
@@ -59,21 +59,21 @@ def post_request(path: str, token: str, query: str, variables: dict[str, Any]) -
 
 
 class LoadGenerator:
-    """The clients of a job, and its report."""
+    """The clients of a load, and its report."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, spec: LoadSpec) -> None:
         self.report = Report()
         self.newest_timestamp = 0
         """The latest acknowledged timestamp."""
 
-        self._job = job
+        self._spec = spec
         self._began_s = self._ends_s = 0.0
 
     async def run(self) -> Report:
         """Connects all clients, warms up, measures, and waits for the last answers."""
-        clients = [await self._connect(request.encode()) for request in self._job.requests]
-        self._began_s = time.perf_counter() + self._job.warm_up_s
-        self._ends_s = self._began_s + self._job.seconds
+        clients = [await self._connect(request.encode()) for request in self._spec.requests]
+        self._began_s = time.perf_counter() + self._spec.warm_up_s
+        self._ends_s = self._began_s + self._spec.seconds
         for client in clients:
             client.send()
         await self._measure_cpu()
@@ -103,14 +103,14 @@ class LoadGenerator:
 
     async def _connect(self, request: bytes) -> "_Client":
         loop = asyncio.get_running_loop()
-        _, client = await loop.create_connection(lambda: _Client(self, request), "127.0.0.1", self._job.port)
+        _, client = await loop.create_connection(lambda: _Client(self, request), "127.0.0.1", self._spec.port)
         return client
 
     async def _measure_cpu(self) -> None:
-        pids = [os.getpid(), *self._job.pids]
-        await asyncio.sleep(self._job.warm_up_s)
+        pids = [os.getpid(), *self._spec.pids]
+        await asyncio.sleep(self._spec.warm_up_s)
         before = cpu_times(pids)
-        await asyncio.sleep(self._job.seconds)
+        await asyncio.sleep(self._spec.seconds)
         self.report.cpu_percent = cpu_times(pids).percent_since(before)
 
 
@@ -161,11 +161,11 @@ def _body(received: bytes) -> bytes | None:
 
 
 def main() -> None:
-    """Runs the job from stdin."""
-    job = Job(**orjson.loads(sys.stdin.buffer.read()))
+    """Runs the load that stdin specifies."""
+    spec = LoadSpec(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        report = runner.run(LoadGenerator(job).run())
+        report = runner.run(LoadGenerator(spec).run())
     sys.stdout.buffer.write(orjson.dumps(report))
 
 

@@ -27,13 +27,13 @@ from benchmarks.fanout_targets import (
     ORGANIZATION,
     OTHERS_CORE,
     SERVER_CORE,
-    Databases,
-    databases,
+    DatabaseServers,
+    database_servers,
     end_process,
     pin_to_core,
 )
 from benchmarks.load import post_request
-from benchmarks.lookup_load import Job, Report
+from benchmarks.lookup_load import LoadSpec, Report
 from server.auth.tokens import mint
 from server.web import listen
 from storage.mail.aggregation import domain_id
@@ -96,7 +96,7 @@ def address(number: int) -> str:
     return f"reader{number}@d{number % DOMAINS}.example"
 
 
-async def fill_book(servers: Databases, addresses: int) -> None:
+async def fill_book(servers: DatabaseServers, addresses: int) -> None:
     """Inserts documents of addresses and domains as mail aggregation writes them."""
     async with open_stores(
         servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
@@ -123,7 +123,7 @@ def _document(number: int) -> dict[str, object]:
     return {"_id": ADDRESS_KEYS.id(ORGANIZATION, text), **document}
 
 
-def requests(servers: Databases, addresses: int) -> list[str]:
+def requests(servers: DatabaseServers, addresses: int) -> list[str]:
     """Returns requests with 1,000 random addresses each. Half of them are in the book."""
     token = mint(servers.secret, user_id="mta", organization_id=ORGANIZATION, roles=("SERVICE",))
     rng = random.Random(1)
@@ -132,7 +132,7 @@ def requests(servers: Databases, addresses: int) -> list[str]:
 
 
 @asynccontextmanager
-async def web_process(variant: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
+async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[tuple[int, int]]:
     """Runs a web process of a variant alone on its core. Yields its process id and port."""
     with listen("127.0.0.1", 0) as listener:
         fd, port = listener.fileno(), listener.getsockname()[1]
@@ -155,21 +155,21 @@ def _is_ready(port: int) -> bool:
     return False
 
 
-async def run_load(job: Job) -> Report:
+async def run_load(spec: LoadSpec) -> Report:
     """Runs the load generator in a separate process. Returns its report."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     pin_to_core(OTHERS_CORE, process.pid)
-    out, _ = await process.communicate(orjson.dumps(job))
+    out, _ = await process.communicate(orjson.dumps(spec))
     return Report(**orjson.loads(out))
 
 
 async def layers_of(variant: str, pid: int, port: int, http_requests: list[str]) -> Table:
     """Returns the processor time of a web process by layer, under moderate load."""
-    job = Job(port, http_requests, LAYERS_RATE, LAYERS_S + 2, [pid])
+    spec = LoadSpec(port, http_requests, LAYERS_RATE, LAYERS_S + 2, [pid])
     shares = asyncio.create_task(asyncio.to_thread(layers.shares, pid, LAYERS_S))
-    report = await run_load(job)
+    report = await run_load(spec)
     cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
     return layers.table(await shares, f"Processor time by layer: {variant}", "request", cpu_ms)
 
@@ -178,14 +178,14 @@ async def measure(addresses: int, rates: list[float], seconds: float, driver: st
     """Measures every variant at every rate, and the layers of the first variant."""
     pin_to_core(OTHERS_CORE)
     results, layer_table = list[LookupResult](), None
-    async with databases(driver) as servers:  # type: ignore[arg-type]
+    async with database_servers(driver) as servers:  # type: ignore[arg-type]
         await fill_book(servers, addresses)
         http_requests = requests(servers, addresses)
         for variant in VARIANTS:
             async with web_process(variant, servers) as (pid, port):
-                await run_load(Job(port, http_requests, 10, 2, [pid]))
+                await run_load(LoadSpec(port, http_requests, 10, 2, [pid]))
                 for rate in rates:
-                    report = await run_load(Job(port, http_requests, rate, seconds, [pid, servers.mongod_pid]))
+                    report = await run_load(LoadSpec(port, http_requests, rate, seconds, [pid, servers.mongod_pid]))
                     results.append(LookupResult(variant, rate, seconds, pid, servers.mongod_pid, report))
                     _print_results(results[-1:])
                 layer_table = layer_table or await layers_of(variant, pid, port, http_requests)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import cpu_times
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, databases, pin_to_core
+from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, database_servers, pin_to_core
 from benchmarks.lookup import ADDRESSES_PER_REQUEST, DOMAINS, address, fill_book
 from server.web import GC_THRESHOLDS
 from storage.mongo import Document, Mongo
@@ -60,7 +60,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
     costs = Table("addresses", "lookups", "ms wall-clock", "ms of this process", "ms of mongod")
     space = Table("collection", "bytes a document", "in files", "in indexes", "levels of the lookup index")
     pin_to_core(OTHERS_CORE)
-    async with databases(driver) as servers:  # type: ignore[arg-type]
+    async with database_servers(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()
         await fill_book(servers, addresses)
         async with open_stores(

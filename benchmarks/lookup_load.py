@@ -1,7 +1,7 @@
 """Open-loop load generator of the lookup benchmark: requests at a fixed rate, sent without waiting for earlier answers.
 
-A separate process. Reads a Job as JSON from stdin and writes a Report as JSON to stdout. Latency counts from the time
-when the request was due.
+A separate process. Reads a LoadSpec as JSON from stdin and writes a Report as JSON to stdout. Latency counts from the
+time when the request was due.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ CONTENT_LENGTH = b"\r\ncontent-length: "
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class LoadSpec:
     """One measurement. The requests are sent in this order, repeatedly."""
 
     port: int
@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """Result of a job: latencies of answers with status 200, answers by status, and CPU percent by process id."""
+    """Result of a load: latencies of answers with status 200, answers by status, and CPU percent by process id."""
 
     pid: int = field(default_factory=os.getpid)
     latencies_ms: list[float] = field(default_factory=list)
@@ -44,23 +44,23 @@ class Report:
 
 
 class LoadGenerator:
-    """The connections of a job, and its report."""
+    """The connections of a load, and its report."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, spec: LoadSpec) -> None:
         self.report = Report()
-        self._job = job
+        self._spec = spec
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def run(self) -> Report:
         """Sends requests at the rate, and waits for the last answers."""
-        requests = [each.encode() for each in self._job.requests]
-        before, began_s = cpu_times([os.getpid(), *self._job.pids]), time.perf_counter()
+        requests = [each.encode() for each in self._spec.requests]
+        before, began_s = cpu_times([os.getpid(), *self._spec.pids]), time.perf_counter()
         tasks = []
-        for number in range(int(self._job.rate * self._job.seconds)):
-            due_s = began_s + number / self._job.rate
+        for number in range(int(self._spec.rate * self._spec.seconds)):
+            due_s = began_s + number / self._spec.rate
             await asyncio.sleep(max(due_s - time.perf_counter(), 0))
             tasks.append(asyncio.create_task(self._send(requests[number % len(requests)], due_s)))
-        self.report.cpu_percent = cpu_times([os.getpid(), *self._job.pids]).percent_since(before)
+        self.report.cpu_percent = cpu_times([os.getpid(), *self._spec.pids]).percent_since(before)
         _, unanswered = await asyncio.wait(tasks, timeout=LAST_ANSWER_TIMEOUT_S)
         self.report.statuses["none"] += len(unanswered)
         return self.report
@@ -70,7 +70,7 @@ class LoadGenerator:
             reader, writer = (
                 self._idle.pop()
                 if self._idle
-                else await asyncio.open_connection("127.0.0.1", self._job.port, limit=1 << 22)
+                else await asyncio.open_connection("127.0.0.1", self._spec.port, limit=1 << 22)
             )
             writer.write(request)
             head = await reader.readuntil(HEAD_END)
@@ -87,11 +87,11 @@ class LoadGenerator:
 
 
 def main() -> None:
-    """Runs the job from stdin."""
-    job = Job(**orjson.loads(sys.stdin.buffer.read()))
+    """Runs the load that stdin specifies."""
+    spec = LoadSpec(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        sys.stdout.buffer.write(orjson.dumps(runner.run(LoadGenerator(job).run())))
+        sys.stdout.buffer.write(orjson.dumps(runner.run(LoadGenerator(spec).run())))
         sys.stdout.flush()
         os._exit(0)
 

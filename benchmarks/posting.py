@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import wait_for_idle_machine
-from benchmarks.load import Job, Report, post_request
+from benchmarks.load import LoadSpec, Report, post_request
 from benchmarks.servers import Deployment, WebProcesses, deployment, ungrouped_web_processes
 from tests.client import Client, client
 
@@ -137,7 +137,7 @@ class PostingBenchmark:
         requests = [post_request(path, token, query, variables) for token in self._tokens[:clients]]
         pids = [*web.pids, self._servers.mongod_pid]
         await wait_for_idle_machine(self._options.idle_timeout_s)
-        report = await _run_load(Job(web.port, requests, WARM_UP_S, self._options.seconds, pids))
+        report = await _run_load(LoadSpec(web.port, requests, WARM_UP_S, self._options.seconds, pids))
         return PostingResult(variant, web, self._servers.mongod_pid, clients, self._options.seconds, report)
 
     async def _read_back(self, topic_id: str) -> list[int]:
@@ -152,10 +152,10 @@ class PostingBenchmark:
         return timestamps
 
 
-async def _run_load(job: Job) -> Report:
+async def _run_load(spec: LoadSpec) -> Report:
     """Runs the load generator in a separate process. Returns its report."""
     command = [sys.executable, "-m", "benchmarks.load"]
-    run = partial(subprocess.run, command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
+    run = partial(subprocess.run, command, input=orjson.dumps(spec), stdout=subprocess.PIPE, check=True)
     return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_targets import DATABASE, databases
+from benchmarks.fanout_targets import DATABASE, database_servers
 from storage.mongo import older_than
 from storage.stores import Stores, open_stores
 from storage.streams.log import KEPT_S, Stream, parse_stream_name
@@ -77,7 +77,7 @@ async def measure(events: int, rounds: int) -> dict[tuple[int, str], list[float]
     """Returns the events pruned a second, by events of a stream and variant."""
     rates = defaultdict[tuple[int, str], list[float]](list)
     async with (
-        databases("pymongo") as servers,
+        database_servers("pymongo") as servers,
         open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores,
     ):
         for run in range(rounds):

@@ -101,7 +101,7 @@ def ungrouped_web_processes(deployment: Deployment, count: int) -> Iterator[WebP
 @contextmanager
 def _ungrouped_web_process(deployment: Deployment, listener: socket.socket) -> Iterator[subprocess.Popen[bytes]]:
     fd = listener.fileno()
-    command = [sys.executable, "-m", "benchmarks.one_by_one", str(fd)]
+    command = [sys.executable, "-m", "benchmarks.one_transaction_each", str(fd)]
     process = subprocess.Popen(command, pass_fds=[fd], env=deployment.environment(), cwd=Path(__file__).parents[1])
     try:
         yield process

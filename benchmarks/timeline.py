@@ -27,16 +27,24 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import layers
-from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, end_process, pin_to_core
-from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
-from benchmarks.timeline_load import Job, Report
+from benchmarks.fanout_targets import (
+    DATABASE,
+    OTHERS_CORE,
+    SERVER_CORE,
+    DatabaseServers,
+    database_servers,
+    end_process,
+    pin_to_core,
+)
+from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
+from benchmarks.timeline_load import LoadSpec, Report
 from server.web import listen
 from storage.mongo import Driver
 from tests.product import NOROSHI, eventually, processes
 
 CONNECTIONS, MANY_CONNECTIONS = 32, 256
 WARM_UP_S = 1.5
-PAGES = 2000
+RANDOM_REQUESTS = 2000
 LAYERS_S = 6.0
 RANDOM, NEWEST, NEWEST_MANY = "random", "newest", f"newest, {MANY_CONNECTIONS}"
 HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
@@ -69,17 +77,17 @@ class WebProcess:
 
 
 @dataclass(frozen=True)
-class PageResult:
-    """The result of a variant with one kind of page.
+class PageKindResult:
+    """Figures of one variant with one kind of page.
 
-    `hits` and `queries` are the hits of the hot page and the queries of the messages collection, for each page read.
+    `hits_per_page` counts reads that a hot page answered, `queries_per_page` queries of the messages collection.
     """
 
     variant: str
-    page: str
+    page_kind: str
     seconds: float
-    hits: float
-    queries: float
+    hits_per_page: float
+    queries_per_page: float
     pids: dict[str, int]
     report: Report
 
@@ -102,11 +110,11 @@ class PageResult:
         cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
         cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
         return [
-            *(self.page, self.variant, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in percentiles)),
+            *(self.page_kind, self.variant, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in percentiles)),
             *(
                 f"{self.cpu_ms:.2f}",
-                f"{self.hits:.2f}",
-                f"{self.queries:.2f}",
+                f"{self.hits_per_page:.2f}",
+                f"{self.queries_per_page:.2f}",
                 f"{self.report.answer_bytes / 1000:.1f}",
             ),
             *(f"{cpu[name]:.0f}" for name in ("web", "mongod", "redis", "load", "others")),
@@ -120,17 +128,18 @@ def percentile(latencies: Sequence[float], percent: int) -> float:
 
 
 @asynccontextmanager
-async def web_process(variant: str, servers: Databases) -> AsyncIterator[WebProcess]:
+async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[WebProcess]:
     """Runs a web process of a variant alone on its core."""
     with listen("127.0.0.1", 0) as listener:
         fd = listener.fileno()
-        async with running_web_process([*VARIANTS[variant], str(fd)], listener.getsockname()[1], servers, [fd]) as web:
+        command, port = [*VARIANTS[variant], str(fd)], listener.getsockname()[1]
+        async with pinned_server_process(command, port, servers, [fd]) as web:
             yield web
 
 
 @asynccontextmanager
-async def running_web_process(
-    command: Sequence[str], port: int, servers: Databases, fds: Sequence[int] = ()
+async def pinned_server_process(
+    command: Sequence[str], port: int, servers: DatabaseServers, fds: Sequence[int] = ()
 ) -> AsyncIterator[WebProcess]:
     """Runs a server process alone on its core."""
     root = Path(__file__).parents[1]
@@ -145,32 +154,33 @@ async def running_web_process(
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """A variant's web process under measurement, and its data."""
+class MeasuredWebProcess:
+    """A variant's web process that is measured, and its data."""
 
     variant: str
     web: WebProcess
-    servers: Databases
+    servers: DatabaseServers
     timeline_data: TimelineData
     seconds: float
 
-    async def measure(self, page: str, requests: list[str], connections: int = CONNECTIONS) -> PageResult:
-        """Measures these requests, after a warm-up. The connections repeat them."""
+    async def measure(self, page_kind: str, requests: list[str], connections: int = CONNECTIONS) -> PageKindResult:
+        """Warms the web process up and measures it. The connections send the requests repeatedly."""
         pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
-        job = Job(self.web.port, requests, connections, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
-        await run_load(Job(self.web.port, requests, connections, PAGE, 0.0, WARM_UP_S, []))
+        spec = LoadSpec(self.web.port, requests, connections, PAGE_SIZE, WARM_UP_S, self.seconds, list(pids.values()))
+        await run_load(LoadSpec(self.web.port, requests, connections, PAGE_SIZE, 0.0, WARM_UP_S, []))
         hits, queries = self.web.hot_page_hits(), await self._count_message_queries()
-        report = await run_load(job)
-        # The counters include the job's own warm-up. Its pages are estimated from the measured rate.
+        report = await run_load(spec)
+        # This load warms up again, with its own connections, and the counters include the pages of this warm-up. Their
+        # number is estimated from the measured rate.
         pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
         hits, queries = self.web.hot_page_hits() - hits, await self._count_message_queries() - queries
-        return PageResult(self.variant, page, self.seconds, hits / pages, queries / pages, pids, report)
+        return PageKindResult(self.variant, page_kind, self.seconds, hits / pages, queries / pages, pids, report)
 
     async def layers(self, requests: list[str]) -> dict[str, float]:
-        """Returns the percentage of the web process's samples by layer, under the same load."""
-        job = Job(self.web.port, requests, CONNECTIONS, PAGE, 0.0, LAYERS_S + WARM_UP_S, [])
+        """Returns the percentage of the web process's samples by layer, while the connections send the requests."""
+        spec = LoadSpec(self.web.port, requests, CONNECTIONS, PAGE_SIZE, 0.0, LAYERS_S + WARM_UP_S, [])
         shares = asyncio.create_task(asyncio.to_thread(layers.shares, self.web.pid, LAYERS_S))
-        await run_load(job)
+        await run_load(spec)
         return await shares
 
     async def _count_message_queries(self) -> int:
@@ -184,43 +194,47 @@ def _redis_pid() -> int:
     return next(pid for pid, (parent, command) in processes().items() if parent == os.getpid() and "valkey" in command)
 
 
-async def run_load(job: Job) -> Report:
+async def run_load(spec: LoadSpec) -> Report:
     """Runs the load generator in a separate process. Returns its report."""
     command = [sys.executable, "-m", "benchmarks.timeline_load"]
-    run = partial(subprocess.run, command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
+    run = partial(subprocess.run, command, input=orjson.dumps(spec), stdout=subprocess.PIPE, check=True)
     return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
 async def _measure(
     variants: Sequence[str], rounds: int, seconds: float, driver: Driver
-) -> tuple[list[PageResult], dict[str, float]]:
-    """Returns the median results, and the layers of the first variant with random pages."""
-    results, shares = defaultdict[tuple[str, str], list[PageResult]](list), dict[str, float]()
-    async with databases(driver) as servers, timeline_data(servers) as data:
+) -> tuple[list[PageKindResult], dict[str, float]]:
+    """Returns the median result of each variant and kind of page, and the first variant's processor time by layer.
+
+    The layers are sampled while random pages are read.
+    """
+    results, shares = defaultdict[tuple[str, str], list[PageKindResult]](list), dict[str, float]()
+    async with database_servers(driver) as servers, timeline_data(servers) as data:
         for variant in [*variants] * rounds:
             async with web_process(variant, servers) as web:
-                measurement = Measurement(variant, web, servers, data, seconds)
-                async for result in page_results(measurement):
-                    results[result.page, variant].append(result)
+                measured = MeasuredWebProcess(variant, web, servers, data, seconds)
+                async for result in measure_page_kinds(measured):
+                    results[result.page_kind, variant].append(result)
                     typer.echo(" | ".join(result.cells()), err=True)
                     if result.report.errors:
                         typer.echo(result.report.errors, err=True)
-                shares = shares or await measurement.layers(data.random_pages(PAGES))
+                shares = shares or await measured.layers(data.random_page_requests(RANDOM_REQUESTS))
     medians = [sorted(each, key=lambda result: result.rate)[len(each) // 2] for each in results.values()]
-    return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page)), shares
+    return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page_kind)), shares
 
 
-async def page_results(measurement: Measurement) -> AsyncIterator[PageResult]:
-    """Measures each kind of page. Yields the results."""
-    data = measurement.timeline_data
-    yield await measurement.measure(RANDOM, data.random_pages(PAGES))
-    yield await measurement.measure(NEWEST, data.newest_page(CONNECTIONS))
-    yield await measurement.measure(NEWEST_MANY, data.newest_page(MANY_CONNECTIONS), MANY_CONNECTIONS)
+async def measure_page_kinds(measured: MeasuredWebProcess) -> AsyncIterator[PageKindResult]:
+    """Measures each kind of page, and yields its result."""
+    data = measured.timeline_data
+    yield await measured.measure(RANDOM, data.random_page_requests(RANDOM_REQUESTS))
+    yield await measured.measure(NEWEST, data.newest_page_requests(CONNECTIONS))
+    yield await measured.measure(NEWEST_MANY, data.newest_page_requests(MANY_CONNECTIONS), MANY_CONNECTIONS)
 
 
-def _table(rows: Sequence[PageResult], rounds: int, seconds: float) -> Table:
+def _table(rows: Sequence[PageKindResult], rounds: int, seconds: float) -> Table:
     title = (
-        f"Pages of {PAGE}, {CONNECTIONS} connections, median of {rounds} x {seconds:g} s; CPU in percent of one core"
+        f"Pages of {PAGE_SIZE}, {CONNECTIONS} connections, "
+        f"median of {rounds} x {seconds:g} s; CPU in percent of one core"
     )
     table = Table(title=title)
     table.add_column("page")
@@ -257,7 +271,7 @@ def main(
     rows, shares = asyncio.run(_measure(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
     console = Console(width=None if sys.stdout.isatty() else 210)
     console.print(_table(rows, rounds, seconds))
-    title = f"Processor time by layer: {rows[0].variant}, {rows[0].page} page"
+    title = f"Processor time by layer: {rows[0].variant}, {rows[0].page_kind} page"
     console.print(layers.table(shares, title, "page", rows[0].cpu_ms))
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, Databases
+from benchmarks.fanout_targets import DATABASE, ORGANIZATION, DatabaseServers
 from benchmarks.load import post_request
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
@@ -24,7 +24,7 @@ VIEWER = "viewer"
 READERS = 256
 AUTHORS = 200
 TOPICS, MESSAGES = 40, 1500
-PAGE = 50
+PAGE_SIZE = 50
 INSERTED_AT_ONCE = 5000
 EMOJIS = "🔥👍🎉"
 REACTED_SHARE = 0.3
@@ -47,23 +47,23 @@ class TimelineData:
     timestamps: list[int]
     tokens: list[str]
 
-    def random_pages(self, count: int) -> list[str]:
+    def random_page_requests(self, count: int) -> list[str]:
         """Returns requests for random pages of the topics that are not hot."""
         rng = random.Random(count)
-        pages = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE:])) for _ in range(count)]
+        pages = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE_SIZE:])) for _ in range(count)]
         return [self.request(topic, format_timestamp(latest)) for topic, latest in pages]
 
-    def newest_page(self, readers: int) -> list[str]:
-        """Returns requests for the hot topic's newest page, one with the token of each reader."""
+    def newest_page_requests(self, readers: int) -> list[str]:
+        """Returns one request of each reader, with the reader's token, for the newest page of the hot topic."""
         return [self.request(self.topics[0], "now", token=token) for token in self.tokens[:readers]]
 
-    def request(self, topic: Topic, latest: str, limit: int = PAGE, token: str = "") -> str:
+    def request(self, topic: Topic, latest: str, limit: int = PAGE_SIZE, token: str = "") -> str:
         """Returns a request for the page that ends at `latest`, by default with the token of the first reader."""
         query = QUERY.replace("limit: 50", f"limit: {limit}")
         return post_request("/graphql", token or self.tokens[0], query, {"topicId": topic.id, "latest": latest})
 
-    async def with_new_topic(self, messages: int) -> "TimelineData":
-        """Creates a topic with `messages` messages. Returns data with this topic only."""
+    async def create_topic(self, messages: int) -> "TimelineData":
+        """Stores a new topic with `messages` messages. Returns data that hold this topic only."""
         founder = await self.stores.users.get(ORGANIZATION, VIEWER)
         community = await self.stores.communities.get(ORGANIZATION, self.topics[0].community_id)
         topic = await self.stores.topics.create(community, founder.id, f"Smoke of {messages}", None)
@@ -74,8 +74,8 @@ class TimelineData:
 
 
 @asynccontextmanager
-async def timeline_data(servers: Databases) -> AsyncIterator[TimelineData]:
-    """Fills the empty database of new servers. Yields requests for its timelines."""
+async def timeline_data(servers: DatabaseServers) -> AsyncIterator[TimelineData]:
+    """Fills the empty database of new servers with topics and messages. Yields the data."""
     async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
         await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
         founder = await stores.users.sign_in(ORGANIZATION, VIEWER, [], VIEWER, VIEWER)

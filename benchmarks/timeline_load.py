@@ -1,7 +1,7 @@
 """Closed-loop load generator of the timeline benchmark: each connection sends its next request after each answer.
 
 A separate process with little overhead: requests are built in advance, and only a sample of answers is parsed. Reads a
-Job as JSON from stdin and writes a Report as JSON to stdout.
+LoadSpec as JSON from stdin and writes a Report as JSON to stdout.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ EXPECTED_START = b'{"data":{"messages":{'
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class LoadSpec:
     """One measurement.
 
     All connections take their requests from one endless cycle. Answers during the warm-up are not timed.
@@ -40,7 +40,7 @@ class Job:
     port: int
     requests: list[str]
     connections: int
-    page: int
+    page_size: int
     warm_up_s: float
     seconds: float
     pids: list[int]
@@ -48,7 +48,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """Result of a job. `cpu_percent` is of one processor, by process id; "others" is the rest of the machine."""
+    """Result of a load. `cpu_percent` is of one processor, by process id; "others" is the rest of the machine."""
 
     pid: int = field(default_factory=os.getpid)
     latencies_ms: list[float] = field(default_factory=list)
@@ -58,20 +58,20 @@ class Report:
 
 
 class LoadGenerator:
-    """The clients of a job, and its report."""
+    """The clients of a load, and its report."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, spec: LoadSpec) -> None:
         self.report = Report()
-        self._job = job
-        self._requests: Iterator[bytes] = itertools.cycle([request.encode() for request in job.requests])
+        self._spec = spec
+        self._requests: Iterator[bytes] = itertools.cycle([request.encode() for request in spec.requests])
         self._answers = itertools.count(1)
         self._began_s = self._ends_s = 0.0
 
     async def run(self) -> Report:
         """Connects all clients, warms up, measures, and waits for the last answers."""
-        clients = [await self._connect() for _ in range(self._job.connections)]
-        self._began_s = time.perf_counter() + self._job.warm_up_s
-        self._ends_s = self._began_s + self._job.seconds
+        clients = [await self._connect() for _ in range(self._spec.connections)]
+        self._began_s = time.perf_counter() + self._spec.warm_up_s
+        self._ends_s = self._began_s + self._spec.seconds
         for client in clients:
             client.send()
         await self._measure_cpu()
@@ -99,19 +99,23 @@ class LoadGenerator:
         self.report.answer_bytes = len(body)
         answer = orjson.loads(body)
         items = answer["data"]["messages"]["items"]
-        if answer.get("errors") or len(items) != self._job.page or not all(item["author"]["handle"] for item in items):
+        if (
+            answer.get("errors")
+            or len(items) != self._spec.page_size
+            or not all(item["author"]["handle"] for item in items)
+        ):
             self.report.errors["NOT_A_PAGE"] += 1
 
     async def _connect(self) -> "_Client":
         loop = asyncio.get_running_loop()
-        _, client = await loop.create_connection(lambda: _Client(self), "127.0.0.1", self._job.port)
+        _, client = await loop.create_connection(lambda: _Client(self), "127.0.0.1", self._spec.port)
         return client
 
     async def _measure_cpu(self) -> None:
-        pids = [os.getpid(), *self._job.pids]
-        await asyncio.sleep(self._job.warm_up_s)
+        pids = [os.getpid(), *self._spec.pids]
+        await asyncio.sleep(self._spec.warm_up_s)
         before = cpu_times(pids)
-        await asyncio.sleep(self._job.seconds)
+        await asyncio.sleep(self._spec.seconds)
         self.report.cpu_percent = cpu_times(pids).percent_since(before)
 
 
@@ -156,11 +160,11 @@ def _content_length(head: bytes) -> int:
 
 
 def main() -> None:
-    """Runs the job from stdin."""
-    job = Job(**orjson.loads(sys.stdin.buffer.read()))
+    """Runs the load that stdin specifies."""
+    spec = LoadSpec(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        report = runner.run(LoadGenerator(job).run())
+        report = runner.run(LoadGenerator(spec).run())
     sys.stdout.buffer.write(orjson.dumps(report))
 
 

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
+from benchmarks.fanout_targets import OTHERS_CORE, DatabaseServers, database_servers, pin_to_core
 from benchmarks.timeline import CONNECTIONS, WARM_UP_S, WebProcess, percentile, run_load, web_process
-from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
-from benchmarks.timeline_load import Job
+from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
+from benchmarks.timeline_load import LoadSpec
 from storage.timeline import format_timestamp
 
 REQUESTS = 2000
@@ -37,7 +37,7 @@ async def _measure_pages(web: WebProcess, data: TimelineData, limit: int, second
     rng = random.Random(limit)
     pages = [(rng.choice(data.topics), rng.choice(data.timestamps[limit:])) for _ in range(REQUESTS)]
     requests = [data.request(topic, format_timestamp(latest), limit) for topic, latest in pages]
-    report = await run_load(Job(web.port, requests, CONNECTIONS, limit, WARM_UP_S, seconds, [web.pid]))
+    report = await run_load(LoadSpec(web.port, requests, CONNECTIONS, limit, WARM_UP_S, seconds, [web.pid]))
     count, latencies = max(len(report.latencies_ms), 1), sorted(report.latencies_ms)
     assert not report.errors, report.errors
     cpu_ms = 10 * report.cpu_percent[str(web.pid)] * seconds / count
@@ -81,12 +81,12 @@ def _to_json(message: object) -> str:
 
 
 async def _rows(pages: Sequence[int], topics: Sequence[int], sockets: Sequence[int], seconds: float) -> list[Cells]:
-    async with databases("pymongo") as servers, timeline_data(servers) as data:
+    async with database_servers("pymongo") as servers, timeline_data(servers) as data:
         return [row async for row in _measure(servers, data, pages, topics, sockets, seconds)]
 
 
 async def _measure(
-    servers: Databases,
+    servers: DatabaseServers,
     data: TimelineData,
     pages: Sequence[int],
     topics: Sequence[int],
@@ -100,11 +100,11 @@ async def _measure(
             row = await _measure_pages(web, quiet, limit, seconds)
             yield f"pages of {limit}", *row
         for size in topics:
-            row = await _measure_pages(web, await data.with_new_topic(size), PAGE, seconds)
+            row = await _measure_pages(web, await data.create_topic(size), PAGE_SIZE, seconds)
             yield f"a topic of {size:,}", *row
         for count in sockets:
             async with _sockets(web, data, count):
-                row = await _measure_pages(web, quiet, PAGE, seconds)
+                row = await _measure_pages(web, quiet, PAGE_SIZE, seconds)
                 yield f"{count:,} open sockets", *row
 
 

@@ -19,10 +19,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
-from benchmarks.timeline import CONNECTIONS, PAGES, WARM_UP_S, percentile, run_load, running_web_process
-from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
-from benchmarks.timeline_load import Job, Report
+from benchmarks.fanout_targets import OTHERS_CORE, DatabaseServers, database_servers, pin_to_core
+from benchmarks.timeline import CONNECTIONS, RANDOM_REQUESTS, WARM_UP_S, percentile, pinned_server_process, run_load
+from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
+from benchmarks.timeline_load import LoadSpec, Report
 from tests.product import processes
 
 APP = "benchmarks.transport_app:create"
@@ -83,26 +83,26 @@ def _process_tree(pid: int) -> list[int]:
 
 
 async def _measure_round(
-    server: str, database_servers: Databases, data: TimelineData, seconds: float
+    server: str, servers: DatabaseServers, data: TimelineData, seconds: float
 ) -> tuple[list[int], Report]:
     port = _free_port()
-    async with running_web_process(_command(server, port), port, database_servers) as web:
+    async with pinned_server_process(_command(server, port), port, servers) as web:
         pids = _process_tree(web.pid)
-        requests = data.random_pages(PAGES)
-        warm_up = Job(port, requests, CONNECTIONS, PAGE, warm_up_s=0.0, seconds=WARM_UP_S, pids=[])
+        requests = data.random_page_requests(RANDOM_REQUESTS)
+        warm_up = LoadSpec(port, requests, CONNECTIONS, PAGE_SIZE, warm_up_s=0.0, seconds=WARM_UP_S, pids=[])
         await run_load(warm_up)
-        # This job warms up too, because it opens new connections.
-        measurement = Job(port, requests, CONNECTIONS, PAGE, WARM_UP_S, seconds, pids)
+        # This load warms up too, because it opens new connections.
+        measurement = LoadSpec(port, requests, CONNECTIONS, PAGE_SIZE, WARM_UP_S, seconds, pids)
         return pids, await run_load(measurement)
 
 
 async def _measure_servers(web_servers: Sequence[str], seconds: float, rounds: int) -> list[ServerResult]:
     results = [ServerResult(server, seconds, []) for server in web_servers]
-    async with databases("pymongo") as database_servers, timeline_data(database_servers) as data:
+    async with database_servers("pymongo") as servers, timeline_data(servers) as data:
         for number in range(rounds):
             # Alternates the order, so that no server is always measured first.
             for result in results if number % 2 == 0 else reversed(results):
-                pids, report = await _measure_round(result.server, database_servers, data, seconds)
+                pids, report = await _measure_round(result.server, servers, data, seconds)
                 result.rounds.append((pids, report))
                 typer.echo(" | ".join(result.cells()), err=True)
                 if report.errors:
@@ -119,7 +119,9 @@ def main(
     pin_to_core(OTHERS_CORE)
     installed = [server for server, (module, *_) in COMMANDS_BY_SERVER.items() if find_spec(module)]
     packages = sorted({COMMANDS_BY_SERVER[server][0] for server in installed})
-    table = Table(title=f"Pages of {PAGE} under " + ", ".join(f"{package} {version(package)}" for package in packages))
+    table = Table(
+        title=f"Pages of {PAGE_SIZE} under " + ", ".join(f"{package} {version(package)}" for package in packages)
+    )
     table.add_column("server")
     for column in ["pages/s", "CPU ms a page", "p50 ms", "p99 ms", "others %", "errors"]:
         table.add_column(column, justify="right")

@@ -1,4 +1,4 @@
-"""The product's web process with one transaction for each change: `... one_by_one SOCKET_FD`.
+"""The product's web process with one transaction for each change: `... one_transaction_each SOCKET_FD`.
 
 Changes never share a transaction, processes take no write leases, and conflicts are retried as in the product. /empty
 serves a mutation that does nothing, through the product's own view. benchmarks.posting runs this module.
