@@ -29,8 +29,8 @@ class PollingBroker(Broker):
 
     poll_interval_s = 1.0
 
-    async def _work(self, fence: int) -> float | None:
-        wait_s = await super()._work(fence)
+    async def _do_due_work(self, fence: int) -> float | None:
+        wait_s = await super()._do_due_work(fence)
         return wait_s if wait_s in (None, 0.0) else self.poll_interval_s
 
     async def _wait(self, wait_s: float) -> None:

@@ -45,7 +45,7 @@ from server.graphql.coalescible_queries import (
 from server.graphql.coalescing import Answer, QueryCoalescer
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, deadline
 from server.graphql.documents import Documents, OperationRequest, PreparedDocument
-from server.graphql.subscriptions import Subscriptions
+from server.graphql.subscriptions import SubscriptionStarter
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
 from storage.errors import BadUserInput, DomainError
 from storage.identity.records import User
@@ -116,7 +116,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self.broadcasts = Broadcasts()
         # Strawberry has no public access to graphql-core's schema. tests/server/graphql/test_subscriptions.py fails if
         # this attribute disappears.
-        self.core_schema: GraphQLSchema = schema._schema
+        self.graphql_core_schema: GraphQLSchema = schema._schema
         self._documents = documents
         self._cached = CachedExecution(schema, documents)
         self._new_context = new_context
@@ -124,9 +124,9 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._execution_timeout_s = execution_timeout_s
         self._budgets = CostBudgets(cost_per_minute)
         self._coalescer = QueryCoalescer()
-        self._coalescible = CoalescibleQueries(self.core_schema, documents)
-        subscriptions = Subscriptions(self.core_schema, documents, schema.execution_context_class)
-        services = SocketServices(viewers, subscriptions, self.broadcasts, self._admit)
+        self._coalescible = CoalescibleQueries(self.graphql_core_schema, documents)
+        starter = SubscriptionStarter(self.graphql_core_schema, documents, schema.execution_context_class)
+        services = SocketServices(viewers, starter, self.broadcasts, self._admit)
         self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -274,7 +274,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     def _prepare(self, query: str | None) -> PreparedDocument | None:
         """Returns the document; None if it cannot be parsed. Its execution then returns the parse error."""
         try:
-            return self._documents.prepare(self.core_schema, query or "")
+            return self._documents.prepare(self.graphql_core_schema, query or "")
         except GraphQLError:
             return None
 

@@ -54,8 +54,8 @@ class ViewerSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscriptions:
-    """Starts the subscriptions of one schema."""
+class SubscriptionStarter:
+    """Prepares and starts subscriptions to one schema."""
 
     schema: GraphQLSchema
     documents: Documents

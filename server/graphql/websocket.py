@@ -32,7 +32,7 @@ from server.graphql.documents import OperationRequest
 from server.graphql.event_execution import write_events
 from server.graphql.frames import Listener
 from server.graphql.socket_writer import WebSocketProtocol, connection_of
-from server.graphql.subscriptions import OperationRefused, Subscriptions, ViewerSubscription
+from server.graphql.subscriptions import OperationRefused, SubscriptionStarter, ViewerSubscription
 from storage.errors import RateLimited, Unavailable
 
 INVALID_MESSAGE = 4400
@@ -74,7 +74,7 @@ class SocketServices:
     """The parts of GraphQLEndpoint that its sockets use."""
 
     viewers: ViewerSessions
-    subscriptions: Subscriptions
+    subscription_starter: SubscriptionStarter
     broadcasts: Broadcasts
     admit: Callable[[OperationRequest, Context], AbstractAsyncContextManager[int]]
     """Passes the admission controls of a query or mutation, and limits its time. Yields its cost.
@@ -159,7 +159,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
     async def _subscribe(self, operation: Operation[Context, None], connection: WebSocketProtocol) -> bool:
         """Serves the subscription until the client or the server ends it. Returns False for other operations."""
         try:
-            subscription = await self.services.subscriptions.start(
+            subscription = await self.services.subscription_starter.start(
                 self.context, operation.query, operation.variables, operation.operation_name
             )
             if subscription is None:

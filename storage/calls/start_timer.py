@@ -50,8 +50,8 @@ class StartTimer:
         due = returned_at + start.delay_s
         with suppress(PyMongoError):
             measured = await self._clock.loop_time(start.call.start_at)
-            # The measurement is wrong if the database's clock was set since. The commit happened between request and
-            # answer, which limits the error.
+            # The measurement is wrong if the database's clock has been adjusted since the commit. The commit happened
+            # between request and answer, which limits the error.
             due = min(max(measured, requested_at + start.delay_s), due)
         self._record(returned_at + start.delay_s - due, returned_at)
         return due

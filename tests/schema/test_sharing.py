@@ -34,11 +34,11 @@ from tests.schema.viewers import (
 )
 from tests.server.graphql.graphql_server import GraphQLServer, RecordedSubscription, serve_graphql, wait_until
 
-CORE_SCHEMA = schema._schema
-assert CORE_SCHEMA.subscription_type is not None
+GRAPHQL_CORE_SCHEMA = schema._schema
+assert GRAPHQL_CORE_SCHEMA.subscription_type is not None
 OBJECTS = {
     name: type_
-    for name, type_ in CORE_SCHEMA.type_map.items()
+    for name, type_ in GRAPHQL_CORE_SCHEMA.type_map.items()
     if isinstance(type_, GraphQLObjectType) and not name.startswith("__")
 }
 SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvents"}
@@ -46,7 +46,7 @@ SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvent
 
 SUBSCRIPTIONS = {
     name: field
-    for name, field in CORE_SCHEMA.subscription_type.fields.items()
+    for name, field in GRAPHQL_CORE_SCHEMA.subscription_type.fields.items()
     if name not in SINGLE_VIEWER_SUBSCRIPTIONS
 }
 DEPTH = 5
@@ -136,9 +136,9 @@ def test_document_with_viewer_field_is_not_shared(path: str, style: str) -> None
     text = DOCUMENTS_BY_STYLE[style].format(
         type=type_name, field=field_selection, on=f"... on {type_name} {{ {field_selection} }}"
     )
-    assert depends_on_viewer(CORE_SCHEMA, parse(text))
+    assert depends_on_viewer(GRAPHQL_CORE_SCHEMA, parse(text))
     shared = text.replace(field_selection, "__typename")
-    assert not depends_on_viewer(CORE_SCHEMA, parse(shared))
+    assert not depends_on_viewer(GRAPHQL_CORE_SCHEMA, parse(shared))
 
 
 @strawberry.interface
@@ -214,7 +214,7 @@ def shared_document(root: str) -> str:
 
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
 def test_document_of_all_shared_fields_is_shared(root: str) -> None:
-    assert not depends_on_viewer(CORE_SCHEMA, parse(shared_document(root)))
+    assert not depends_on_viewer(GRAPHQL_CORE_SCHEMA, parse(shared_document(root)))
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def records(root: str, viewers: DifferingViewers) -> list[ChatEventRecord]:
 
 async def execute_shared_document(root: str, record: ChatEventRecord, context: Context) -> Any:
     """Returns the data of one event, with all shared fields selected."""
-    executor = Executor.build(CORE_SCHEMA, parse(shared_document(root)), context_value=context)
+    executor = Executor.build(GRAPHQL_CORE_SCHEMA, parse(shared_document(root)), context_value=context)
     assert isinstance(executor, Executor)
     result = execute_subscription_event(executor.build_per_event_executor(record))
     execution = result if not hasattr(result, "__await__") else await result

@@ -1,4 +1,4 @@
-"""Delivery events from DSNs and complaints of real mail servers, and similar messages that are refused."""
+"""Delivery events from DSNs and complaints of real mail servers, and input that raises NotADeliveryReport."""
 
 from datetime import UTC, datetime
 
@@ -114,6 +114,7 @@ def test_dsn_gives_event_per_final_recipient() -> None:
     assert gone.diagnostic is not None
     assert "Recipient address rejected: User unknown" in gone.diagnostic
     assert gone.at == datetime(2026, 11, 20, 0, 30, tzinfo=UTC)
+    # With a queue id of Postfix, the DSN's message id is the queue id, not the Message-ID header.
     assert gone.message_id == "4Q1ABC"
     assert [outcome(each) for each in (gone, full, fine)] == [Outcome.HARD, Outcome.SOFT, Outcome.DELIVERED]
     assert (full.address, fine.address) == ("full@example.org", "fine@example.org")

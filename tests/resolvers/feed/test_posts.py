@@ -124,5 +124,5 @@ async def test_post_timelines_follow_timeline_rule(sign_in: SignIn) -> None:
         ("#" + "a" * 101, []),
     ],
 )
-def test_find_hashtags_normalizes_case(text: str, tags: list[str]) -> None:
+def test_find_hashtags_normalizes_tags_and_skips_other_text(text: str, tags: list[str]) -> None:
     assert find_hashtags(text) == tags

@@ -27,8 +27,8 @@ async def shared_stores(
         yield stores
 
 
-class SignInToOwnOrganization(SignIn):
-    """A function that signs people in to this test's organization, unless another organization is named."""
+class SignInWithDefaultOrganization(SignIn):
+    """A callable that signs people in. The default of its argument `organization` is this test's organization."""
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores)
@@ -47,4 +47,4 @@ class SignInToOwnOrganization(SignIn):
 
 @pytest.fixture
 def sign_in(shared_stores: Stores) -> SignIn:
-    return SignInToOwnOrganization(shared_stores)
+    return SignInWithDefaultOrganization(shared_stores)

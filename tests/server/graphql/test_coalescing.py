@@ -22,7 +22,7 @@ from tests.storage.topic_scenario import create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
-CORE_SCHEMA = schema._schema
+GRAPHQL_CORE_SCHEMA = schema._schema
 ROOTS = ("messages", "messagesAround")
 HEADERS = {"content-type": "application/json"}
 Json = dict[str, Any]
@@ -40,9 +40,9 @@ def coalescible_selection(type_: GraphQLObjectType) -> str:
 
 def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
     """Yields every field that can be selected below fields that suit audiences."""
-    assert CORE_SCHEMA.query_type is not None
+    assert GRAPHQL_CORE_SCHEMA.query_type is not None
     visited: set[GraphQLObjectType] = set()
-    pending = [each for root in ROOTS for each in possible_types(CORE_SCHEMA.query_type.fields[root].type)]
+    pending = [each for root in ROOTS for each in possible_types(GRAPHQL_CORE_SCHEMA.query_type.fields[root].type)]
     while pending:
         type_ = pending.pop()
         if type_ not in visited:
@@ -54,8 +54,8 @@ def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
 
 def full_query(root: str, viewers: DifferingViewers) -> str:
     """Returns a query for every field of the topic's page that suits audiences."""
-    assert CORE_SCHEMA.query_type is not None
-    (page,) = possible_types(CORE_SCHEMA.query_type.fields[root].type)
+    assert GRAPHQL_CORE_SCHEMA.query_type is not None
+    (page,) = possible_types(GRAPHQL_CORE_SCHEMA.query_type.fields[root].type)
     timestamp = viewers.first_message.timestamp
     first = f"{timestamp // 1_000_000}.{timestamp % 1_000_000:06}"
     at = f'timestamp: "{first}"' if root == "messagesAround" else 'latest: "now"'
@@ -167,9 +167,9 @@ async def test_exclusion_from_one_field_applies_to_whole_answer(viewers: Differi
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_query_of_audience_fields_is_coalescible(root: str) -> None:
-    assert CORE_SCHEMA.query_type is not None
-    (page,) = possible_types(CORE_SCHEMA.query_type.fields[root].type)
-    assert suits_audience(CORE_SCHEMA, parse(f"{{ a: {root} {{ {coalescible_selection(page)} }} }}"))
+    assert GRAPHQL_CORE_SCHEMA.query_type is not None
+    (page,) = possible_types(GRAPHQL_CORE_SCHEMA.query_type.fields[root].type)
+    assert suits_audience(GRAPHQL_CORE_SCHEMA, parse(f"{{ a: {root} {{ {coalescible_selection(page)} }} }}"))
 
 
 VIEWER_DEPENDENT_FIELDS = [
@@ -184,13 +184,15 @@ def test_query_with_a_viewer_dependent_field_is_not_coalescible(type_name: str, 
         f"{{ messages {{ ...f }} }} fragment f on {type_name} {{ x: {name} }}",
         f"{{ messages {{ ... on {type_name} @skip(if: true) {{ {name} }} }} }}",
     ):
-        assert not suits_audience(CORE_SCHEMA, parse(text))
+        assert not suits_audience(GRAPHQL_CORE_SCHEMA, parse(text))
 
 
 def test_other_roots_and_introspection_are_not_coalescible() -> None:
-    assert CORE_SCHEMA.query_type is not None
-    for name in {"__schema", *CORE_SCHEMA.query_type.fields} - set(ROOTS):
-        assert not suits_audience(CORE_SCHEMA, parse(f"{{ {name} {{ __typename }} messages {{ __typename }} }}")), name
+    assert GRAPHQL_CORE_SCHEMA.query_type is not None
+    for name in {"__schema", *GRAPHQL_CORE_SCHEMA.query_type.fields} - set(ROOTS):
+        assert not suits_audience(
+            GRAPHQL_CORE_SCHEMA, parse(f"{{ {name} {{ __typename }} messages {{ __typename }} }}")
+        ), name
 
 
 async def test_page_is_never_older_than_its_request(viewers: DifferingViewers) -> None:

@@ -58,8 +58,8 @@ CUSTOM_SCALARS = {
 }
 
 batch_resolvers: BatchResolvers = {}
-CORE_SCHEMA: GraphQLSchema = build_product_schema()._schema
-install_resolvers(CORE_SCHEMA, batch_resolvers)
+GRAPHQL_CORE_SCHEMA: GraphQLSchema = build_product_schema()._schema
+install_resolvers(GRAPHQL_CORE_SCHEMA, batch_resolvers)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -79,7 +79,9 @@ def _generated_batch_resolvers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def execute_with(executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData) -> ExecutionResult:
     variables = {"yes": data.seed % 3 > 0, "no": data.seed % 2 > 0}
-    result = execute(CORE_SCHEMA, document, context_value=data, variable_values=variables, executor_class=executor)
+    result = execute(
+        GRAPHQL_CORE_SCHEMA, document, context_value=data, variable_values=variables, executor_class=executor
+    )
     execution = await result if isinstance(result, Awaitable) else result
     assert isinstance(execution, ExecutionResult)
     return execution
@@ -132,12 +134,12 @@ async def execute_with_both(document: DocumentNode, data: GeneratedData) -> list
 
 def assert_equal_results_when_enriched(text: str, seed: int, fault_percentage: int) -> None:
     """Asserts equal results for the operation with additions, on data with this percentage of faults."""
-    document = OperationEnricher(CORE_SCHEMA, seed).enrich(text)
-    assert validate(CORE_SCHEMA, document) == []
-    assert_equal_results(document, GeneratedData(CORE_SCHEMA, seed, fault_percentage))
+    document = OperationEnricher(GRAPHQL_CORE_SCHEMA, seed).enrich(text)
+    assert validate(GRAPHQL_CORE_SCHEMA, document) == []
+    assert_equal_results(document, GeneratedData(GRAPHQL_CORE_SCHEMA, seed, fault_percentage))
 
 
-QUERIES = operations(print_schema(CORE_SCHEMA), custom_scalars=CUSTOM_SCALARS)
+QUERIES = operations(print_schema(GRAPHQL_CORE_SCHEMA), custom_scalars=CUSTOM_SCALARS)
 
 
 @settings(max_examples=100)
@@ -151,7 +153,7 @@ def test_any_query_on_any_data_has_equal_results(text: str, seed: int, fault_per
 def test_errors_in_list_items_have_their_paths(seed: int) -> None:
     page = 'messages(latest: "now") { hasOlder items { id } }'
     topics = f'{{ communityTopics(communityId: "1", latest: "now") {{ items {{ id {page} }} }} }}'
-    assert_equal_results(parse(topics), GeneratedData(CORE_SCHEMA, seed, 10))
+    assert_equal_results(parse(topics), GeneratedData(GRAPHQL_CORE_SCHEMA, seed, 10))
 
 
 @pytest.mark.parametrize("number", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40])
@@ -159,9 +161,10 @@ def test_int_outside_32_bits_has_equal_errors(number: int, monkeypatch: pytest.M
     monkeypatch.setitem(SCALARS, "Int", lambda _rng: number)
     document = parse("{ addressBook(addresses: []) { address success softBounce } }")
     for seed in range(10):
-        assert_equal_results(document, GeneratedData(CORE_SCHEMA, seed, 0))
+        assert_equal_results(document, GeneratedData(GRAPHQL_CORE_SCHEMA, seed, 0))
     results = [
-        asyncio.run(execute_with(CORE_EXECUTOR, document, GeneratedData(CORE_SCHEMA, seed, 0))) for seed in range(10)
+        asyncio.run(execute_with(CORE_EXECUTOR, document, GeneratedData(GRAPHQL_CORE_SCHEMA, seed, 0)))
+        for seed in range(10)
     ]
     assert any(result.errors for result in results) == (not -(2**31) <= number < 2**31)
 
@@ -193,7 +196,7 @@ async def event_payloads(
     executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData, events: Sequence[Any]
 ) -> list[bytes]:
     """Returns each event's payload as JSON."""
-    subscription_executor = executor.build(CORE_SCHEMA, document, context_value=data)
+    subscription_executor = executor.build(GRAPHQL_CORE_SCHEMA, document, context_value=data)
     assert isinstance(subscription_executor, Executor)
     execution = EventExecution(subscription_executor)
     return [await execution.run(event) for event in events]
@@ -203,14 +206,14 @@ async def event_payloads(
 @settings(max_examples=15)
 @given(seed=seeds)
 def test_any_event_has_equal_payloads(root: str, seed: int) -> None:
-    assert CORE_SCHEMA.subscription_type
-    field = CORE_SCHEMA.subscription_type.fields[root]
+    assert GRAPHQL_CORE_SCHEMA.subscription_type
+    field = GRAPHQL_CORE_SCHEMA.subscription_type.fields[root]
     event_type = get_named_type(field.type)
     selection = random_selection(event_type, random.Random(seed))
     arguments = ", ".join(f'{name}: "1"' for name, each in field.args.items() if is_required_argument(each))
     document = parse(f"subscription {{ {root} {f'({arguments})' if arguments else ''} {{ {selection} }} }}")
-    data = GeneratedData(CORE_SCHEMA, seed, 0)
-    events = [data.record(each, f"event {each}") for each in CORE_SCHEMA.get_possible_types(event_type)]
+    data = GeneratedData(GRAPHQL_CORE_SCHEMA, seed, 0)
+    events = [data.record(each, f"event {each}") for each in GRAPHQL_CORE_SCHEMA.get_possible_types(event_type)]
     expected, compiled = (
         asyncio.run(event_payloads(each, document, data, events)) for each in (CORE_EXECUTOR, CompiledExecutor)
     )
@@ -228,9 +231,9 @@ def plan_for(query: str, **variables: Any) -> Plan | None:
             return super()._complete(plan, *args)
 
     result = execute(
-        CORE_SCHEMA,
+        GRAPHQL_CORE_SCHEMA,
         parse(query),
-        context_value=GeneratedData(CORE_SCHEMA, 1, 0),
+        context_value=GeneratedData(GRAPHQL_CORE_SCHEMA, 1, 0),
         variable_values=variables,
         executor_class=RecordingExecutor,
     )

@@ -19,7 +19,7 @@ from schema.scalars import SCALARS
 from server.graphql.compiled import compiled_executor
 from server.graphql.documents import Documents
 from server.graphql.limits_extension import limits_extension
-from server.graphql.subscriptions import OperationRefused, SharedSubscription, Subscriptions, ViewerSubscription
+from server.graphql.subscriptions import OperationRefused, SharedSubscription, SubscriptionStarter, ViewerSubscription
 from storage.identity.records import user_stream
 from storage.identity.roles import Role
 from storage.stores import Stores
@@ -31,11 +31,13 @@ pytestmark = pytest.mark.anyio
 
 DOCUMENTS = Documents()
 SCHEMA = build_schema(limits_extension(DOCUMENTS))
-CORE_SCHEMA = SCHEMA._schema
-SUBSCRIPTIONS = Subscriptions(CORE_SCHEMA, DOCUMENTS, compiled_executor(DOCUMENTS))
+GRAPHQL_CORE_SCHEMA = SCHEMA._schema
+STARTER = SubscriptionStarter(GRAPHQL_CORE_SCHEMA, DOCUMENTS, compiled_executor(DOCUMENTS))
 TOPIC_EVENTS = """
-    subscription Plain($topic: ID!, $since: Cursor, $with: Boolean! = false) {
-      topicEvents(topicId: $topic, since: $since) { ... on MessagePosted { message { id text @include(if: $with) } } }
+    subscription Plain($topic: ID!, $since: Cursor, $withText: Boolean! = false) {
+      topicEvents(topicId: $topic, since: $since) {
+        ... on MessagePosted { message { id text @include(if: $withText) } }
+      }
     }
 """
 NO_VARIABLES: dict[str, Any] = {}
@@ -53,10 +55,10 @@ async def scenario(shared_stores: Stores) -> TopicScenario:
     return scenario
 
 
-def subscriptions_of(core: GraphQLSchema) -> Subscriptions:
-    """Returns the subscriptions of another schema."""
+def starter_for_schema(core: GraphQLSchema) -> SubscriptionStarter:
+    """Returns a starter of subscriptions to a schema other than the product's."""
     documents = Documents()
-    return Subscriptions(core, documents, compiled_executor(documents))
+    return SubscriptionStarter(core, documents, compiled_executor(documents))
 
 
 async def viewer_context(
@@ -79,7 +81,7 @@ async def start_shared(
     """Starts a subscription to the topic, by default as ann. Asserts that it is shared."""
     all_variables = {**variables}
     all_variables.setdefault("topic", scenario.topic.id)
-    shared = await SUBSCRIPTIONS.start(context or await viewer_context(scenario), query, all_variables, None)
+    shared = await STARTER.start(context or await viewer_context(scenario), query, all_variables, None)
     assert isinstance(shared, SharedSubscription)
     return shared
 
@@ -89,21 +91,21 @@ def cursor(scenario: TopicScenario, n: int) -> str:
 
 
 async def test_core_schema_of_endpoint_is_the_whole_schema(server: GraphQLServer) -> None:
-    core_schema = server.endpoint.core_schema
-    assert isinstance(core_schema, GraphQLSchema)
-    assert print_schema(core_schema).strip().splitlines()[-1] == SCHEMA.as_str().strip().splitlines()[-1]
-    assert set(core_schema.type_map) == set(CORE_SCHEMA.type_map)
+    graphql_core_schema = server.endpoint.graphql_core_schema
+    assert isinstance(graphql_core_schema, GraphQLSchema)
+    assert print_schema(graphql_core_schema).strip().splitlines()[-1] == SCHEMA.as_str().strip().splitlines()[-1]
+    assert set(graphql_core_schema.type_map) == set(GRAPHQL_CORE_SCHEMA.type_map)
 
 
 async def test_key_ignores_positions_and_order_of_variables(scenario: TopicScenario) -> None:
     first = await start_shared(scenario, {"since": None})
     for variables in (NO_VARIABLES, {"since": cursor(scenario, 7)}, {"since": cursor(scenario, 8)}):
         assert (await start_shared(scenario, variables)).key == first.key
-    with_position = await start_shared(scenario, {"with": True, "since": cursor(scenario, 7)})
-    assert (await start_shared(scenario, {"since": cursor(scenario, 9), "with": True})).key == with_position.key
-    assert with_position.key != first.key
-    topic_first = {"topic": scenario.topic.id, "with": True}
-    assert (await start_shared(scenario, topic_first)).key == with_position.key
+    with_text = await start_shared(scenario, {"withText": True, "since": cursor(scenario, 7)})
+    assert (await start_shared(scenario, {"since": cursor(scenario, 9), "withText": True})).key == with_text.key
+    assert with_text.key != first.key
+    topic_first = {"topic": scenario.topic.id, "withText": True}
+    assert (await start_shared(scenario, topic_first)).key == with_text.key
 
 
 async def test_position_variable_is_recognized_by_its_type(scenario: TopicScenario) -> None:
@@ -144,21 +146,23 @@ async def test_subscriptions_of_different_topics_have_different_keys(scenario: T
     assert (await start_shared(scenario)).key != (await start_shared(other)).key
 
 
-async def own_events(info: Info) -> ChatEventSource:
+async def viewer_stream_events(info: Info) -> ChatEventSource:
     viewer = require_member(info)
     return ChatEventSource(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, None)
 
 
 @strawberry.type
-class OwnEventsSubscription:
-    own_events: CommunityEvent = subscription(own_events, "The events of the viewer's own stream.")
+class ViewerStreamSubscription:
+    viewer_stream_events: CommunityEvent = subscription(
+        viewer_stream_events, "The events of the stream that belongs to the viewer."
+    )
 
 
-async def test_subscriptions_to_own_stream_have_a_key_per_viewer(scenario: TopicScenario) -> None:
+async def test_shared_keys_differ_for_streams_of_different_viewers(scenario: TopicScenario) -> None:
     config = StrawberryConfig(scalar_map=SCALARS)
-    core = strawberry.Schema(Query, subscription=OwnEventsSubscription, config=config)._schema
-    query = "subscription { ownEvents { __typename } }"
-    start = subscriptions_of(core).start
+    core = strawberry.Schema(Query, subscription=ViewerStreamSubscription, config=config)._schema
+    query = "subscription { viewerStreamEvents { __typename } }"
+    start = starter_for_schema(core).start
     subscriptions = [
         await start(await viewer_context(scenario, name), query, None, None) for name in ("ann", "bob", "ann")
     ]
@@ -166,11 +170,11 @@ async def test_subscriptions_to_own_stream_have_a_key_per_viewer(scenario: Topic
     assert ann == ann_again != bob
 
 
-async def test_subscription_to_own_events_is_not_shared(scenario: TopicScenario) -> None:
+async def test_subscription_with_viewer_event_source_is_not_shared(scenario: TopicScenario) -> None:
     for query in ("homeFeedEvents", "notificationEvents", "jobEvents"):
         text = f"subscription {{ {query} {{ __typename }} }}"
         subscriptions = [
-            await SUBSCRIPTIONS.start(await viewer_context(scenario, name), text, None, None) for name in ("ann", "ann")
+            await STARTER.start(await viewer_context(scenario, name), text, None, None) for name in ("ann", "ann")
         ]
         assert all(isinstance(each, ViewerSubscription) for each in subscriptions)
         assert subscriptions[0] != subscriptions[1]
@@ -178,16 +182,16 @@ async def test_subscription_to_own_events_is_not_shared(scenario: TopicScenario)
 
 async def test_queries_and_mutations_start_no_subscription(scenario: TopicScenario) -> None:
     for query in ("{ viewer { id } }", 'mutation { createCommunity(input: {name: "x"}) { id } }', "{ nope }"):
-        assert await SUBSCRIPTIONS.start(await viewer_context(scenario), query, None, None) is None
+        assert await STARTER.start(await viewer_context(scenario), query, None, None) is None
 
 
 async def test_operation_name_selects_the_subscription(scenario: TopicScenario) -> None:
     query = f"query Q {{ __typename }} {TOPIC_EVENTS}"
     context, variables = await viewer_context(scenario), {"topic": scenario.topic.id}
-    assert await SUBSCRIPTIONS.start(context, query, variables, "Q") is None
-    assert await SUBSCRIPTIONS.start(context, query, variables, "Plain") is not None
-    assert await SUBSCRIPTIONS.start(context, query, variables, None) is None
-    assert await SUBSCRIPTIONS.start(context, query, variables, "Unknown") is None
+    assert await STARTER.start(context, query, variables, "Q") is None
+    assert await STARTER.start(context, query, variables, "Plain") is not None
+    assert await STARTER.start(context, query, variables, None) is None
+    assert await STARTER.start(context, query, variables, "Unknown") is None
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,7 @@ async def test_operation_name_selects_the_subscription(scenario: TopicScenario) 
         ("subscription { nope }", {}, "ann", "GRAPHQL_VALIDATION_FAILED"),
         (TOPIC_EVENTS.replace("(topicId: $topic, since: $since)", ""), {}, "ann", "GRAPHQL_VALIDATION_FAILED"),
         (TOPIC_EVENTS, {"topic": None}, "ann", "BAD_USER_INPUT"),
-        (TOPIC_EVENTS, {"with": "perhaps"}, "ann", "BAD_USER_INPUT"),
+        (TOPIC_EVENTS, {"withText": "perhaps"}, "ann", "BAD_USER_INPUT"),
         (TOPIC_EVENTS, {"since": "nonsense"}, "ann", "BAD_USER_INPUT"),
         (TOPIC_EVENTS, {"since": 5}, "ann", "BAD_USER_INPUT"),
         (TOPIC_EVENTS, {"topic": "nowhere"}, "ann", "NOT_FOUND"),
@@ -227,5 +231,5 @@ async def test_key_ignores_spaces_and_comments(scenario: TopicScenario, query: s
 
 
 async def test_key_ignores_undeclared_variables(scenario: TopicScenario) -> None:
-    first = await start_shared(scenario, {"with": True})
-    assert (await start_shared(scenario, {"with": True, "unused": 1})).key == first.key
+    first = await start_shared(scenario, {"withText": True})
+    assert (await start_shared(scenario, {"withText": True, "unused": 1})).key == first.key

@@ -1,4 +1,4 @@
-"""Due times of starts, when commits are slow and when the database's clock is set."""
+"""Due times of call starts when commits are slow, and when the database's clock is adjusted."""
 
 import asyncio
 import math
@@ -24,7 +24,7 @@ def call_start(committed_at: datetime, delay_s: float) -> CallStart:
     )
 
 
-async def test_start_is_due_by_database_clock_not_by_answer(stores: Stores) -> None:
+async def test_start_is_due_by_database_clock_despite_late_answer(stores: Stores) -> None:
     timer, requested = StartTimer(stores.mongo), time.monotonic()
     committed_at = await stores.mongo.now()
     await asyncio.sleep(0.3)
@@ -42,7 +42,8 @@ async def test_slow_commit_raises_lead_until_it_decays(stores: Stores) -> None:
     await asyncio.sleep(0.3)
     await timer.due_at(call_start(committed_at, 0.0), time.monotonic() - 0.3)
     assert timer.lead > timedelta()
-    # The lead is the duration of the slowest commit, less `ignored`. That duration decays with time.
+    # The lead, by which starts follow their commits, is the remembered duration of the slowest commit less `ignored`.
+    # The remembered duration decays with time.
     measured_at, lead_before, ignored = time.monotonic(), timer.lead, timedelta(seconds=JITTER_S / 2)
     for _ in range(60):
         timer._record(0.001, time.monotonic())
@@ -56,7 +57,7 @@ async def test_slow_commit_raises_lead_until_it_decays(stores: Stores) -> None:
 
 
 @pytest.mark.parametrize("clock_offset_s", [-3600, 3600])
-async def test_set_clock_keeps_start_within_its_commit(stores: Stores, clock_offset_s: float) -> None:
+async def test_adjusted_clock_moves_due_time_by_commit_time_at_most(stores: Stores, clock_offset_s: float) -> None:
     timer, requested = StartTimer(stores.mongo), time.monotonic()
     committed_at = await stores.mongo.now() + timedelta(seconds=clock_offset_s)
     due = await timer.due_at(call_start(committed_at, 0.5), requested)
