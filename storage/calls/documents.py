@@ -83,7 +83,7 @@ class LatestCall(TypedDict):
     """The latest call of a task, stored inside the task."""
 
     n: int
-    """The call's number within its task, counted from 1; the last part of the callId."""
+    """The call's ordinal within its task, counted from 1; the last part of the callId."""
     seq: int
     """Sequence of the last report that was applied; -1 before the first one."""
     over: bool

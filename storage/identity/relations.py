@@ -29,7 +29,7 @@ class RelationStore:
         return await self._blocked_users.get((organization_id, user_id)) or frozenset()
 
     async def users_with_blocks(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
-        """Returns those of the users who blocked anybody. One query holds all ids: pass at most about 1000."""
+        """Returns those of the users who blocked anybody. One query holds all ids: pass at most 1000 users."""
         query = {"org": organization_id, "user": {"$in": list(user_ids)}}
         return frozenset(await distinct_values(self._mongo, "blocks", "user", query))
 
