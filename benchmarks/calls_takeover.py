@@ -1,4 +1,4 @@
-"""Interruption of calls when the worker that holds an organization's lock gets SIGTERM or is killed.
+"""Time without new calls after the worker that holds an organization's lock gets SIGTERM or is killed.
 
 Runs a web process, two workers, and a telephony twin that answers by signed callbacks. Each try ends the worker that
 holds the lock, and measures the time until another worker holds it and until the twin's next call.
@@ -37,8 +37,8 @@ async def measure(deployment: CallDeployment, signal_number: signal.Signals, tri
         began_s, began_at = time.monotonic(), time.time()
         os.kill(pid, signal_number)
         await deployment.wait_for_holder(except_pid=pid, deadline_s=40)
-        held_s = time.monotonic() - began_s
-        durations.append((held_s, await _next_call(deployment, began_at + held_s) - began_at))
+        until_held_s = time.monotonic() - began_s
+        durations.append((until_held_s, await _next_call(deployment, began_at + until_held_s) - began_at))
     return durations
 
 

@@ -46,7 +46,8 @@ LAYERS: tuple[tuple[str, str], ...] = (
     ("Redis", r"/redis/|/hiredis/"),
     ("event loop and its sockets", r"/asyncio/|/uvloop/"),
 )
-"""Names of layers, each with a pattern of its frames, "function (file:line)". The first match counts."""
+"""Names of layers, each with a pattern that its frames match. A frame is a text such as "function (file:line)". The
+first match counts."""
 
 _LAYERS = [(name, re.compile(pattern)) for name, pattern in LAYERS]
 _STACK = re.compile(r"(.*) (\d+)")

@@ -80,7 +80,8 @@ class WebProcess:
 class PageKindResult:
     """Figures of one variant with one kind of page.
 
-    `hits_per_page` counts reads that a hot page answered, `queries_per_page` queries of the messages collection.
+    `hits_per_page` is the number of reads that a hot page answered, and `queries_per_page` the number of queries of the
+    messages collection.
     """
 
     variant: str
@@ -170,8 +171,8 @@ class MeasuredWebProcess:
         await run_load(LoadSpec(self.web.port, requests, connections, PAGE_SIZE, 0.0, WARM_UP_S, []))
         hits, queries = self.web.hot_page_hits(), await self._count_message_queries()
         report = await run_load(spec)
-        # This load warms up again, with its own connections, and the counters include the pages of this warm-up. Their
-        # number is estimated from the measured rate.
+        # `run_load(spec)` begins with a warm-up, whose pages are in the counters but not in the report. Their number is
+        # estimated from the measured rate.
         pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
         hits, queries = self.web.hot_page_hits() - hits, await self._count_message_queries() - queries
         return PageKindResult(self.variant, page_kind, self.seconds, hits / pages, queries / pages, pids, report)

@@ -1,4 +1,7 @@
-"""The product's web process with graphql-core's executor instead of compiled execution: `... SOCKET_FD`."""
+"""The product's web process with graphql-core's executor instead of compiled execution.
+
+Usage: python -m benchmarks.uncompiled SOCKET_FD
+"""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""State machine tests of tasks and limiter: after any order of events, limits, slots and counts hold."""
+"""State machine tests of tasks and limiter: limits hold, and slots and counts are right, in any order of events."""
 
 from collections import Counter
 from datetime import timedelta
@@ -225,7 +225,7 @@ def test_report_out_of_order_or_after_end_changes_nothing() -> None:
     stream.commit(StartCall(ORG, key, 1, "+819010000002"))
     stream.commit(ReportCall(ORG, key, 1, 5, CallReportKind.ANSWERED, None))
     stream.commit(ReportCall(ORG, key, 1, 4, CallReportKind.ENDED, CallOutcome.BUSY))
-    assert stream.task(key)["state"] == "IN_CALL", "A lower sequence came after a higher one."
+    assert stream.task(key)["state"] == "IN_CALL", "A report with a lower sequence number changed the task."
     stream.commit(ReportCall(ORG, key, 1, 6, CallReportKind.ENDED, CallOutcome.ANSWERED))
     stream.commit(ReportCall(ORG, key, 1, 7, CallReportKind.ENDED, CallOutcome.BUSY))
     assert stream.task(key)["state"] == "COMPLETED"

@@ -127,6 +127,7 @@ class HotPage:
         return answer
 
     def require(self, n: int) -> None:
+        """Makes the page answer only once it contains the events up to number n."""
         self.run("require", n)
 
     def renew(self, n: int, t0: int) -> bool:
@@ -145,7 +146,7 @@ class HotPage:
         return None if answer is None else [each.text for each in answer.messages]
 
     def build(self, n: int, messages: list[Message], floor: int = 0) -> None:
-        """Replaces the page with one at position n."""
+        """Replaces the page with one that contains the events up to number n."""
         self.run("drop")
         assert self.begin("first builder")
         assert self.install("first builder", n, floor, self.clock(), messages)

@@ -97,7 +97,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   );
 }
 
-/** Returns the open dialog, what the chips share, and the function that moves a post to another time. */
+/** Returns the open dialog and the functions that open dialogs and move posts. Posts in the calendar are chips. */
 function usePostDialogs(place: PublishingPlace, view: View, calendar: LiveQuery<Calendar>, now: string) {
   const { t } = useTranslation();
   const viewer = useViewer();
@@ -144,8 +144,8 @@ function usePostDialogs(place: PublishingPlace, view: View, calendar: LiveQuery<
 }
 
 /**
- * Suggests a time for a new post in a slot. In a day, this is nine o'clock; in an hour, its beginning. If that time has
- * passed, suggests the next full hour that is at least ten minutes away.
+ * Suggests a time for a new post in a slot of the calendar: nine o'clock if the slot is a day, and its beginning if it
+ * is an hour. If that time has passed, suggests the next full hour that is at least ten minutes away.
  */
 function suggestedTime(slot: string, now: string, zone: string): DueTime {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;
