@@ -26,10 +26,10 @@ async def profiled(mongo: Mongo) -> AsyncIterator[None]:
 
 
 async def recorded_reads(mongo: Mongo) -> list[Document]:
-    """Returns the reads in the profile, without `find_one`, which reads one document by its index."""
-    documents = await mongo["system.profile"].find({"appName": "noroshi"}).to_list(None)
-    reads = [each["command"] for each in documents if any(name in each["command"] for name in READS)]
-    return [each for each in reads if not each.get("singleBatch")]
+    """Returns the reads of messages and notifications in the profile. The outbox reads other collections meanwhile."""
+    namespaces = [f"{mongo.database.name}.{name}" for name in ("messages", "notifications")]
+    documents = await mongo["system.profile"].find({"ns": {"$in": namespaces}}).to_list(None)
+    return [each["command"] for each in documents if any(name in each["command"] for name in READS)]
 
 
 async def test_reads_that_may_scan_have_a_time_limit(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
