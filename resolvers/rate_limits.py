@@ -26,7 +26,7 @@ class RateLimiter:
     """Limits what each key, such as a viewer's id, may spend in a minute."""
 
     def __init__(self, per_minute: float, subject: str) -> None:
-        """`subject` names in errors what is limited, such as "The cost of your operations"."""
+        """`subject` is the subject of the error message, such as "The cost of your operations"."""
         self._per_s = per_minute / 60
         self._most = per_minute / 60 * BURST_S
         self._subject = subject

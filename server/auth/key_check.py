@@ -30,7 +30,9 @@ async def check_keys(settings: Settings, *, has_generated_secret: bool = False) 
             "for this process to the keys of the others; docs/operations.md, Keys, says where they are."
         ) from None
     except PyMongoError as error:
-        raise StartupError(f"MongoDB can't compare the keys: {type(error).__name__}. Has it a primary?") from error
+        raise StartupError(
+            f"The keys can't be compared in MongoDB: {type(error).__name__}. Does it have a primary?"
+        ) from error
     finally:
         await mongo.close()
 

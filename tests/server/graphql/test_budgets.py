@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from server.graphql.budgets import CostBudgets, CostPerMinute
+from server.settings import Settings
 from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -140,3 +141,9 @@ async def test_introspection_without_a_token_reports_no_budget(web: WebProcess) 
             f"{web.url}/graphql", json={"query": "{ __typename }"}, headers={"graphql-cost": "1"}
         )
     assert response.json()["extensions"] == {"cost": {"operation": 0, "left": None}}
+
+
+def test_settings_have_the_documented_defaults() -> None:
+    settings = Settings.from_environment()
+    limits = settings.viewer_cost_per_minute, settings.service_cost_per_minute, settings.organization_cost_per_minute
+    assert CostPerMinute(*limits) == CostPerMinute()
