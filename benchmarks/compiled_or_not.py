@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.demo_operations import FIRST_CALL_JOB, FIRST_TOPIC, DemoIds, Operation, operations
-from benchmarks.fanout_targets import OTHERS_CORE, DatabaseServers, database_servers, pin_to_core
+from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, DatabaseServers, database_servers, pin_to_core
 from benchmarks.lookup import web_process
 from server.auth.tokens import mint
 from server.demo.cast import DEMO_USERS, DemoUser
@@ -101,7 +101,7 @@ def _measure_operations(
 
 async def measure(count: int, rounds: int) -> list[tuple[str, list[float], list[float]]]:
     """Returns for each operation its times in µs by round: with graphql-core's executor, and compiled."""
-    pin_to_core(OTHERS_CORE)
+    pin_to_core(OTHER_PROCESSES_CORE)
     async with (
         database_servers("pymongo") as servers,
         web_process("Noroshi, not compiled", servers) as uncompiled,

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks.fanout_measuring import PRODUCT_ONE_BY_ONE, VARIANTS, Variant, VariantResult, measure
 from benchmarks.fanout_posting import topic_with_members
-from benchmarks.fanout_targets import OTHERS_CORE, PRODUCT, database_servers, pin_to_core
+from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, PRODUCT, database_servers, pin_to_core
 from storage.mongo import Driver
 
 COLUMNS = [
@@ -101,7 +101,7 @@ def main(
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
 ) -> None:
     """Measures the delivery of events to sockets, and prints a table."""
-    pin_to_core(OTHERS_CORE)
+    pin_to_core(OTHER_PROCESSES_CORE)
     chosen = [variant for variant in VARIANTS if not variants or variant.name in variants.split(",")]
     plan = _plan(chosen, [int(part) for part in sockets.split(",")], all_sizes)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

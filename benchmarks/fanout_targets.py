@@ -20,7 +20,7 @@ from storage.mongo import Driver
 from tests.product import NOROSHI, environment, eventually
 
 ORGANIZATION, DATABASE = "benchmark", "fanout"
-SERVER_CORE, OTHERS_CORE = 0, 1
+SERVER_CORE, OTHER_PROCESSES_CORE = 0, 1
 STOP_DEADLINE_S = 5.0
 PRODUCT = "noroshi"
 

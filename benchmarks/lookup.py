@@ -25,7 +25,7 @@ from benchmarks import layers
 from benchmarks.fanout_targets import (
     DATABASE,
     ORGANIZATION,
-    OTHERS_CORE,
+    OTHER_PROCESSES_CORE,
     SERVER_CORE,
     DatabaseServers,
     database_servers,
@@ -160,7 +160,7 @@ async def run_load(spec: LoadSpec) -> Report:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    pin_to_core(OTHERS_CORE, process.pid)
+    pin_to_core(OTHER_PROCESSES_CORE, process.pid)
     out, _ = await process.communicate(orjson.dumps(spec))
     return Report(**orjson.loads(out))
 
@@ -176,7 +176,7 @@ async def layers_of(variant: str, pid: int, port: int, http_requests: list[str])
 
 async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[LookupResult], Table]:
     """Measures every variant at every rate, and the layers of the first variant."""
-    pin_to_core(OTHERS_CORE)
+    pin_to_core(OTHER_PROCESSES_CORE)
     results, layer_table = list[LookupResult](), None
     async with database_servers(driver) as servers:  # type: ignore[arg-type]
         await fill_book(servers, addresses)

@@ -16,7 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import cpu_times
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, database_servers, pin_to_core
+from benchmarks.fanout_targets import (
+    DATABASE,
+    ORGANIZATION,
+    OTHER_PROCESSES_CORE,
+    SERVER_CORE,
+    database_servers,
+    pin_to_core,
+)
 from benchmarks.lookup import ADDRESSES_PER_REQUEST, DOMAINS, address, fill_book
 from server.web import GC_THRESHOLDS
 from storage.mongo import Document, Mongo
@@ -59,7 +66,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
     batches = [[address(rng.randrange(2 * addresses)) for _ in range(ADDRESSES_PER_REQUEST)] for _ in range(lookups)]
     costs = Table("addresses", "lookups", "ms wall-clock", "ms of this process", "ms of mongod")
     space = Table("collection", "bytes a document", "in files", "in indexes", "levels of the lookup index")
-    pin_to_core(OTHERS_CORE)
+    pin_to_core(OTHER_PROCESSES_CORE)
     async with database_servers(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()
         await fill_book(servers, addresses)

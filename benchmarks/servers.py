@@ -15,7 +15,7 @@ from pathlib import Path
 
 from server.auth.tokens import mint
 from server.web import listen
-from tests.product import Product, environment, eventually, running_product
+from tests.product import RunningProduct, environment, eventually, running_product
 
 ORGANIZATION = "benchmark"
 STOP_DEADLINE_S = 20.0
@@ -37,7 +37,7 @@ class WebProcesses:
 class Deployment:
     """A running product with embedded servers."""
 
-    product: Product
+    product: RunningProduct
     driver: str
 
     @property

@@ -29,7 +29,7 @@ from rich.table import Table
 from benchmarks import layers
 from benchmarks.fanout_targets import (
     DATABASE,
-    OTHERS_CORE,
+    OTHER_PROCESSES_CORE,
     SERVER_CORE,
     DatabaseServers,
     database_servers,
@@ -267,7 +267,7 @@ def main(
     ] = ",".join(VARIANTS),
 ) -> None:
     """Measures timeline pages, and prints tables."""
-    pin_to_core(OTHERS_CORE)
+    pin_to_core(OTHER_PROCESSES_CORE)
     chosen = [variant for variant in VARIANTS if variant in re.split(r",(?! )", variants)]
     rows, shares = asyncio.run(_measure(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
     console = Console(width=None if sys.stdout.isatty() else 210)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.fanout_targets import OTHERS_CORE, DatabaseServers, database_servers, pin_to_core
+from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, DatabaseServers, database_servers, pin_to_core
 from benchmarks.timeline import CONNECTIONS, WARM_UP_S, WebProcess, percentile, run_load, web_process
 from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
 from benchmarks.timeline_load import LoadSpec
@@ -116,7 +116,7 @@ def main(
     seconds: Annotated[float, typer.Option(min=0.5, help="Duration of each measurement.")] = 3.0,
 ) -> None:
     """Measures random pages and prints a table. Topics and sockets are measured with pages of 50 messages."""
-    pin_to_core(OTHERS_CORE)
+    pin_to_core(OTHER_PROCESSES_CORE)
     table = Table("what grows", title=f"Random pages, {CONNECTIONS} connections")
     for name in ["pages/s", "p50 ms", "p99 ms", "web CPU ms a page", "others %"]:
         table.add_column(name, justify="right")

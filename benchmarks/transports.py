@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_targets import OTHERS_CORE, DatabaseServers, database_servers, pin_to_core
+from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, DatabaseServers, database_servers, pin_to_core
 from benchmarks.timeline import CONNECTIONS, RANDOM_REQUESTS, WARM_UP_S, percentile, pinned_server_process, run_load
 from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
 from benchmarks.timeline_load import LoadSpec, Report
@@ -116,7 +116,7 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each server.")] = 2,
 ) -> None:
     """Measures the installed servers, and prints a table."""
-    pin_to_core(OTHERS_CORE)
+    pin_to_core(OTHER_PROCESSES_CORE)
     installed = [server for server, (module, *_) in COMMANDS_BY_SERVER.items() if find_spec(module)]
     packages = sorted({COMMANDS_BY_SERVER[server][0] for server in installed})
     table = Table(

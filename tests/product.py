@@ -64,7 +64,7 @@ def sigstopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-class Product:
+class RunningProduct:
     """A running `noroshi up`. Its standard output and standard error go to files beside the data folder."""
 
     def __init__(
@@ -120,9 +120,9 @@ class Product:
 @contextmanager
 def running_product(
     data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
-) -> Iterator[Product]:
+) -> Iterator[RunningProduct]:
     """Starts a product, and ends it afterwards if it still runs."""
-    product = Product(data_dir, *arguments, program=program, **variables)
+    product = RunningProduct(data_dir, *arguments, program=program, **variables)
     try:
         assert product.url
         yield product

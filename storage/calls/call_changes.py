@@ -85,7 +85,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class CallStart:
+class CommittedCallStart:
     """A committed start. The call begins `delay_s` after the commit. The next call begins at least `gap_s` later."""
 
     call: Call
@@ -148,7 +148,7 @@ class _TaskChange:
 
 
 @dataclass(slots=True)
-class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
+class StartCall(_TaskChange, Change[CommittedCallStart | StartRefusal]):
     """Stores the intent of one call, with its slot and start time, and counts the attempt.
 
     The result is a StartRefusal if the call may not start.
@@ -164,7 +164,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
         """Returns the task, its job, the limiter and the number's do-not-call entry."""
         return [*_TaskChange.needs(self), (DO_NOT_CALL, _phone_number_id(self.organization_id, self.phone_number))]
 
-    def plan(self, batch: Batch) -> CallStart | StartRefusal:
+    def plan(self, batch: Batch) -> CommittedCallStart | StartRefusal:
         """Starts the call if all conditions hold. Raises: BrokerSuperseded if another broker has taken over."""
         limiter = Limiter.from_batch(batch, self.organization_id)
         limiter.check_fence(self.fence)
@@ -181,7 +181,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
             return StartRefusal.TOO_EARLY
         call = self._begin(batch, limiter, job, task, start_at)
         gap_s = (limiter.document["next_at"] - start_at).total_seconds()
-        return CallStart(call, (start_at - batch.at).total_seconds(), gap_s)
+        return CommittedCallStart(call, (start_at - batch.at).total_seconds(), gap_s)
 
     def _skip(self, batch: Batch, job: CallJobDocument, task: CallTaskDocument) -> None:
         task |= {"outcome": CallOutcome.DO_NOT_CALL.value, "ended_at": batch.at}

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from pymongo.errors import PyMongoError
 
-from storage.calls.call_changes import CallStart
+from storage.calls.call_changes import CommittedCallStart
 from storage.calls.limiter import JITTER_S
 from storage.mongo import Mongo
 from storage.mongo.clock import DatabaseClock
@@ -41,7 +41,7 @@ class StartTimer:
         """How long a commit may take, in seconds: the duration of the slowest recent commit, decayed since then."""
         return self._slowest_s * math.exp((self._slowest_at - time.monotonic()) / LEAD_DECAY_S)
 
-    async def due_at(self, start: CallStart, requested_at: float) -> float:
+    async def due_at(self, start: CommittedCallStart, requested_at: float) -> float:
         """Returns when the call starts, by the monotonic clock.
 
         The commit was requested at `requested_at`, by the same clock, and has just returned.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.auth.tokens import mint
-from tests.product import Product, running_product
+from tests.product import RunningProduct, running_product
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class DeployedProduct:
 
     url: str
     data_dir: Path
-    processes: Product
+    processes: RunningProduct
 
     def token(
         self,

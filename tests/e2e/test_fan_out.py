@@ -12,7 +12,7 @@ from server.auth.tokens import mint
 from storage.mongo import Driver, Mongo, connect
 from tests.client import Client, client
 from tests.e2e.followers import add_followers, copies_by_reader
-from tests.product import Product, running_product
+from tests.product import RunningProduct, running_product
 from tests.resolvers.people import CREATE_POST
 from tests.serving import WebProcess, web_process, worker_process
 from tests.storage.topic_scenario import poll_until_true
@@ -83,7 +83,7 @@ async def test_post_reaches_followers_and_progress_its_author(
 class FanOutFaults:
     """Injects faults into a product during a fan-out."""
 
-    def __init__(self, product: Product, mongo: Mongo, kills: int) -> None:
+    def __init__(self, product: RunningProduct, mongo: Mongo, kills: int) -> None:
         self.product, self.mongo, self.kills = product, mongo, kills
 
     async def reject_inserts_for(self, names: list[str]) -> None:
@@ -148,13 +148,13 @@ async def assert_fan_out_survives_faults(
     }  # fmt: skip
 
 
-def _mongodb_uri(product: Product) -> str:
+def _mongodb_uri(product: RunningProduct) -> str:
     command = next(command for command in product.children().values() if "mongod" in command.split()[0])
     arguments = command.split()
     return f"mongodb://127.0.0.1:{arguments[arguments.index('--port') + 1]}/?directConnection=true"
 
 
-def _token(product: Product, user: str) -> str:
+def _token(product: RunningProduct, user: str) -> str:
     secret = json.loads((product.data_dir / "secrets.json").read_text())["auth_secret"]
     return mint(secret, user_id=user, organization_id="acme")
 

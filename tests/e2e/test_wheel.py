@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.product import Product, eventually, running_product
+from tests.product import RunningProduct, eventually, running_product
 from tests.programs import WEB_CLIENT, require_web_client
 
 ROOT = WEB_CLIENT.parent
@@ -44,7 +44,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProduct]:
     """Runs `noroshi up --demo` of the environment, with only `sh` and `ps` on PATH."""
     folder = tmp_path_factory.mktemp("installed")
     programs = folder / "bin"
@@ -68,7 +68,7 @@ def test_license_is_in_the_wheel(environment: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/graphiql"])
-def test_page_and_its_assets_are_served(product: Product, path: str) -> None:
+def test_page_and_its_assets_are_served(product: RunningProduct, path: str) -> None:
     page = httpx2.get(product.url + path)
     assert page.status_code == 200
     assets = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page.text)
@@ -76,11 +76,11 @@ def test_page_and_its_assets_are_served(product: Product, path: str) -> None:
     assert {httpx2.get(product.url + asset).status_code for asset in assets} == {200}
 
 
-def test_stamp_is_served(product: Product) -> None:
+def test_stamp_is_served(product: RunningProduct) -> None:
     assert httpx2.get(f"{product.url}/stamps/hello.svg").status_code == 200
 
 
-def test_demo_user_reads_demo_data(product: Product) -> None:
+def test_demo_user_reads_demo_data(product: RunningProduct) -> None:
     token_link = eventually(lambda: re.search(r"#token=([\w.-]+)", product.output))
     assert token_link, product.errors
 

@@ -18,26 +18,26 @@ import pytest
 
 from server.processes import ChildProcess, StartupError
 from server.supervisor import keep_running
-from tests.product import NOROSHI, Product, environment, eventually, processes, running_product
+from tests.product import NOROSHI, RunningProduct, environment, eventually, processes, running_product
 
 PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
 
 
 @pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProduct]:
     """Yields a running product for the tests that leave it unchanged."""
     with running_product(tmp_path_factory.mktemp("up") / "data", "--web", "2") as product:
         yield product
 
 
-def all_processes_run(product: Product) -> bool:
+def all_processes_run(product: RunningProduct) -> bool:
     """Returns whether exactly the five processes run: two web processes, and one of each other."""
     commands = product.children().values()
     names = sorted(name for command in commands for name in PROCESS_NAMES if name in command)
     return names == sorted((*PROCESS_NAMES, "noroshi web")) and len(commands) == len(names)
 
 
-def is_ready(product: Product) -> bool:
+def is_ready(product: RunningProduct) -> bool:
     try:
         with urlopen(f"{product.url}/readyz", timeout=30) as response:
             return bool(response.status == 200)
@@ -51,14 +51,14 @@ def up(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(**variables))
 
 
-def test_up_prints_start_time_and_addresses(product: Product) -> None:
+def test_up_prints_start_time_and_addresses(product: RunningProduct) -> None:
     assert is_ready(product)
     assert re.search(r"ready in \d+\.\d s", product.output)
     assert f"product   {product.url}/\n" in product.output
     assert f"GraphiQL  {product.url}/graphiql\n" in product.output
 
 
-def test_process_list_shows_process_names(product: Product) -> None:
+def test_process_list_shows_process_names(product: RunningProduct) -> None:
     names = ["noroshi web", "noroshi web", "noroshi worker"]
     assert eventually(lambda: sorted(name for name in product.children().values() if "noroshi " in name) == names)
     assert eventually(lambda: all_processes_run(product))
@@ -66,7 +66,7 @@ def test_process_list_shows_process_names(product: Product) -> None:
 
 
 @pytest.mark.parametrize("name", PROCESS_NAMES)
-def test_killed_process_is_restarted_and_product_serves(product: Product, name: str) -> None:
+def test_killed_process_is_restarted_and_product_serves(product: RunningProduct, name: str) -> None:
     assert eventually(lambda: all_processes_run(product)), product.errors
     killed_pid = product.child(name)
     os.kill(killed_pid, signal.SIGKILL)
@@ -74,7 +74,7 @@ def test_killed_process_is_restarted_and_product_serves(product: Product, name: 
     assert eventually(lambda: is_ready(product)), product.errors
 
 
-def test_other_web_process_serves_during_restart(product: Product) -> None:
+def test_other_web_process_serves_during_restart(product: RunningProduct) -> None:
     assert eventually(lambda: all_processes_run(product)), product.errors
     killed_pid = product.child("noroshi web")
     os.kill(killed_pid, signal.SIGKILL)
@@ -84,7 +84,7 @@ def test_other_web_process_serves_during_restart(product: Product) -> None:
     assert eventually(lambda: all_processes_run(product)), product.errors
 
 
-def test_second_start_on_used_data_dir_is_refused(product: Product) -> None:
+def test_second_start_on_used_data_dir_is_refused(product: RunningProduct) -> None:
     result = up("--port", "0", "--data-dir", str(product.data_dir))
     assert result.returncode == 1
     assert result.stdout == ""
@@ -136,7 +136,7 @@ def test_up_with_given_servers_starts_no_embedded_ones(
 
 
 def test_ctrl_c_ends_databases_last(data_dir: Path) -> None:
-    product = Product(data_dir)
+    product = RunningProduct(data_dir)
     assert product.url
     children = product.children()
     product.interrupt()
@@ -151,7 +151,7 @@ def test_ctrl_c_ends_databases_last(data_dir: Path) -> None:
 
 @pytest.mark.parametrize("started_process", ["mongod", "noroshi web"])
 def test_ctrl_c_during_start_leaves_no_process(data_dir: Path, started_process: str) -> None:
-    product = Product(data_dir)
+    product = RunningProduct(data_dir)
     product.child(started_process)
     children = product.children()
     assert product.end() == 130
@@ -160,7 +160,7 @@ def test_ctrl_c_during_start_leaves_no_process(data_dir: Path, started_process: 
 
 
 def test_killed_supervisor_leaves_no_process_and_restarts(data_dir: Path) -> None:
-    product = Product(data_dir)
+    product = RunningProduct(data_dir)
     assert product.url
     children = product.children()
     product.process.kill()

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from storage.calls.call_changes import (
     Call,
-    CallStart,
+    CommittedCallStart,
     FailCall,
     MarkCallUnknown,
     ReportCall,
@@ -78,7 +78,7 @@ class CallMachine(RuleBasedStateMachine):
         except BrokerSuperseded:
             assert self.stream.limits["fence"] > fence
             return
-        if isinstance(result, CallStart):
+        if isinstance(result, CommittedCallStart):
             assert fence >= self.newest_fence, "A superseded broker started a call."
             self.newest_fence = fence
             assert task["state"] == "QUEUED"
@@ -199,7 +199,7 @@ def test_start_after_end_of_window_is_refused() -> None:
     start = StartCall(ORG, TaskKey(job.id, 2), 1, "+819010000002", timedelta(milliseconds=50))
     assert stream.commit(start) is StartRefusal.NOT_CALLABLE
     start.lead = timedelta()
-    assert isinstance(stream.commit(start), CallStart)
+    assert isinstance(stream.commit(start), CommittedCallStart)
 
 
 def test_late_report_of_earlier_call_keeps_active_call() -> None:
@@ -207,10 +207,10 @@ def test_late_report_of_earlier_call_keeps_active_call() -> None:
     stream.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(stream.launch(1, max_attempts=3, retry_delay_s=0).id, 2)
     start = StartCall(ORG, key, 1, "+819010000002")
-    assert isinstance(stream.commit(start), CallStart)
+    assert isinstance(stream.commit(start), CommittedCallStart)
     stream.commit(ReportCall(ORG, key, 1, 2, CallReportKind.ENDED, CallOutcome.NO_ANSWER))
     stream.wait(5)
-    assert isinstance(stream.commit(start), CallStart)
+    assert isinstance(stream.commit(start), CommittedCallStart)
     for sequence in (1, 2, 3):
         stream.commit(ReportCall(ORG, key, 1, sequence, CallReportKind.ENDED, CallOutcome.BUSY))
     assert stream.task(key)["state"] == "DIALLING"

@@ -5,7 +5,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from storage.calls.call_changes import START_LOOKAHEAD, CallStart, ReportCall, RequeueCall, StartCall, StartRefusal
+from storage.calls.call_changes import (
+    START_LOOKAHEAD,
+    CommittedCallStart,
+    ReportCall,
+    RequeueCall,
+    StartCall,
+    StartRefusal,
+)
 from storage.calls.job_changes import SetLimits
 from storage.calls.limiter import JITTER_S
 from storage.calls.records import CallOutcome, CallReportKind, TaskKey
@@ -17,7 +24,7 @@ MILLISECOND = timedelta(milliseconds=1)
 
 def start_call(
     stream: InMemoryStream, job_id: str, row: int, lead: timedelta = timedelta()
-) -> CallStart | StartRefusal:
+) -> CommittedCallStart | StartRefusal:
     key = TaskKey(job_id, row)
     return stream.commit(StartCall(ORG, key, 1, stream.task(key)["phone"], lead))
 
@@ -33,7 +40,7 @@ def start_at_earliest(stream: InMemoryStream, job_id: str, row: int) -> datetime
         assert start_call(stream, job_id, row) is StartRefusal.TOO_EARLY
         stream.now = earliest
     start = start_call(stream, job_id, row)
-    assert isinstance(start, CallStart)
+    assert isinstance(start, CommittedCallStart)
     return start.call.start_at
 
 
@@ -91,7 +98,7 @@ def test_slots_are_limited_and_freed_when_a_call_ends() -> None:
     stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 1, CallReportKind.ANSWERED, None))
     assert start_call(stream, job.id, 4) is StartRefusal.NO_SLOT, "An answered call keeps its slot."
     stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 2, CallReportKind.ENDED, CallOutcome.ANSWERED))
-    assert isinstance(start_call(stream, job.id, 4), CallStart)
+    assert isinstance(start_call(stream, job.id, 4), CommittedCallStart)
     stream.commit(SetLimits(ORG, 1, 100.0))
     stream.wait(5)
     assert start_call(stream, job.id, 5) is StartRefusal.NO_SLOT, "A lower limit holds at once."
@@ -114,7 +121,7 @@ def test_start_with_lead_keeps_distance_to_next_start() -> None:
     stream.commit(SetLimits(ORG, 10, 1.0))
     job = stream.launch(2)
     first = start_call(stream, job.id, 2, lead=timedelta(seconds=1))
-    assert isinstance(first, CallStart)
+    assert isinstance(first, CommittedCallStart)
     assert first.delay_s == 1.0
     assert start_at_earliest(stream, job.id, 3) - first.call.start_at >= timedelta(seconds=1 + JITTER_S)
     assert first.gap_s >= 1 + JITTER_S

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from storage.calls.call_changes import Call, CallStart
+from storage.calls.call_changes import Call, CommittedCallStart
 from storage.calls.limiter import JITTER_S
 from storage.calls.records import CallKey, TaskKey
 from storage.calls.start_timer import LEAD_DECAY_S, MAX_LEAD_S, StartTimer
@@ -17,9 +17,9 @@ from tests.waiting import until
 pytestmark = pytest.mark.anyio
 
 
-def call_start(committed_at: datetime, delay_s: float) -> CallStart:
+def call_start(committed_at: datetime, delay_s: float) -> CommittedCallStart:
     start_at = committed_at + timedelta(seconds=delay_s)
-    return CallStart(
+    return CommittedCallStart(
         Call(CallKey(TaskKey("job", 2), 1), "acme", "+819012345678", "Hello", [], start_at), delay_s, gap_s=1.1
     )
 

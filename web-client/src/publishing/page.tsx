@@ -23,7 +23,7 @@ import { type Calendar, notifyRejection, useCalendar, useMovePost, usePostsBySlo
 import { readingsOf, rejectionOf } from "./rejections";
 import { Week } from "./week";
 import { useZone } from "./zone";
-import { localOf, moveToSlot, withOffset } from "./zones";
+import { localOf, localTimeInSlot, withOffset } from "./zones";
 
 const HOUR_MS = 3_600_000;
 const LEAD_TIME_MS = HOUR_MS / 6;
@@ -126,7 +126,7 @@ function usePostDialogs(place: PublishingPlace, view: View, calendar: LiveQuery<
 
   async function moveToDropSlot(post: ScheduledPost, slot: string) {
     const oldLocal = localOf(zone, new Date(post.dueAt));
-    const local = moveToSlot(slot, oldLocal);
+    const local = localTimeInSlot(slot, oldLocal);
     const initialTime = { local, zone, reading: null };
     if (local === oldLocal.slice(0, 16)) return;
     // A post that is dropped on a past time would be published at once, so the user must confirm the time.

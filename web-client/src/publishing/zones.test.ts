@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { daysOf, isDay, plusDays, plusMonths, stepView } from "./days";
-import { instantOf, localOf, moveToSlot, offset_min, withOffset } from "./zones";
+import { instantOf, localOf, localTimeInSlot, offset_min, withOffset } from "./zones";
 
 test("a local time is written with its zone's offset on that day", () => {
   expect(withOffset("Asia/Tokyo", "2026-11-23T09:30")).toBe("2026-11-23T09:30:00+09:00");
@@ -29,8 +29,8 @@ test("an instant and its local time convert to each other", () => {
 });
 
 test("a move to a day keeps the time of day, and a move to an hour keeps the minutes", () => {
-  expect(moveToSlot("2026-12-01", "2026-11-23T09:30:15")).toBe("2026-12-01T09:30");
-  expect(moveToSlot("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
+  expect(localTimeInSlot("2026-12-01", "2026-11-23T09:30:15")).toBe("2026-12-01T09:30");
+  expect(localTimeInSlot("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
 });
 
 test("a month has whole weeks, a week has seven days, and a step keeps the day if possible", () => {

@@ -66,7 +66,7 @@ export function instantOf(zone: string, local: string): Date {
 }
 
 /** Returns a post's local time after a move. A day as slot keeps the time of day, an hour as slot keeps the minutes. */
-export function moveToSlot(slot: string, local: string): string {
+export function localTimeInSlot(slot: string, local: string): string {
   return slot.length === 10 ? slot + local.slice(10, 16) : slot + local.slice(13, 16);
 }
 
