@@ -1,12 +1,13 @@
 """Snapshot transactions, committed at majority and repeated after conflicts.
 
-A transaction is orphaned if its process died or its connection broke. This module also ends orphaned transactions.
+A transaction is orphaned if nobody can commit it any more. This module also ends orphaned transactions. A slow process
+keeps its transactions until their deadline.
 """
 
 import asyncio
 import inspect
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -34,8 +35,14 @@ MAX_BACKOFF_S = 0.05
 MAX_DUPLICATES = 3
 """How many duplicate keys of one transaction count as conflicts."""
 
-ORPHAN_S = 1.5
-"""Seconds without a command after which a transaction counts as orphaned."""
+CHECK_ORPHANS_S = 1.5
+"""How long a transaction or write is blocked before it looks for orphans."""
+
+CLOSED_S = 1.0
+"""Seconds without a command after which a transaction whose connection is closed is orphaned.
+
+A living process whose connection broke repeats its transaction sooner.
+"""
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +52,7 @@ async def transact(
 ) -> Result:
     """Runs `work` in a transaction. See `Mongo.transact`."""
     loop = asyncio.get_running_loop()
-    end, check_orphans_at = loop.time() + deadline_s, loop.time() + ORPHAN_S
+    end, check_orphans_at = loop.time() + deadline_s, loop.time() + CHECK_ORPHANS_S
     backoff_s, duplicates = MIN_BACKOFF_S, 0
     while True:
         try:
@@ -59,7 +66,7 @@ async def transact(
             if not is_retryable or loop.time() + backoff_s > end:
                 raise Unavailable("The database is busy; try again with the same idempotency key.") from error
         if loop.time() > check_orphans_at:
-            check_orphans_at = loop.time() + ORPHAN_S / 2
+            check_orphans_at = loop.time() + CHECK_ORPHANS_S / 2
             await end_orphans(client)
         await asyncio.sleep(random.uniform(0.5, 1) * backoff_s)  # noqa: S311
         backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
@@ -67,29 +74,49 @@ async def transact(
 
 async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Result]]) -> Result:
     """Runs an idempotent write outside of transactions. See `Mongo.write_past_orphans`."""
-    try:
-        with pymongo.timeout(ORPHAN_S * 1.2):
-            return await write()
-    except PyMongoError as error:
-        if not error.timeout:
-            raise
-    await end_orphans(client)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + TRANSACTION_DEADLINE_S
+    while loop.time() < end:
+        try:
+            with pymongo.timeout(CHECK_ORPHANS_S):
+                return await write()
+        except PyMongoError as error:
+            if not error.timeout:
+                raise
+        await end_orphans(client)
+    # By now every transaction that was open at the start is ended or orphaned, so a slow server is the cause.
     return await write()
 
 
 async def end_orphans(client: Client) -> None:
     """Ends this product's orphaned transactions. Otherwise MongoDB would keep them and their locks for a minute.
 
-    A process that was only suspended repeats its transaction, in `transact`.
+    A process that was suspended past the deadline of its transaction answers its callers with Unavailable.
     """
-    idle = {"type": "idleSession", "transaction.timeInactiveMicros": {"$gt": int(ORPHAN_S * 1_000_000)}}
-    ours = {"$match": {**idle, "clientMetadata.application.name": APP_NAME}}
+    listed = {"$currentOp": {"idleSessions": True, "idleConnections": True}}
+    ours = {"$match": {"clientMetadata.application.name": APP_NAME}}
+    fields = {"$project": {"type": 1, "connectionId": 1, "lsid.id": 1, "transaction": 1}}
     with suppress(PyMongoError), pymongo.timeout(ABORT_TIMEOUT_S):
-        cursor = await awaited(client.admin.aggregate([{"$currentOp": {"idleSessions": True}}, ours]))
-        sessions = [{"id": row["lsid"]["id"]} for row in await cursor.to_list(None)]
+        cursor = await awaited(client.admin.aggregate([listed, ours, fields]))
+        sessions = _orphaned_sessions(await cursor.to_list(None))
         if sessions:
             await client.admin.command("killSessions", sessions)
             log.warning("orphans_ended", count=len(sessions))
+
+
+def _orphaned_sessions(operations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the sessions of transactions whose connection is closed or whose deadline has passed."""
+    open_connections = {each.get("connectionId") for each in operations if each["type"] == "op"}
+    orphans = []
+    for each in operations:
+        if each["type"] == "idleSession" and "transaction" in each:
+            times = each["transaction"]
+            # The connection of the last command. It closes at once when the process dies.
+            is_closed = each.get("connectionId") not in open_connections
+            is_overdue = times["timeOpenMicros"] > TRANSACTION_DEADLINE_S * 1_000_000
+            if is_overdue or (is_closed and times["timeInactiveMicros"] > CLOSED_S * 1_000_000):
+                orphans.append({"id": each["lsid"]["id"]})
+    return orphans
 
 
 async def awaited(value: Any) -> Any:

@@ -1,12 +1,15 @@
 """Transactions with either driver are atomic, retried after conflicts, limited in time, and leave no locks."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pymongo import AsyncMongoClient, InsertOne
+from pymongo import AsyncMongoClient, DeleteOne, InsertOne
 from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
 
 from server.embedded import Mongod
@@ -16,7 +19,7 @@ from storage.mongo import APP_NAME, Document, Driver, Mongo, Session, connect, i
 from storage.mongo.transactions import MAX_DUPLICATES
 from storage.stores import Stores
 from tests.replica_set import replica_set
-from tests.storage.faults import failpoint
+from tests.storage.faults import failpoint, sigstopped
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +52,7 @@ async def things(mongo: Mongo) -> str:
 @pytest.fixture
 def keep_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves orphaned transactions to MongoDB, which ends them after a minute."""
-    monkeypatch.setattr("storage.mongo.transactions.ORPHAN_S", 60.0)
+    monkeypatch.setattr("storage.mongo.transactions.CHECK_ORPHANS_S", 60.0)
 
 
 async def counter_value(mongo: Mongo, things: str) -> int:
@@ -174,6 +177,23 @@ async def test_cancellation_during_a_command_commits_all_or_nothing(
     assert len(await numbers(mongo, things)) in ((2, 3) if command == "commitTransaction" else (2,))
 
 
+@pytest.mark.parametrize("command", ["insert", "delete"])
+@pytest.mark.parametrize("blocked_ms", [300, 1500])
+async def test_cancellation_during_mixed_writes_leaves_nothing(
+    own_mongod: Mongod, mongo: Mongo, things: str, command: str, blocked_ms: int
+) -> None:
+    """With Motor, the driver would send the other commands of the list from its thread. An abort is sent for 1 s."""
+    writes = [each for n in range(4) for each in (InsertOne({"_id": n}), DeleteOne({"_id": "nobody"}))]
+    async with failpoint(own_mongod.uri, command, times=1, blockConnection=True, blockTimeMS=blocked_ms):
+        task = asyncio.create_task(mongo.transact(lambda session: mongo.write(things, writes, session)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(blocked_ms / 1000)
+    await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
+    assert await mongo[things].count_documents({}) == 1
+
+
 async def test_command_that_outlives_its_transaction_writes_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
 ) -> None:
@@ -204,16 +224,68 @@ async def start_transaction(client: Client, mongo: Mongo, things: str) -> Any:
     return session
 
 
-async def test_orphaned_transaction_blocks_others_for_seconds_only(
-    own_mongod: Mongod, mongo: Mongo, things: str
-) -> None:
-    dead: Client = AsyncMongoClient(own_mongod.uri, appname=APP_NAME)
-    async with dead:
-        session = await start_transaction(dead, mongo, things)
-        await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
-        with pytest.raises(OperationFailure):
-            await session.commit_transaction()
+LOCK_COUNTER = """
+import sys, time
+from pymongo import MongoClient
+
+uri, database, things = sys.argv[1:]
+with MongoClient(uri, appname="noroshi") as client, client.start_session() as session, session.start_transaction():
+    client[database][things].update_one({"_id": "counter"}, {"$inc": {"n": 100}}, session=session)
+    print("locked", flush=True)
+    time.sleep(300)
+"""
+
+
+@contextmanager
+def locking_process(uri: str, mongo: Mongo, things: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of the product whose transaction has locked the counter."""
+    command = [sys.executable, "-c", LOCK_COUNTER, uri, mongo.database.name, things]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "locked\n"
+            yield process
+        finally:
+            process.kill()
+
+
+async def test_transaction_of_killed_process_does_not_block(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
+    with locking_process(own_mongod.uri, mongo, things) as process:
+        process.kill()
+        process.wait()
+        # A transaction of a living process would block for longer than this one tries.
+        await mongo.transact(increment(mongo, things))
     assert await counter_value(mongo, things) == 1
+
+
+async def test_write_past_a_stopped_process_succeeds(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
+    """The transaction of the stopped process is ended at its deadline."""
+    with locking_process(own_mongod.uri, mongo, things) as process, sigstopped(process.pid):
+        await mongo.write_past_orphans(lambda: mongo[things].update_one({"_id": "counter"}, {"$set": {"n": 7}}))
+    assert await counter_value(mongo, things) == 7
+
+
+async def test_slow_transaction_of_a_living_process_commits(
+    own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
+) -> None:
+    """Others that are blocked look for orphans meanwhile."""
+    attempts = 0
+    locked = asyncio.Event()
+
+    async def slow_work(session: Session) -> None:
+        nonlocal attempts
+        attempts += 1
+        await increment(mongo, things)(session)
+        locked.set()
+        await asyncio.sleep(3)
+
+    slow = asyncio.create_task(mongo.transact(slow_work))
+    await locked.wait()
+    another = connect(own_mongod.uri, mongo.database.name, mongo_driver)
+    await another.transact(increment(another, things), deadline_s=RELEASE_DEADLINE_S)
+    await another.close()
+    await slow
+    assert (attempts, await counter_value(mongo, things)) == (1, 2)
 
 
 async def test_locked_document_is_unavailable(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
