@@ -15,7 +15,7 @@ from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
 from server.embedded import Mongod
 from storage.errors import Unavailable
 from storage.ids import new_id
-from storage.mongo import APP_NAME, Document, Driver, Mongo, Session, connect, is_duplicate
+from storage.mongo import Document, Driver, Mongo, Session, connect, is_duplicate
 from storage.mongo.transactions import MAX_DUPLICATES
 from storage.stores import Stores
 from tests.replica_set import replica_set
