@@ -78,9 +78,8 @@ async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[ChatEven
             epoch, events = decode(message["data"])
             messages = await stores.messages.of_events(topic.id, events)
             for event in events:
-                if viewer.id not in await stores.relations.blockers_of(
-                    viewer.organization_id, messages[event.ref].author_id
-                ):
+                author_id = messages[event.ref].author_id
+                if not await stores.relations.blockers_among(viewer.organization_id, author_id, [viewer.id]):
                     cursor = format_cursor(stream, Position(epoch, event.n))
                     yield MessageEvent(cursor, event.at, event.kind, messages[event.ref])
 

@@ -74,12 +74,11 @@ async def _read_chunk(jobs: JobContext, claim: FanOutClaim, after: str) -> _Read
     followers = await feeds.followers(organization_id, claim.author_id, after)
     if claim.task == "remove":
         return _ReaderChunk(followers.follower_ids, followers.after, followers.is_last)
-    present, not_blocking = await asyncio.gather(
+    present, blockers = await asyncio.gather(
         feeds.without_absent(organization_id, followers.follower_ids),
-        feeds.without_blockers(organization_id, claim.author_id, followers.follower_ids),
+        jobs.stores.relations.blockers_among(organization_id, claim.author_id, followers.follower_ids),
     )
-    allowed = set(not_blocking)
-    return _ReaderChunk([each for each in present if each in allowed], followers.after, followers.is_last)
+    return _ReaderChunk([each for each in present if each not in blockers], followers.after, followers.is_last)
 
 
 async def _write_chunk(jobs: JobContext, claim: FanOutClaim, chunk: _ReaderChunk) -> FanOutClaim | None:
@@ -117,8 +116,8 @@ async def _retry_inserts(jobs: JobContext, retry: FanOutRetry) -> None:
     if post is None:
         await stores.fan_outs.delete_retries(retry.key)
         return
-    readers = sorted(retry.tries)
-    allowed = await stores.feeds.without_blockers(retry.key.organization_id, post.author_id, readers)
+    blockers = await stores.relations.blockers_among(retry.key.organization_id, post.author_id, list(retry.tries))
+    allowed = sorted(retry.tries.keys() - blockers)
     await stores.fan_outs.store_retry_outcomes(retry, await stores.feeds.push(retry.key, post.author_id, allowed))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -63,6 +63,10 @@ class JobEventView:
     job_ids: Callable[[Any], Collection[str]]
 
 
+HiddenEvents = Mapping[str, tuple[int, ...]]
+"""Indexes of the events that a viewer must not see, by the viewer's id. Viewers who may see all are left out."""
+
+
 class SharedEventSource(ABC):
     """A subscription to a stream that many viewers may listen to. Iteration yields the events of `viewer`.
 
@@ -97,8 +101,8 @@ class SharedEventSource(ABC):
         """Waits until every page that is read afterwards contains everything up to the position."""
 
     @abstractmethod
-    async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
-        """Returns for each event the ids of the users who must not see it."""
+    async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
+        """Returns which of the events each of the viewers must not see."""
 
     @abstractmethod
     async def departures(self) -> int:

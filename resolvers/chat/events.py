@@ -14,7 +14,7 @@ from resolvers.arguments import Since, text_or_none
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
-from resolvers.events import Event, SharedEventSource, StreamReady
+from resolvers.events import Event, HiddenEvents, SharedEventSource, StreamReady
 from storage.chat.memberships import community_stream
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
@@ -80,13 +80,18 @@ class ChatEventSource(SharedEventSource):
         if self.stream.kind == "topic":
             await self.context.stores.messages.wait_until_readable(self.stream.id, position.n)
 
-    async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
-        """Returns for each event the ids of the users who blocked the author, and so must not see the event."""
-        authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
-        blockers_of, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
-        results = await asyncio.gather(*(blockers_of(organization_id, author) for author in authors))
-        blockers_by_author = dict(zip(authors, results, strict=True))
-        return [blockers_by_author.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
+    async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
+        """Returns for each of the viewers which events have authors whom the viewer blocked."""
+        authors = [event.subject.author_id if isinstance(event.subject, Message) else None for event in events]
+        distinct = list({author for author in authors if author is not None})
+        blockers_among, organization_id = self.context.stores.relations.blockers_among, self.viewer.organization_id
+        found = await asyncio.gather(*(blockers_among(organization_id, author, viewer_ids) for author in distinct))
+        blockers_by_author = dict(zip(distinct, found, strict=True))
+        hidden: dict[str, tuple[int, ...]] = {}
+        for index, author in enumerate(authors):
+            for viewer_id in blockers_by_author[author] if author is not None else ():
+                hidden[viewer_id] = (*hidden.get(viewer_id, ()), index)
+        return hidden
 
     async def departures(self) -> int:
         """Returns a number that grows whenever a user loses the right to listen."""
@@ -117,8 +122,7 @@ class ChatEventSource(SharedEventSource):
                     yield self.record(item.position.epoch, item.event)
 
     async def _is_hidden(self, event: HydratedEvent) -> bool:
-        (user_ids,) = await self.hidden_from([event])
-        return self.viewer.id in user_ids
+        return bool(await self.hidden_from([self.viewer.id], [event]))
 
     def forbidden(self) -> Forbidden:
         """Returns the error for a viewer who left the community."""

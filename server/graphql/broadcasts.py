@@ -7,19 +7,20 @@ docs/semantics.md, 3.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 from graphql.execution import Executor
 from prometheus_client import Counter
 
-from resolvers.events import SharedEventSource
+from resolvers.events import HiddenEvents, SharedEventSource
 from server.graphql.event_execution import EventExecution
-from server.graphql.frames import Frames, Listener, Payload
+from server.graphql.frames import Frames, Listener
 from storage.errors import DomainError
 from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_resumable
 from storage.streams.log import Position
@@ -36,6 +37,14 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EventFrames:
+    """Executed events and their frames. Before they are written, each viewer is checked for hidden events."""
+
+    events: Sequence[HydratedEvent]
+    frames: Frames
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +68,7 @@ class Broadcast:
     rechecked_at_s: float = 0.0
     departures: int | None = None
     """The source's number of departures at the last recheck of permissions."""
-    replays: dict[Position, asyncio.Task[tuple[Position, list[Frames]]]] = field(default_factory=dict)
+    replays: dict[Position, asyncio.Task[tuple[Position, list[EventFrames]]]] = field(default_factory=dict)
 
     async def serve(self, listener: Listener, since: Position | None) -> DomainError | None:
         """Serves the listener until the caller is cancelled or the subscription ends. Returns the error that ended it.
@@ -106,10 +115,11 @@ class Broadcast:
         while at != self.position:
             moved, before = self.moved, at
             at, replayed = await self._retry(self._replay, at)
-            for frames in replayed:
+            for executed in replayed:
                 # Other subscriptions of this socket may be catching up as well.
                 await listener.connection.wait_for_room()
-                frames.write(listener)
+                hidden = await self._retry(partial(self.source.hidden_from, [listener.viewer_id]), executed.events)
+                executed.frames.write(listener, hidden.get(listener.viewer_id, ()))
             await listener.connection.wait_for_room()
             if listener.ended.done():
                 return
@@ -133,7 +143,7 @@ class Broadcast:
                 log.warning("listener_read_failed", stream=self.source.stream.name, error=repr(error))
             await asyncio.sleep(RETRY_PAUSE_S)
 
-    async def _replay(self, after: Position) -> tuple[Position, list[Frames]]:
+    async def _replay(self, after: Position) -> tuple[Position, list[EventFrames]]:
         """Returns the frames of the events after a position, and the position of the last one.
 
         Listeners that resume from one position at the same time share one execution.
@@ -144,17 +154,18 @@ class Broadcast:
             task.add_done_callback(lambda _: self.replays.pop(after, None))
         return await asyncio.shield(task)
 
-    async def _read_missed(self, after: Position) -> tuple[Position, list[Frames]]:
+    async def _read_missed(self, after: Position) -> tuple[Position, list[EventFrames]]:
         events = await self.source.hub.replay(self.source.stream, after)
         # Events that the broadcast has not delivered yet arrive live.
         assert self.position is not None
         missed = [event for event in events if event.event.n <= self.position.n]
         if not missed:
             return after, []
-        starts = range(0, len(missed), MAX_EVENTS_AT_ONCE)
-        batches = [missed[start : start + MAX_EVENTS_AT_ONCE] for start in starts]
-        framed = [await self._frames(after.epoch, batch) for batch in batches]
-        return Position(after.epoch, missed[-1].event.n), [frames for frames in framed if frames is not None]
+        present = _present(missed)
+        starts = range(0, len(present), MAX_EVENTS_AT_ONCE)
+        batches = [present[start : start + MAX_EVENTS_AT_ONCE] for start in starts]
+        executed = [await self._execute(after.epoch, batch) for batch in batches]
+        return Position(after.epoch, missed[-1].event.n), executed
 
     async def _run(self) -> None:
         """Follows the stream; after a failure it continues from its position."""
@@ -188,24 +199,37 @@ class Broadcast:
         self.moved = asyncio.Event()
 
     async def _deliver(self, step: EventBatch) -> None:
-        if len(step.events) > MAX_QUEUE:
-            self._start_catching_up(step)
-            return
-        frames = await self._frames(step.position.epoch, step.events)
-        self._move_to(step.position)
-        for listener in self.listeners:
-            if listener.is_live and frames is not None:
-                frames.write(listener)
+        """Writes the events to the live listeners.
 
-    def _start_catching_up(self, step: EventBatch) -> None:
-        """Lets each listener catch up at its own pace. Called for more events than may wait for a socket."""
+        Listeners catch up at their own pace instead if there are more events than may wait for a socket, or if they
+        became live during the execution, so that it is unknown which of the events they must not see.
+        """
+        checked: set[str] = set()
+        if len(step.events) <= MAX_QUEUE:
+            checked = {listener.viewer_id for listener in self.listeners if listener.is_live}
+        frames, hidden = await self._execute_for(checked, step)
         before = self.position
         assert before is not None
         self._move_to(step.position)
         for listener in self.listeners:
-            if listener.is_live:
-                listener.is_live = False
-                listener.catch_up_task = asyncio.create_task(self._catch_up_or_end(listener, before), name="catch up")
+            if listener.is_live and listener.viewer_id in checked:
+                frames.write(listener, hidden.get(listener.viewer_id, ()))
+            elif listener.is_live:
+                self._start_catching_up(listener, before)
+
+    async def _execute_for(self, viewer_ids: Collection[str], step: EventBatch) -> tuple[Frames, HiddenEvents]:
+        """Executes the events if anybody waits for them. Returns their frames, and the events hidden from viewers."""
+        events = _present(step.events) if viewer_ids else []
+        if not events:
+            return Frames([]), {}
+        executed, hidden = await asyncio.gather(
+            self._execute(step.position.epoch, events), self.source.hidden_from(viewer_ids, events)
+        )
+        return executed.frames, hidden
+
+    def _start_catching_up(self, listener: Listener, at: Position) -> None:
+        listener.is_live = False
+        listener.catch_up_task = asyncio.create_task(self._catch_up_or_end(listener, at), name="catch up")
 
     async def _catch_up_or_end(self, listener: Listener, at: Position) -> None:
         """Sends the listener the events after `at`. An error ends the subscription."""
@@ -218,21 +242,16 @@ class Broadcast:
             if not listener.ended.done():
                 listener.ended.set_exception(error)
 
-    async def _frames(self, epoch: str, events: Sequence[HydratedEvent]) -> Frames | None:
-        # Events of deleted objects have no subject.
-        present = [event for event in events if event.subject is not None]
-        if not present:
-            return None
-        EXECUTIONS.inc(len(present))
-        executions = [self.execution.run(self.source.record(epoch, event)) for event in present]
-        jsons, hidden = await asyncio.gather(asyncio.gather(*executions), self.source.hidden_from(present))
-        return Frames([Payload(*each) for each in zip(jsons, hidden, strict=True)])
+    async def _execute(self, epoch: str, events: Sequence[HydratedEvent]) -> EventFrames:
+        EXECUTIONS.inc(len(events))
+        executions = [self.execution.run(self.source.record(epoch, event)) for event in events]
+        return EventFrames(events, Frames(await asyncio.gather(*executions)))
 
     async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
         if not resumed:
             await self.source.wait_until_readable(position)
         record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
-        frames = Frames([Payload(await self.execution.run(record), frozenset())])
+        frames = Frames([await self.execution.run(record)])
         for listener in listeners:
             frames.write(listener)
 
@@ -260,6 +279,11 @@ class Broadcast:
             listener.is_checked = True
             if listener.viewer_id not in allowed:
                 listener.end(self.source.forbidden())
+
+
+def _present(events: Sequence[HydratedEvent]) -> list[HydratedEvent]:
+    """Returns the events whose subject still exists."""
+    return [event for event in events if event.subject is not None]
 
 
 class Broadcasts:

@@ -16,7 +16,7 @@ from graphql.execution.collect_fields import collect_fields
 
 from resolvers.events import ViewerEventSource
 from schema.errors import to_client_error
-from server.graphql.frames import Frames, Listener, Payload
+from server.graphql.frames import Frames, Listener
 
 
 class EventExecution:
@@ -54,7 +54,7 @@ async def write_events(executor: Executor[Any], source: ViewerEventSource, liste
     execution = EventExecution(executor)
     async with aclosing(aiter(source)) as events:
         async for event in events:
-            Frames([Payload(await execution.run(event), frozenset())]).write(listener)
+            Frames([await execution.run(event)]).write(listener)
             await listener.connection.wait_for_room()
             # A source with many stored events must not starve other tasks.
             await asyncio.sleep(0)

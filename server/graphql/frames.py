@@ -29,27 +29,16 @@ class Listener:
             self.ended.set_result(error)
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """An event's `payload` as JSON, and the ids of the viewers who must not see it."""
-
-    json: bytes
-    hidden_from: frozenset[str]
-
-
 class Frames:
     """The frames of several events, complete except for the operation id."""
 
-    def __init__(self, payloads: Sequence[Payload]) -> None:
+    def __init__(self, payloads: Sequence[bytes]) -> None:
+        """`payloads` are the `payload` of each event as JSON."""
         self._payloads = payloads
-        self._has_hidden = any(payload.hidden_from for payload in payloads)
         self._pieces_by_key: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
 
-    def write(self, listener: Listener) -> None:
-        """Writes the events that the listener's viewer may see."""
-        hidden: tuple[int, ...] = ()
-        if self._has_hidden:
-            hidden = tuple(i for i, each in enumerate(self._payloads) if listener.viewer_id in each.hidden_from)
+    def write(self, listener: Listener, hidden: tuple[int, ...] = ()) -> None:
+        """Writes the events. `hidden` are the indexes of those that the listener's viewer must not see."""
         count = len(self._payloads) - len(hidden)
         if count:
             pieces = self._pieces(len(listener.id), hidden)
@@ -60,7 +49,7 @@ class Frames:
         key = id_bytes, hidden
         pieces = self._pieces_by_key.get(key)
         if pieces is None:
-            visible = [each.json for i, each in enumerate(self._payloads) if i not in hidden]
+            visible = [each for i, each in enumerate(self._payloads) if i not in hidden]
             pieces = self._pieces_by_key[key] = _split_frames(visible, id_bytes)
         return pieces
 

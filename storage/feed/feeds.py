@@ -60,15 +60,6 @@ class FeedItemStore:
         absent = {row["_id"]["u"] for row in await cursor.to_list(None)}
         return [each for each in reader_ids if each not in absent] if absent else list(reader_ids)
 
-    async def without_blockers(self, organization_id: str, author_id: str, reader_ids: Sequence[str]) -> list[str]:
-        """Returns the readers who have not blocked the author. `reader_ids` must be sorted."""
-        if not reader_ids:
-            return []
-        between = {"$gte": reader_ids[0], "$lte": reader_ids[-1]}
-        query = {"org": organization_id, "blocked": author_id, "user": between}
-        blockers = {row["user"] async for row in self._mongo["blocks"].find(query, {"_id": 0, "user": 1})}
-        return [each for each in reader_ids if each not in blockers] if blockers else list(reader_ids)
-
     async def push(self, key: PostKey, author_id: str, reader_ids: Sequence[str]) -> set[str]:
         """Inserts the post into these feeds, unless it is there already. Returns the readers whose insert failed."""
         items: list[FeedItemDocument] = [{"_id": _item_id(key, each), "author": author_id} for each in reader_ids]

@@ -1,5 +1,6 @@
 """Blocks and follows between users of one organization."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -12,6 +13,14 @@ from storage.identity.records import user_document_id
 from storage.mongo import Mongo, Session
 from storage.mongo.distinct import distinct_values
 
+FEW_BLOCKERS = 100
+"""Number of blockers of a user up to which all of them are read. A query for some users would cost more."""
+
+USERS_PER_QUERY = 1000
+
+_COVERED_FIELDS = {"_id": 0, "org": 1, "user": 1, "blocked": 1}
+"""The fields of both indexes of blocks, so that MongoDB reads no documents."""
+
 
 class RelationStore:
     """Reads and changes blocks. Also reads follows, and ends follows between users when one blocks the other."""
@@ -21,7 +30,7 @@ class RelationStore:
         self._blocks: AsyncCollection[BlockDocument] = mongo["blocks"]
         self._follows: AsyncCollection[FollowDocument] = mongo["follows"]
         self._blocked_users: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blocked_users)
-        self._blockers: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blockers)
+        self._few_blockers: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_few_blockers)
         self._following: BatchLoader[tuple[str, str, str], bool] = BatchLoader(self._load_following)
 
     async def blocked_users_of(self, organization_id: str, user_id: str) -> frozenset[str]:
@@ -33,9 +42,17 @@ class RelationStore:
         query = {"org": organization_id, "user": {"$in": list(user_ids)}}
         return frozenset(await distinct_values(self._mongo, "blocks", "user", query))
 
-    async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
-        """Returns the ids of all users who blocked the user."""
-        return await self._blockers.get((organization_id, user_id)) or frozenset()
+    async def blockers_among(self, organization_id: str, user_id: str, others: Collection[str]) -> frozenset[str]:
+        """Returns those of the others who blocked the user. Reads no more than the others and 100 further blockers."""
+        if not others:
+            return frozenset()
+        few = await self._few_blockers.get((organization_id, user_id))
+        if few is not None:
+            return few.intersection(others)
+        ids = list(others)
+        chunks = [ids[start : start + USERS_PER_QUERY] for start in range(0, len(ids), USERS_PER_QUERY)]
+        found = await asyncio.gather(*(self._find_blockers(organization_id, user_id, chunk) for chunk in chunks))
+        return frozenset().union(*found)
 
     async def follows(self, organization_id: str, follower: str, followee: str) -> bool:
         """Returns whether the follower follows the followee."""
@@ -77,18 +94,27 @@ class RelationStore:
     async def _load_blocked_users(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
         blocked_by_user: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         query = [{"org": organization, "user": user} for organization, user in users]
-        fields = {"_id": 0, "org": 1, "user": 1, "blocked": 1}
-        blocks: list[BlockDocument] = await self._mongo.find("blocks", {"$or": query}, fields)
+        blocks: list[BlockDocument] = await self._mongo.find("blocks", {"$or": query}, _COVERED_FIELDS)
         for block in blocks:
             blocked_by_user[block["org"], block["user"]].add(block["blocked"])
         return {user: frozenset(blocked) for user, blocked in blocked_by_user.items()}
 
-    async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
-        blockers_by_user: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    async def _load_few_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        """Returns all blockers of each user. Returns nothing if the users have more than 100 blockers on average."""
+        blockers_by_user: dict[tuple[str, str], set[str]] = {user: set() for user in users}
         query = [{"org": organization, "blocked": user} for organization, user in users]
-        for block in await self._blocks.find({"$or": query}).to_list(None):
+        limit = FEW_BLOCKERS * len(users) + 1
+        blocks: list[BlockDocument] = await self._mongo.find("blocks", {"$or": query}, _COVERED_FIELDS, limit=limit)
+        if len(blocks) == limit:
+            return {}
+        for block in blocks:
             blockers_by_user[block["org"], block["blocked"]].add(block["user"])
         return {user: frozenset(blockers) for user, blockers in blockers_by_user.items()}
+
+    async def _find_blockers(self, organization_id: str, user_id: str, others: Sequence[str]) -> set[str]:
+        query = {"org": organization_id, "blocked": user_id, "user": {"$in": others}}
+        blocks: list[BlockDocument] = await self._mongo.find("blocks", query, _COVERED_FIELDS)
+        return {block["user"] for block in blocks}
 
     async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
         queries = [{"org": org, "follower": follower, "followee": followee} for org, follower, followee in pairs]

@@ -19,6 +19,7 @@ from storage.feed.records import author_stream
 from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
+from storage.identity.relations import FEW_BLOCKERS
 from storage.indexes import INDEXES, ensure_indexes
 from storage.mail.addresses import Address
 from storage.mail.book import AddressBook
@@ -53,7 +54,7 @@ async def query_identity(scenario: TopicScenario) -> None:
     await users.search(org, "b", 10, scenario.community.id)
     await relations.block(org, "ann", "dan")
     await relations.blocked_users_of(org, "ann")
-    await relations.blockers_of(org, "dan")
+    await relations.blockers_among(org, "dan", ["ann"])
     await relations.follows(org, "ann", "bob")
     await relations.unblock(org, "ann", "dan")
 
@@ -148,7 +149,7 @@ async def query_feeds(scenario: TopicScenario) -> None:
     claim = await stores.fan_outs.claim(post.key)
     assert claim is not None
     await stores.feeds.without_absent(org, chunk.follower_ids)
-    await stores.feeds.without_blockers(org, "ann", chunk.follower_ids)
+    await stores.relations.blockers_among(org, "ann", chunk.follower_ids)
     await stores.feeds.push(post.key, "ann", chunk.follower_ids)
     await stores.feeds.trim(org, names[1])
     await stores.fan_outs.advance(claim, chunk.after, True, 1, names[1:2])
@@ -294,6 +295,20 @@ async def test_page_of_long_topic_examines_only_its_messages(stores: Stores) -> 
         page = stores.messages.page("b", timeline_range(**bounds, limit=10))
         assert await examined_documents(stores, page) <= 13, bounds
     assert await examined_documents(stores, stores.messages.around("b", 1000, 10)) <= 13
+
+
+async def test_blockers_lookup_reads_no_documents_and_few_keys(stores: Stores) -> None:
+    blocks = [{"org": "o", "user": f"user-{n:05}", "blocked": "ann"} for n in range(5000)]
+    await stores.mongo["blocks"].insert_many(blocks)
+    listeners = [f"user-{n:05}" for n in range(0, 6000, 300)]
+
+    async def look_up() -> None:
+        assert await stores.relations.blockers_among("o", "ann", listeners) == set(listeners[:17])
+        assert await stores.relations.blockers_among("o", "bob", listeners) == set()
+
+    entries = await profile(stores, look_up())
+    assert sum(entry["docsExamined"] for entry in entries) == 0
+    assert sum(entry["keysExamined"] for entry in entries) <= FEW_BLOCKERS + 3 * len(listeners)
 
 
 async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) -> None:

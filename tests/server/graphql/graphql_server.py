@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from schema.root import build_schema
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
+from server.graphql.frames import Listener
 from storage.stores import Stores
 from storage.streams.log import Position, format_cursor
 from tests.e2e.chat_topic import cursor_position
@@ -53,6 +54,20 @@ async def wait_until(condition: Callable[[], object], deadline_s: float = DEADLI
 async def post_messages(scenario: TopicScenario, count: int, author: str = "ann") -> None:
     """Posts several messages concurrently."""
     await asyncio.gather(*(scenario.post(f"{author} {n}", author) for n in range(count)))
+
+
+class HeldRead:
+    """A read that holds back its result until it is released."""
+
+    def __init__(self, read: Callable[..., Awaitable[Any]]) -> None:
+        self.has_read, self.released = asyncio.Event(), asyncio.Event()
+        self._read = read
+
+    async def __call__(self, *args: Any) -> Any:
+        result = await self._read(*args)
+        self.has_read.set()
+        await self.released.wait()
+        return result
 
 
 class RecordedSubscription:
@@ -132,6 +147,11 @@ class GraphQLServer:
     @property
     def stores(self) -> Stores:
         return self.scenario.stores
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """The listeners of all broadcasts."""
+        return [each for broadcast in self.endpoint.broadcasts._broadcasts.values() for each in broadcast.listeners]
 
     async def join(self, *user_ids: str) -> None:
         """Creates the users and makes them members of the community."""

@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 import pytest
 
-from server.graphql.frames import Listener
 from tests.e2e.chat_topic import cursor_position
 from tests.server.graphql.graphql_server import (
     TOPIC_EVENTS,
     GraphQLServer,
+    HeldRead,
     RecordedSubscription,
     post_messages,
     wait_until,
@@ -97,8 +97,8 @@ async def test_broadcast_continues_after_failed_read(server: GraphQLServer, monk
     async with server.all_subscribed("ann", "bob") as subscriptions:
         await post_messages(server.scenario, 2)
         assert await subscriptions[1].receives(2)
-        failing_read = FailingRead(server.stores.relations.blockers_of, times=2)
-        monkeypatch.setattr(server.stores.relations, "blockers_of", failing_read)
+        failing_read = FailingRead(server.stores.relations.blockers_among, times=2)
+        monkeypatch.setattr(server.stores.relations, "blockers_among", failing_read)
         await post_messages(server.scenario, 3)
         for each in subscriptions:
             assert await each.receives(5)
@@ -117,9 +117,9 @@ async def test_failed_read_while_catching_up_loses_no_event(
     since = server.cursor(2, await server.epoch())
     async with server.subscribed():
         head = FailingRead(server.stores.hub.head, times=1)
-        blockers = FailingRead(server.stores.relations.blockers_of, times=2)
+        blockers = FailingRead(server.stores.relations.blockers_among, times=2)
         monkeypatch.setattr(server.stores.hub, "head", head)
-        monkeypatch.setattr(server.stores.relations, "blockers_of", blockers)
+        monkeypatch.setattr(server.stores.relations, "blockers_among", blockers)
         async with server.subscribed(since=since) as late:
             assert await late.reaches(5)
             await post_messages(server.scenario, 1)
@@ -173,20 +173,6 @@ async def test_new_epoch_restarts_every_listener(server: GraphQLServer) -> None:
                 False,
                 server.cursor(0, "new"),
             )
-
-
-class HeldRead:
-    """A read that holds back its result until it is released."""
-
-    def __init__(self, read: Callable[..., Awaitable[Any]]) -> None:
-        self.has_read, self.released = asyncio.Event(), asyncio.Event()
-        self._read = read
-
-    async def __call__(self, *args: Any) -> Any:
-        result = await self._read(*args)
-        self.has_read.set()
-        await self.released.wait()
-        return result
 
 
 async def test_new_epoch_restarts_listener_that_catches_up(
@@ -312,7 +298,7 @@ async def test_listener_after_outage_catches_up_at_own_pace(
 async def test_listener_that_caught_up_is_live_before_the_next_event(server: GraphQLServer) -> None:
     """The listener would lose an event that arrives between the last comparison of positions and `is_live`."""
     async with server.subscribed() as subscription:
-        assert await wait_until(lambda: all(each.is_live for each in _listeners(server)))
+        assert await wait_until(lambda: all(each.is_live for each in server.listeners))
         (broadcast,) = server.endpoint.broadcasts._broadcasts.values()
         (listener,) = broadcast.listeners
         assert broadcast.position is not None
@@ -323,7 +309,3 @@ async def test_listener_that_caught_up_is_live_before_the_next_event(server: Gra
         assert listener.is_live
         await post_messages(server.scenario, 1)
         assert await subscription.receives(1)
-
-
-def _listeners(server: GraphQLServer) -> list[Listener]:
-    return [each for broadcast in server.endpoint.broadcasts._broadcasts.values() for each in broadcast.listeners]

@@ -9,6 +9,7 @@ from resolvers.chat.events import ChatEventSource
 from server.graphql.broadcasts import RECHECK_EVERY_S
 from tests.server.graphql.graphql_server import (
     GraphQLServer,
+    HeldRead,
     post_messages,
     wait_until,
 )
@@ -44,6 +45,46 @@ async def test_block_withholds_replayed_events(server: GraphQLServer) -> None:
         assert await bob.receives(6)
         assert await eve.reaches(5)
     assert (bob.numbers, eve.numbers) == ([1, 2, 3, 4, 5, 6], [1, 3, 5])
+
+
+async def test_joining_during_delivery_shows_no_hidden_event(
+    server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks are looked up among the listeners before the event is written. Others may join until then."""
+    await server.join("bob", "eve", "joe")
+    await server.stores.relations.block(server.scenario.organization_id, "eve", "bob")
+    held_lookup = HeldRead(server.stores.relations.blockers_among)
+    async with server.subscribed("ann") as ann:
+        with monkeypatch.context() as patch:
+            patch.setattr(server.stores.relations, "blockers_among", held_lookup)
+            await post_messages(server.scenario, 1, "bob")
+            assert await wait_until(held_lookup.has_read.is_set)
+        async with server.all_subscribed("eve", "joe") as (eve, joe):
+            assert await wait_until(lambda: all(each.is_live for each in server.listeners))
+            held_lookup.released.set()
+            assert await joe.receives(1)
+            await post_messages(server.scenario, 1, "ann")
+            assert await wait_until(lambda: all(each.numbers[-1:] == [2] for each in (ann, eve, joe)))
+            assert (ann.numbers, eve.numbers, joe.numbers) == ([1, 2], [2], [1, 2])
+
+
+async def test_shared_replay_withholds_events_from_blocker_only(
+    server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await server.join("bob", "eve")
+    await server.stores.relations.block(server.scenario.organization_id, "eve", "bob")
+    for author in ("ann", "bob", "ann", "bob"):
+        await post_messages(server.scenario, 1, author)
+    since, held_replay = server.cursor(0, await server.epoch()), HeldRead(server.stores.hub.replay)
+    async with server.subscribed("ann"):
+        with monkeypatch.context() as patch:
+            patch.setattr(server.stores.hub, "replay", held_replay)
+            async with server.subscribed("eve", since) as eve, server.subscribed("bob", since) as bob:
+                assert await wait_until(held_replay.has_read.is_set)
+                held_replay.released.set()
+                assert await bob.receives(4)
+                assert await eve.reaches(3)
+    assert (bob.numbers, eve.numbers) == ([1, 2, 3, 4], [1, 3])
 
 
 async def test_leaving_ends_only_own_subscription_within_5_s(server: GraphQLServer) -> None:

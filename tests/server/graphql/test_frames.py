@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection, connect
 
-from server.graphql.frames import Frames, Listener, Payload
+from server.graphql.frames import Frames, Listener
 from server.graphql.socket_writer import (
     WebSocketProtocol,
 )
@@ -58,10 +58,11 @@ async def test_joined_frames_equal_frames_sent_one_by_one(
     ids: list[tuple[str, str]],
 ) -> None:
     connection, ws = connected_socket
-    frames = Frames([Payload(orjson.dumps(value), hidden_from) for value, hidden_from in payloads])
+    frames = Frames([orjson.dumps(value) for value, _ in payloads])
     for id_, viewer in ids:
         end: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
-        frames.write(Listener(connection, orjson.dumps(id_)[1:-1], viewer, end))
+        hidden = tuple(index for index, (_, hidden_from) in enumerate(payloads) if viewer in hidden_from)
+        frames.write(Listener(connection, orjson.dumps(id_)[1:-1], viewer, end), hidden)
         # More than 1 MiB of waiting data would close the socket.
         assert await wait_until(lambda: not connection.transport.get_write_buffer_size())
     connection.write_events(text_frame(b"end"), 0)

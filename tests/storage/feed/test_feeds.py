@@ -47,16 +47,13 @@ async def test_followers_are_read_in_chunks_by_id(feed: FeedScenario) -> None:
     assert (empty.follower_ids, empty.after, empty.is_last) == ([], READERS[4], True)
 
 
-async def test_absent_readers_and_blockers_are_left_out(feed: FeedScenario) -> None:
+async def test_absent_readers_are_left_out(feed: FeedScenario) -> None:
     org, feeds = feed.organization_id, feed.stores.feeds
     for reader in READERS[:3]:
         await feed.stores.home.record_visit(org, reader)
     await feed.backdate("feeds", "seen_at", {"_id.u": READERS[1]}, days=31)
     await feed.backdate("feeds", "seen_at", {"_id.u": READERS[2]}, days=29)
     assert await feeds.without_absent(org, READERS[:4]) == [READERS[0], READERS[2], READERS[3]]
-    await feed.sign_in(READERS[0])
-    await feed.stores.relations.block(org, READERS[0], "ann")
-    assert await feeds.without_blockers(org, "ann", READERS[:4]) == READERS[1:4]
 
 
 async def test_pushed_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> None:

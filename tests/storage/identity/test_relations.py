@@ -15,11 +15,13 @@ async def test_blocks_are_directed_and_listed_from_both_sides(shared_stores: Sto
     await relations.block(org, "cyd", "bob")
     assert await relations.blocked_users_of(org, "ann") == {"bob"}
     assert await relations.blocked_users_of(org, "bob") == set()
-    assert await relations.blockers_of(org, "bob") == {"ann", "cyd"}
+    assert await relations.blockers_among(org, "bob", ["ann", "cyd", "dan"]) == {"ann", "cyd"}
+    assert await relations.blockers_among(org, "bob", ["ann", "dan"]) == {"ann"}
+    assert await relations.blockers_among(org, "bob", []) == set()
     assert await relations.blocked_users_of(org + "x", "ann") == set()
     await relations.unblock(org, "ann", "bob")
     await relations.unblock(org, "ann", "bob")
-    assert await relations.blockers_of(org, "bob") == {"cyd"}
+    assert await relations.blockers_among(org, "bob", ["ann", "cyd"]) == {"cyd"}
 
 
 async def test_block_ends_follows_both_ways_and_their_counts(shared_stores: Stores, org: str) -> None:
@@ -45,7 +47,7 @@ async def test_relations_ignore_equal_user_ids_of_another_organization(shared_st
     await relations.unblock(org, "ann", "bob")
     assert await relations.users_with_blocks(org, ["ann", "bob", "cyd"]) == {"bob"}
     assert await relations.users_with_blocks(other, ["ann", "bob", "cyd"]) == {"ann"}
-    assert await relations.blockers_of(org, "bob") == set()
-    assert await relations.blockers_of(other, "bob") == {"ann"}
+    assert await relations.blockers_among(org, "bob", ["ann"]) == set()
+    assert await relations.blockers_among(other, "bob", ["ann"]) == {"ann"}
     assert await relations.follows(other, "bob", "cyd")
     assert not await relations.follows(org, "bob", "cyd")
