@@ -2,6 +2,7 @@
 
 from jobs.context import JobContext
 from storage.heartbeats import process_name
+from storage.metrics import PRUNING_DELAY_S
 
 
 async def relay_outbox(jobs: JobContext) -> int:
@@ -15,4 +16,7 @@ async def prune_events(jobs: JobContext) -> int:
     async with jobs.stores.locks.held("prune_events", process_name()) as lock:
         while lock is not None and (batch_count := await jobs.stores.events.prune()):
             pruned += batch_count
+            PRUNING_DELAY_S.set(await jobs.stores.events.pruning_delay_s())
+    # Another worker may prune now. A value that this worker would keep showing is out of date.
+    PRUNING_DELAY_S.set(0)
     return pruned

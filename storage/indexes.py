@@ -14,6 +14,8 @@ from storage.mongo import Mongo
 NAMESPACE_EXISTS = 48
 BUILD_TIMEOUT_S = 3600.0
 LEDGER_KEPT_S = 14 * 86_400
+FAILURES_KEPT_S = 30 * 86_400
+REPORTS_KEPT_S = 400 * 86_400
 
 INDEXES: dict[str, list[IndexModel]] = {
     # Identity: storage/identity/documents.py
@@ -83,7 +85,10 @@ INDEXES: dict[str, list[IndexModel]] = {
     # FanOutDocument
     "fan_outs": [IndexModel([("at", UP)], partialFilterExpression={"open": True})],
     # FeedRetryDocument
-    "feed_retries": [IndexModel([("due", UP)], partialFilterExpression={"due": {"$exists": True}})],
+    "feed_retries": [
+        IndexModel([("due", UP)], partialFilterExpression={"due": {"$exists": True}}),
+        IndexModel([("failed_at", UP)], expireAfterSeconds=FAILURES_KEPT_S),
+    ],
     # Publishing: storage/publishing/documents.py
     # AccountDocument
     "accounts": [
@@ -124,6 +129,8 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # CallDraftDocument
     "call_drafts": [IndexModel([("at", UP)])],
+    # CallRowErrorDocument
+    "call_row_errors": [],
     # CallLimitsDocument
     "call_limits": [],
     # DoNotCallDocument
@@ -155,7 +162,10 @@ INDEXES: dict[str, list[IndexModel]] = {
     # AuditDocument
     "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
     # ReportDocument
-    "mail_reports": [IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)])],
+    "mail_reports": [
+        IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)]),
+        IndexModel([("claimed_at", UP)], expireAfterSeconds=REPORTS_KEPT_S),
+    ],
     # MailTailDocument (storage/heartbeats.py)
     "mail_tails": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
     # DifferenceDocument
@@ -181,8 +191,13 @@ INDEXES: dict[str, list[IndexModel]] = {
     # Mechanisms of several areas
     # IdempotencyKeyDocument (storage/idempotency.py)
     "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
-    # FenceDocument (storage/locks.py)
+    # LockDocument and FenceDocument (storage/locks.py)
+    "process_locks": [],
     "fences": [],
+    # KeyFingerprintsDocument (storage/secrets/key_fingerprints.py)
+    "key_fingerprints": [],
+    # SecretDocument (storage/secrets/shared_secrets.py)
+    "secrets": [],
     # WorkerDocument (storage/heartbeats.py)
     "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
 }

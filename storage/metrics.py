@@ -36,6 +36,10 @@ SUBSCRIBER_OVERFLOWS = Counter(
     "noroshi_hub_overflows", "Times that a subscriber fell behind and continued from the event log."
 )
 REDIS_DISCONNECTS = Counter("noroshi_hub_disconnects", "Lost connections of the hub to Redis.")
+PRUNING_DELAY_S = Gauge(
+    "noroshi_pruning_delay_seconds",
+    "For how long the oldest event of the log has been expired, while this worker prunes events.",
+)
 CALL_START_DELAY_S = Histogram(
     "noroshi_call_start_delay_seconds",
     "From the planned start of a call until it was sent to the telephony provider.",

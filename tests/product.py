@@ -107,6 +107,11 @@ class RunningProduct:
         assert pids, f"No child process is named {names}: {self.children()}\n{self.errors}"
         return pids[0]
 
+    def database_port(self, program: str) -> int:
+        """Returns the port of an embedded server from its command line."""
+        command = next(command for command in self.children().values() if program in command.split()[0]).split()
+        return int(command[command.index("--port") + 1])
+
     def interrupt(self) -> None:
         """Sends SIGINT to the whole process group, as Ctrl-C in a terminal does."""
         os.killpg(self.process.pid, signal.SIGINT)

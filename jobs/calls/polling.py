@@ -50,8 +50,11 @@ async def poll_overdue_calls(jobs: JobContext) -> int:
 
 
 async def sweep_abandoned_lists(jobs: JobContext) -> int:
-    """Removes the call lists of launches that did not finish. Returns how many."""
-    return await jobs.stores.call_jobs.sweep()
+    """Removes the call lists of all launches that did not finish. Returns how many."""
+    removed = 0
+    while removed_now := await jobs.stores.call_jobs.sweep():
+        removed += removed_now
+    return removed
 
 
 async def _poll(jobs: JobContext, telephony: Telephony, overdue: OverdueCall) -> None:

@@ -123,7 +123,7 @@ class RetryId(PostDocumentId):
 
 
 class FeedRetryDocument(TypedDict):
-    """`feed_retries`: a failed insert into a feed. Deleted when a retry succeeds; kept as failed after five tries."""
+    """`feed_retries`: a failed insert into a feed. Deleted when a retry succeeds, or 30 days after the last try."""
 
     _id: RetryId
     tries: int

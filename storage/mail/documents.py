@@ -384,7 +384,7 @@ class ReportId(TypedDict):
 
 
 class ReportDocument(TypedDict):
-    """A summary or an alarm, in `mail_reports`. Never deleted."""
+    """A summary or an alarm, in `mail_reports`. Deleted 400 days after it was claimed last."""
 
     _id: ReportId
     """Organization, day and kind."""

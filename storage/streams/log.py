@@ -7,18 +7,18 @@ Pruning raises a stream's floor before it deletes events, so readers know what i
 import base64
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NewType
 from urllib.parse import quote, unquote
 
-from pymongo import DeleteMany, ReturnDocument, UpdateOne
+from pymongo import ReturnDocument, UpdateOne
 
 from storage.errors import BadUserInput, NotFound
 from storage.mongo import Mongo, Session, older_than
-from storage.streams.documents import EventDocument, HeadFields
+from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 
 Cursor = NewType("Cursor", str)
 """A position as clients see it: an opaque string, comparable for equality only."""
@@ -168,25 +168,35 @@ class EventLog:
         """
         old = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
         events: list[EventDocument] = await old.limit(batch).to_list(None)
-        floors: dict[str, int] = {}
-        for event in events:
-            name, n = event["_id"]["s"], event["_id"]["n"]
-            floors[name] = max(floors.get(name, 0), n)
-        if floors:
-            await self._delete_up_to({parse_stream_name(name): floor for name, floor in floors.items()})
+        if events:
+            await self._raise_floors([event["_id"] for event in events])
+            await self._mongo["events"].delete_many({"_id": {"$in": [event["_id"] for event in events]}})
         return len(events)
 
-    async def _delete_up_to(self, floors: Mapping[Stream, int]) -> None:
-        """Raises the floors of the streams, then deletes their events up to them."""
+    async def _raise_floors(self, pruned: Sequence[EventDocumentId]) -> None:
+        """Raises the floor of each stream to its last pruned event."""
+        floors: dict[str, int] = {}
+        for event in pruned:
+            floors[event["s"]] = max(floors.get(event["s"], 0), event["n"])
         updates_by_collection: dict[str, list[UpdateOne]] = {}
-        for stream, floor in floors.items():
+        for name, floor in floors.items():
+            stream = parse_stream_name(name)
             update = UpdateOne({"_id": stream.head_id}, {"$max": {"floor": floor}})
             updates_by_collection.setdefault(stream.head_collection, []).append(update)
         for collection, updates in updates_by_collection.items():
             await self._mongo[collection].bulk_write(updates, ordered=False)
-        ranges = [({"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}) for stream, floor in floors.items()]
-        deletions = [DeleteMany({"_id": {"$gte": low, "$lte": high}}) for low, high in ranges]
-        await self._mongo["events"].bulk_write(deletions, ordered=False)
+
+    async def pruning_delay_s(self, kept_s: float = KEPT_S) -> float:
+        """Returns for how many seconds the oldest event has been expired, or 0 if none is."""
+        oldest = await self._mongo.aggregate(
+            "events",
+            [
+                {"$sort": {"at": 1}},
+                {"$limit": 1},
+                {"$project": {"age_ms": {"$subtract": ["$$NOW", "$at"]}}},
+            ],
+        )
+        return max(0.0, oldest[0]["age_ms"] / 1000 - kept_s) if oldest else 0.0
 
 
 async def reset_stream(mongo: Mongo, stream: Stream, session: Session) -> None:

@@ -149,9 +149,7 @@ async def assert_fan_out_survives_faults(
 
 
 def _mongodb_uri(product: RunningProduct) -> str:
-    command = next(command for command in product.children().values() if "mongod" in command.split()[0])
-    arguments = command.split()
-    return f"mongodb://127.0.0.1:{arguments[arguments.index('--port') + 1]}/?directConnection=true"
+    return f"mongodb://127.0.0.1:{product.database_port('mongod')}/?directConnection=true"
 
 
 def _token(product: RunningProduct, user: str) -> str:
