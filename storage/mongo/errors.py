@@ -1,6 +1,6 @@
 """Classification of PyMongo's errors: duplicate keys, unknown outcomes and outages."""
 
-from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError
+from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError, WriteConcernError
 
 from storage.errors import Unavailable
 
@@ -20,7 +20,18 @@ def is_outcome_unknown(error: PyMongoError) -> bool:
 
 
 def unavailable(error: BaseException) -> Unavailable | None:
-    """Returns the error to raise to the client if MongoDB did not answer, and None for every other error."""
-    if isinstance(error, ConnectionFailure) or (isinstance(error, PyMongoError) and error.timeout):
+    """Returns the error to raise to the client if MongoDB did not answer, and None for every other error.
+
+    An election that interrupts a write's wait for the majority is no answer either: it may undo the write.
+    """
+    is_late = isinstance(error, PyMongoError) and error.timeout
+    if isinstance(error, ConnectionFailure | WriteConcernError) or is_late or _lacks_majority(error):
         return Unavailable("The database does not answer. Try again.")
     return None
+
+
+def _lacks_majority(error: BaseException) -> bool:
+    """Returns whether the majority did not confirm a bulk write whose other errors are duplicates at most."""
+    if not isinstance(error, BulkWriteError) or not error.details.get("writeConcernErrors"):
+        return False
+    return all(each["code"] == DUPLICATE_KEY for each in error.details.get("writeErrors", ()))
