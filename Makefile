@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-format web-test run test format check schema docs lock wheel soak screenshots clean
+.PHONY: help setup web web-check web-format web-test run test format check schema docs lock wheel soak lab screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ soak: setup web ## Run the soak tests, on both MongoDB drivers
 	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest -m soak --timeout 0 $(ARGS)
 	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest -m soak --timeout 0 $(ARGS)
 	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest tests/storage
+
+lab: setup ## Run workloads under faults on three hosts in network namespaces; ARGS="--seed 7 --minutes 5" and the like
+	@$(BIN)/python -m tests.lab $(ARGS)
 
 screenshots: setup web ## Take the screenshots of docs/ of a product with demo data
 	$(BIN)/python -m tests.e2e.screenshots

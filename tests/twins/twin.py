@@ -171,14 +171,14 @@ async def multipart(request: Request) -> dict[str, tuple[str, bytes]]:
 
 
 @asynccontextmanager
-async def running_twin(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
-    """Serves a twin on loopback, in this event loop."""
+async def running_twin(twin: Twin, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[Twin]:
+    """Serves a twin in this event loop, on loopback unless `host` is given."""
     config = uvicorn.Config(twin.app(), lifespan="off", log_config=None, access_log=False)
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: AbortableConnection(config, state, {}), "127.0.0.1", port, backlog=1024)
-    twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await loop.create_server(lambda: AbortableConnection(config, state, {}), host, port, backlog=1024)
+    twin.url = f"http://{host}:{server.sockets[0].getsockname()[1]}"
     try:
         yield twin
     finally:

@@ -32,6 +32,7 @@ class TwinCall:
     begun_at: float
     callback_url: str
     outcome: str | None = None
+    ended_at: float | None = None
 
 
 @dataclass
@@ -48,6 +49,7 @@ class TelephonyTwin:
     report: Report | None = None
     lose_answers: float = 0.0
     lose_reports: float = 0.0
+    host: str = "127.0.0.1"
     port: int = 0
     hold: asyncio.Event | None = None
     held: asyncio.Event = field(default_factory=asyncio.Event)
@@ -62,7 +64,7 @@ class TelephonyTwin:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def dialled(self) -> Counter[str]:
@@ -135,7 +137,7 @@ class TelephonyTwin:
             await self._send_report(call, 1, "ANSWERED", None)
         # The call ends when the service reports its end. Acceptance of the report may take longer.
         self.active.discard(call.id)
-        call.outcome = self.outcome
+        call.outcome, call.ended_at = self.outcome, time.time()
         if self.rng.random() >= self.lose_reports:
             await self._send_report(call, 2, "ENDED", self.outcome)
 
@@ -158,9 +160,9 @@ class TelephonyTwin:
 
 @asynccontextmanager
 async def telephony_twin(allowed: int, **options: Any) -> AsyncIterator[TelephonyTwin]:
-    """Serves a twin on loopback."""
+    """Serves a twin on `host`, which is loopback unless it is given."""
     service = TelephonyTwin(allowed, **options)
-    server = await asyncio.start_server(service.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(service.serve, service.host, 0)
     service.port = server.sockets[0].getsockname()[1]
     try:
         yield service

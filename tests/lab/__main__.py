@@ -1,0 +1,102 @@
+"""The command line: `python -m tests.lab --seed 7 --minutes 5 --nemesis kill,partition`.
+
+The laboratory starts itself again in network, mount and process namespaces of its own. The kernel ends all processes
+and removes all mounts and hosts with the first process of these namespaces, also after Ctrl-C or a crash.
+"""
+
+import argparse
+import asyncio
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.lab.faults import FAULTS
+from tests.lab.programs import FAKETIME_LIBRARY
+from tests.lab.run import Plan, run
+from tests.lab.workloads.catalogue import WORKLOADS
+
+ISOLATED = "--isolated"
+NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
+
+
+def main() -> int:
+    """Checks what the laboratory needs, enters its namespaces, and runs it. Returns the exit code."""
+    arguments = _parser().parse_args()
+    if missing := _missing(arguments.nemesis):
+        print(f"The laboratory can't run here: {missing}")
+        return 2
+    if not arguments.isolated:
+        seed = arguments.seed or secrets.token_hex(3)
+        folder = tempfile.mkdtemp(prefix="noroshi-lab-")
+        command = [*NAMESPACES, sys.executable, "-m", "tests.lab", *sys.argv[1:], "--seed", seed, ISOLATED, folder]
+        os.execvp(command[0], command)
+    return _run_isolated(arguments)
+
+
+def _run_isolated(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.isolated)
+    plan = Plan(arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder)
+    faults = ",".join(plan.faults) or "none"
+    print(f"Seed {plan.seed}, {plan.minutes:g} min, faults {faults}. Logs and history: {folder}", flush=True)
+    code = 1
+    try:
+        code = 1 if asyncio.run(run(plan)) else 0
+    finally:
+        if code or arguments.keep:
+            print(f"The history and the logs are kept in {folder}", flush=True)
+        else:
+            _remove(folder)
+    return code
+
+
+def _remove(folder: Path) -> None:
+    for disk in (folder / "disks").iterdir():
+        subprocess.run(["umount", str(disk)], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _missing(faults: list[str]) -> str | None:
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "it needs Linux and the user root."
+    for program, package in {"ip": "iproute2", "nft": "nftables", "unshare": "util-linux"}.items():
+        if shutil.which(program) is None:
+            return f"{program} is not installed (`apt-get install {package}`)."
+    if "clock" in faults and FAKETIME_LIBRARY is None:
+        return "faketime is not installed (`apt-get install faketime`)."
+    if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode:
+        return "the user root may not create namespaces here."
+    return None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab", description="Runs workloads under faults.")
+    parser.add_argument("--seed", help="choice of operations and faults; chosen by chance if omitted")
+    parser.add_argument("--minutes", type=float, default=3.0, help="time of the faults (default: 3)")
+    parser.add_argument(
+        "--nemesis", type=_names_of(FAULTS), default=list(FAULTS), help="faults, separated by commas; or none"
+    )
+    parser.add_argument(
+        "--areas", type=_names_of(WORKLOADS), default=list(WORKLOADS), help="areas, separated by commas"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the history and the logs in any case")
+    parser.add_argument(ISOLATED, metavar="FOLDER", help=argparse.SUPPRESS)
+    return parser
+
+
+def _names_of(known: Mapping[str, object]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        names = [] if text == "none" else text.split(",")
+        if unknown := set(names) - known.keys():
+            raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: expected some of {', '.join(known)}")
+        return names
+
+    return parse
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""Pages of topics: complete, in order, and true about what lies beyond them."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tests.lab.checkers import Verdict
+from tests.lab.history import FINAL, Histories, Operation, select
+
+ENDLESS = 2**62
+
+
+@dataclass
+class Topic:
+    """All messages of a topic that anybody ever saw, and when each was known at the latest."""
+
+    acknowledged_at: dict[int, float] = field(default_factory=dict)
+    """The end of the post by timestamp."""
+
+    known_at: dict[int, float] = field(default_factory=dict)
+    """The first time by which a client had received the message, by timestamp."""
+
+    def know(self, timestamp: int, at: float) -> None:
+        """Notes that a client had received a message by this time."""
+        self.known_at[timestamp] = min(at, self.known_at.get(timestamp, at))
+
+    def close(self) -> None:
+        """Prepares the questions below. Call it once all messages are known."""
+        self.timestamps = sorted(self.known_at)
+        by_time = sorted((at, timestamp) for timestamp, at in self.known_at.items())
+        self._times = [at for at, _ in by_time]
+        self._newest: list[int] = []
+        for _, timestamp in by_time:
+            self._newest.append(max(timestamp, self._newest[-1] if self._newest else timestamp))
+
+    def between(self, low: int, high: int) -> list[int]:
+        """Returns the timestamps of a closed range."""
+        return self.timestamps[bisect_left(self.timestamps, low) : bisect_right(self.timestamps, high)]
+
+    def newest_before(self, time: float) -> int:
+        """Returns the greatest timestamp that a client had received before this time; -1 if there is none."""
+        position = bisect_left(self._times, time)
+        return self._newest[position - 1] if position else -1
+
+
+def topics(history: Histories) -> dict[str, Topic]:
+    """Returns what the history shows of each topic."""
+    found: dict[str, Topic] = defaultdict(Topic)
+    for row in select(history, "post"):
+        topic = found[row["arguments"]["topic"]]
+        topic.acknowledged_at.setdefault(row["result"]["timestamp"], row["end"])
+        topic.know(row["result"]["timestamp"], row["end"])
+    for row in select(history, "page"):
+        for timestamp, _ in row["result"]["items"]:
+            found[row["arguments"]["topic"]].know(timestamp, row["end"])
+    for row in select(history, "subscription"):
+        for _, kind, timestamp, _, at in row["result"]["events"]:
+            if kind == "MessagePosted":
+                found[row["arguments"]["topic"]].know(timestamp, at)
+    for topic in found.values():
+        topic.close()
+    return found
+
+
+def covered_range(page: Operation) -> tuple[int, int]:
+    """Returns the closed range of timestamps of which the page must hold every message."""
+    arguments, items = page["arguments"], [timestamp for timestamp, _ in page["result"]["items"]]
+    oldest, latest, step = arguments["oldest"], arguments["latest"], 0 if arguments["inclusive"] else 1
+    low = 0 if oldest is None else oldest + step
+    high = ENDLESS if latest in (None, "now") else latest - step
+    if len(items) < arguments["limit"]:
+        return low, high
+    return (items[-1], high) if oldest is None else (low, items[-1])
+
+
+def pages_hold_acknowledged_messages(history: Histories) -> Verdict:
+    """A message that was acknowledged before a page was asked for is in the page if its range covers it."""
+    known, violations, judged = topics(history), [], 0
+    for page in select(history, "page"):
+        topic = known[page["arguments"]["topic"]]
+        items = {timestamp for timestamp, _ in page["result"]["items"]}
+        for timestamp in topic.between(*covered_range(page)):
+            if topic.acknowledged_at.get(timestamp, page["begin"]) < page["begin"]:
+                judged += 1
+                if timestamp not in items:
+                    violations.append(f"{_name(page)} lacks {timestamp}, which was acknowledged before")
+    return Verdict(judged, violations)
+
+
+def no_smaller_timestamp_appears(history: Histories) -> Verdict:
+    """Once somebody has seen a timestamp, no smaller timestamp appears: every page holds all below what was seen."""
+    known, violations, judged = topics(history), [], 0
+    for page in select(history, "page"):
+        topic, items = known[page["arguments"]["topic"]], {timestamp for timestamp, _ in page["result"]["items"]}
+        low, high = covered_range(page)
+        seen = max([topic.newest_before(page["begin"]), *items])
+        missing = [each for each in topic.between(low, min(high, seen)) if each not in items]
+        judged += 1
+        violations += [f"{_name(page)} lacks {each}, though {seen} was seen" for each in missing]
+    return Verdict(judged, violations)
+
+
+def pages_are_in_order(history: Histories) -> Verdict:
+    """Timestamps of a page are distinct, in the order that its bounds ask for, and within its bounds."""
+    violations, judged = [], 0
+    for page in select(history, "page"):
+        timestamps = [timestamp for timestamp, _ in page["result"]["items"]]
+        ascending = timestamps if page["arguments"]["oldest"] is not None else timestamps[::-1]
+        low, high = covered_range(page)
+        judged += 1
+        if any(earlier >= later for earlier, later in pairwise(ascending)):
+            violations.append(f"{_name(page)} is not in order: {timestamps}")
+        if len(timestamps) > page["arguments"]["limit"] or any(not low <= each <= high for each in timestamps):
+            violations.append(f"{_name(page)} holds more than was asked for: {timestamps}")
+    return Verdict(judged, violations)
+
+
+def flags_of_pages_are_true(history: Histories) -> Verdict:
+    """`hasOlder` and `hasNewer` are true if such a message was known before, and false if none ever existed."""
+    known, violations, judged = topics(history), [], 0
+    for page in (page for page in select(history, "page") if page["result"]["items"]):
+        topic, timestamps = known[page["arguments"]["topic"]], [each for each, _ in page["result"]["items"]]
+        beyond = {"older": topic.between(0, min(timestamps) - 1), "newer": topic.between(max(timestamps) + 1, ENDLESS)}
+        for flag, existing in beyond.items():
+            judged += 1
+            if page["result"][flag] and not existing:
+                violations.append(f"{_name(page)} says that {flag} messages exist, and none ever did")
+            if not page["result"][flag] and any(topic.known_at[each] < page["begin"] for each in existing):
+                violations.append(f"{_name(page)} says that no {flag} messages exist, and some were known")
+    return Verdict(judged, violations)
+
+
+def messages_are_stored_once(history: Histories) -> Verdict:
+    """An acknowledged text is stored once, a refused one never, and nobody ever sees it under another timestamp."""
+    seen: dict[tuple[str, str], set[int]] = defaultdict(set)
+    stored: set[tuple[str, str]] = set()
+    for page in select(history, "page"):
+        for timestamp, text in page["result"]["items"]:
+            seen[page["arguments"]["topic"], text].add(timestamp)
+            if page["process"] == FINAL:
+                stored.add((page["arguments"]["topic"], text))
+    outcomes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in select(history, "post", outcome=None):
+        key = row["arguments"]["topic"], row["arguments"]["text"]
+        outcomes[key].add(row["outcome"])
+        if row["outcome"] == "ok":
+            seen[key].add(row["result"]["timestamp"])
+    violations = [f"{text} was seen at {sorted(ts)}" for (_, text), ts in seen.items() if len(ts) > 1]
+    violations += [
+        f"{key[1]} was acknowledged and is lost" for key in outcomes if "ok" in outcomes[key] and key not in stored
+    ]
+    violations += [
+        f"{key[1]} was refused and is stored" for key in outcomes if outcomes[key] == {"fail"} and key in stored
+    ]
+    violations += [f"{key[1]} was never posted" for key in stored - outcomes.keys()]
+    return Verdict(len(outcomes), violations)
+
+
+def _name(page: Operation) -> str:
+    shown = {name: value for name, value in page["arguments"].items() if value is not None and name != "topic"}
+    return f"{page['process']}'s page {shown} at {page['begin']:.3f}"

@@ -1,0 +1,198 @@
+"""The deployment: which program runs on which host, how it is configured, and how the laboratory sees its state."""
+
+import asyncio
+import base64
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from pymongo import AsyncMongoClient
+from pymongo.errors import PyMongoError
+
+from server.embedded import find_mongod, find_valkey
+from tests.databases import CREDENTIAL_KEYS
+from tests.jobs.providers.telephony.twin import SECRET as TELEPHONY_SECRET
+from tests.keys import ADDRESS_KEYS_SETTING
+from tests.lab.hosts import SUBNET, Host
+from tests.lab.programs import Program
+from tests.product import NOROSHI
+
+MONGO_PORT, REDIS_PORT, SENTINEL_PORT, WEB_PORT = 27017, 6379, 26379, 8000
+AUTH_SECRET = "the secret of the laboratory's tokens"
+ELECTION_TIMEOUT_MS = 3000
+START_DEADLINE_S = 180.0
+CREDENTIAL_KEYS_SETTING = ",".join(f"{n}:{base64.b64encode(key).decode()}" for n, key in CREDENTIAL_KEYS.items())
+
+
+@dataclass
+class Cluster:
+    """The programs by name, on three hosts."""
+
+    hosts: list[Host]
+    programs: dict[str, Program]
+
+    @property
+    def web_urls(self) -> list[str]:
+        return [f"http://{program.host.address}:{WEB_PORT}" for program in self.of_kind("web")]
+
+    def of_kind(self, *kinds: str) -> list[Program]:
+        """Returns the programs of these kinds."""
+        return [program for program in self.programs.values() if program.kind in kinds]
+
+    async def start(self) -> None:
+        """Starts all programs, the databases first, and waits until the product serves."""
+        for program in self.of_kind("mongod", "redis", "sentinel"):
+            program.start()
+        await self._initiate()
+        for program in self.of_kind("web", "worker"):
+            program.start()
+        await self.wait_until_ready()
+
+    async def wait_until_ready(self) -> None:
+        """Waits until all members, both web processes and the workers serve. Raises: TimeoutError."""
+        await _until(self._members_are_healthy, "The members of the replica set are not healthy.")
+        for url in self.web_urls:
+            await _until(lambda url=url: _answers(f"{url}/readyz"), f"{url} is not ready.")  # type: ignore[misc]
+
+    async def primary(self) -> Program:
+        """Returns the primary that the members agree on. Raises: PyMongoError."""
+        async with AsyncMongoClient[dict[str, Any]](self.mongodb_uri, serverSelectionTimeoutMS=10_000) as client:
+            await client.admin.command("ping")
+            address, _ = await client.primary or ("", 0)
+        return next(each for each in self.of_kind("mongod") if each.host.address == address)
+
+    async def step_down(self) -> str:
+        """Makes the primary step down, and returns its name. Raises: PyMongoError."""
+        primary = await self.primary()
+        uri = f"mongodb://{primary.host.address}:{MONGO_PORT}/?directConnection=true"
+        async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=5_000) as client:
+            await client.admin.command("replSetStepDown", 5, force=True)
+        return primary.name
+
+    @property
+    def mongodb_uri(self) -> str:
+        return mongodb_uri(self.hosts)
+
+    async def _initiate(self) -> None:
+        members = [{"_id": n, "host": f"{host.address}:{MONGO_PORT}"} for n, host in enumerate(self.hosts)]
+        settings = {"electionTimeoutMillis": ELECTION_TIMEOUT_MS, "heartbeatIntervalMillis": 500}
+        config = {"_id": "rs0", "members": members, "settings": settings}
+        uri = f"mongodb://{members[0]['host']}/?directConnection=true"
+
+        async def initiated() -> bool:
+            async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=2_000) as client:
+                await client.admin.command("replSetInitiate", config)
+            return True
+
+        await _until(initiated, "The replica set can't be initiated.")
+        await _until(self._members_are_healthy, "The replica set has no primary.")
+
+    async def _members_are_healthy(self) -> bool:
+        async with AsyncMongoClient[dict[str, Any]](self.mongodb_uri, serverSelectionTimeoutMS=2_000) as client:
+            status = await client.admin.command("replSetGetStatus")
+        states = sorted(member["stateStr"] for member in status["members"])
+        return states == ["PRIMARY"] + ["SECONDARY"] * (len(self.hosts) - 1)
+
+
+def plan_cluster(hosts: list[Host], logs: Path, telephony_url: str, with_clocks: bool) -> Cluster:
+    """Returns the programs of a deployment, none of which runs yet."""
+    programs = [_mongod(number, host, logs) for number, host in enumerate(hosts, start=1)]
+    programs += [_redis(number, host, hosts[0], logs) for number, host in enumerate(hosts[:2], start=1)]
+    programs += [_sentinel(number, host, hosts[0], logs) for number, host in enumerate(hosts, start=1)]
+    variables = _variables(hosts, telephony_url)
+    for number, host in enumerate(hosts[:2], start=1):
+        command = [*NOROSHI, "web", "--host", host.address, "--port", str(WEB_PORT)]
+        programs.append(Program(f"web{number}", host, command, logs / f"web{number}.log", variables))
+    for number, host in enumerate(hosts[1:], start=1):
+        programs.append(Program(f"worker{number}", host, [*NOROSHI, "worker"], logs / f"worker{number}.log", variables))
+    if with_clocks:
+        _give_clocks([each for each in programs if each.kind in ("web", "worker", "mongod")], logs)
+    return Cluster(hosts, {program.name: program for program in programs})
+
+
+def mongodb_uri(hosts: list[Host]) -> str:
+    """Returns the address of the replica set."""
+    return f"mongodb://{','.join(f'{host.address}:{MONGO_PORT}' for host in hosts)}/?replicaSet=rs0"
+
+
+def _variables(hosts: list[Host], telephony_url: str) -> dict[str, str]:
+    sentinels = ",".join(f"{host.address}:{SENTINEL_PORT}" for host in hosts)
+    return {
+        "MONGODB_URI": mongodb_uri(hosts),
+        "REDIS_URL": f"redis+sentinel://{sentinels}/main/0",
+        "NOROSHI_DATABASE": "lab",
+        "NOROSHI_AUTH_SECRET": AUTH_SECRET,
+        "NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING,
+        "NOROSHI_CREDENTIAL_KEYS": CREDENTIAL_KEYS_SETTING,
+        "NOROSHI_EGRESS_ALLOW": SUBNET,
+        "NOROSHI_TELEPHONY": "webhook",
+        "NOROSHI_TELEPHONY_URL": telephony_url,
+        "NOROSHI_TELEPHONY_SECRET": TELEPHONY_SECRET,
+        "NOROSHI_PUBLIC_URL": f"http://{hosts[0].address}:{WEB_PORT}",
+        "NOROSHI_VIEWER_COST_PER_MINUTE": "1000000000",
+        "NOROSHI_SERVICE_COST_PER_MINUTE": "1000000000",
+        "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "1000000000",
+        "NOROSHI_LOG_FORMAT": "json",
+    }
+
+
+def _mongod(number: int, host: Host, logs: Path) -> Program:
+    data = host.disk / "mongodb"
+    data.mkdir()
+    command = [
+        *(str(find_mongod()), "--dbpath", str(data), "--replSet", "rs0", "--bind_ip", f"127.0.0.1,{host.address}"),
+        *("--port", str(MONGO_PORT), "--nounixsocket", "--oplogSize", "64", "--wiredTigerCacheSizeGB", "0.25"),
+        *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+    ]
+    return Program(f"mongod{number}", host, command, logs / f"mongod{number}.log")
+
+
+def _redis(number: int, host: Host, first_master: Host, logs: Path) -> Program:
+    data = host.disk / "redis"
+    data.mkdir()
+    command = [
+        *(str(find_valkey()), "--port", str(REDIS_PORT), "--bind", host.address, "--dir", str(data)),
+        *("--protected-mode", "no", "--appendonly", "yes", "--save", ""),
+        # A master must refuse writes before Sentinel replaces it: docs/operations.md.
+        *("--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"),
+    ]
+    if host is not first_master:
+        command += ["--replicaof", first_master.address, str(REDIS_PORT)]
+    return Program(f"redis{number}", host, command, logs / f"redis{number}.log")
+
+
+def _sentinel(number: int, host: Host, first_master: Host, logs: Path) -> Program:
+    file = host.disk / "sentinel.conf"
+    file.write_text(
+        f"port {SENTINEL_PORT}\nbind {host.address}\ndir {host.disk}\nprotected-mode no\n"
+        f"sentinel monitor main {first_master.address} {REDIS_PORT} 2\n"
+        "sentinel down-after-milliseconds main 6000\nsentinel failover-timeout main 6000\n"
+    )
+    command = [str(find_valkey()), str(file), "--sentinel"]
+    return Program(f"sentinel{number}", host, command, logs / f"sentinel{number}.log")
+
+
+def _give_clocks(programs: list[Program], folder: Path) -> None:
+    for program in programs:
+        program.clock = folder / f"{program.name}.clock"
+        program.set_clock(0)
+
+
+async def _answers(url: str) -> bool:
+    async with httpx2.AsyncClient(timeout=10, trust_env=False) as http:
+        return (await http.get(url)).status_code == 200
+
+
+async def _until(condition: Callable[[], Awaitable[bool]], failure: str) -> None:
+    ends_at = time.monotonic() + START_DEADLINE_S
+    while time.monotonic() < ends_at:
+        try:
+            if await condition():
+                return
+        except (PyMongoError, httpx2.HTTPError):
+            pass
+        await asyncio.sleep(0.3)
+    raise TimeoutError(failure)

@@ -1,0 +1,86 @@
+"""Histories: one JSON line for each operation of a run. The checkers read nothing else."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import orjson
+
+Outcome = Literal["ok", "fail", "unknown"]
+"""`ok`: took effect. `fail`: provably had no effect. `unknown`: may have had an effect, or may still have one."""
+
+
+class Operation(TypedDict):
+    """One operation. `begin` and `end` are Unix seconds of the laboratory's clock, which no fault changes."""
+
+    process: str
+    area: str
+    operation: str
+    arguments: dict[str, Any]
+    begin: float
+    end: float
+    outcome: Outcome
+    result: Any
+
+
+FINAL = "final"
+"""The process that reads everything after all faults are healed."""
+
+Histories = list[Operation]
+
+
+@dataclass
+class History:
+    """Appends the operations of a run to one file, and keeps them in memory."""
+
+    file: Path
+    operations: Histories = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._began_s = time.time() - time.monotonic()
+        self._out = self.file.open("wb")
+
+    def now(self) -> float:
+        """Returns Unix seconds that never jump."""
+        return self._began_s + time.monotonic()
+
+    def record(
+        self,
+        process: str,
+        area: str,
+        operation: str,
+        arguments: dict[str, Any],
+        begin: float,
+        outcome: Outcome,
+        result: Any,
+    ) -> Operation:
+        """Appends an operation that ends now."""
+        row = Operation(
+            process=process,
+            area=area,
+            operation=operation,
+            arguments=arguments,
+            begin=begin,
+            end=self.now(),
+            outcome=outcome,
+            result=result,
+        )
+        self.operations.append(row)
+        self._out.write(orjson.dumps(row) + b"\n")
+        return row
+
+    def close(self) -> None:
+        """Writes what is buffered and closes the file."""
+        self._out.close()
+
+
+def load(file: Path) -> Histories:
+    """Reads a history that an earlier run has kept."""
+    return [orjson.loads(line) for line in file.read_bytes().splitlines()]
+
+
+def select(history: Histories, *operations: str, outcome: Outcome | None = "ok") -> Iterator[Operation]:
+    """Yields the operations of these names with this outcome, or with any outcome."""
+    return (row for row in history if row["operation"] in operations and outcome in (None, row["outcome"]))

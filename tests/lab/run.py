@@ -1,0 +1,78 @@
+"""One run: starts the deployment, lets workloads and faults act, heals everything, reads everything, and checks."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.jobs.providers.telephony.twin import telephony_twin
+from tests.lab.cluster import Cluster, plan_cluster
+from tests.lab.faults import Nemesis
+from tests.lab.history import History
+from tests.lab.hosts import CLIENTS, create_hosts
+from tests.lab.report import checks_table, faults_table, operations_table
+from tests.lab.session import Laboratory
+from tests.lab.workloads.catalogue import Workload, create_workloads
+
+HOSTS = ("east", "west", "north")
+SETTLE_DEADLINE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the command line asks for."""
+
+    seed: str
+    minutes: float
+    faults: list[str]
+    areas: list[str]
+    folder: Path
+
+
+async def run(plan: Plan) -> int:
+    """Runs the plan, prints the table, and returns the number of violations."""
+    history = History(plan.folder / "history.jsonl")
+    hosts = create_hosts(HOSTS, plan.folder / "disks")
+    async with telephony_twin(6, host=CLIENTS) as telephony:
+        cluster = plan_cluster(hosts, plan.folder, telephony.url, with_clocks="clock" in plan.faults)
+        laboratory = Laboratory(history, cluster.web_urls, plan.seed)
+        try:
+            await cluster.start()
+            workloads = create_workloads(laboratory, plan.areas)
+            began_s, ended_s = await _act(plan, laboratory, cluster, workloads)
+        finally:
+            history.close()
+            for program in cluster.programs.values():
+                program.kill()
+    lines, violations = checks_table(history.operations)
+    tables = [operations_table(history.operations, began_s, ended_s), faults_table(history.operations), lines]
+    print("\n\n".join("\n".join(table) for table in tables), flush=True)
+    return violations
+
+
+async def _act(plan: Plan, laboratory: Laboratory, cluster: Cluster, workloads: list[Workload]) -> tuple[float, float]:
+    """Runs workloads and faults for the plan's time, and then the final reads. Returns begin and end of the faults."""
+    for workload in workloads:
+        await workload.prepare()
+    began_s = laboratory.history.now()
+    nemesis = Nemesis(cluster, laboratory.history, laboratory.random("nemesis"), laboratory.ended)
+    acting = [asyncio.create_task(workload.run()) for workload in workloads]
+    tasks = [*acting, asyncio.create_task(nemesis.run(plan.faults)), asyncio.create_task(_end(plan, laboratory))]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    ended_s = laboratory.history.now()
+    print("Healed. Reading everything.", flush=True)
+    nemesis.heal()
+    await cluster.wait_until_ready()
+    async with asyncio.timeout(SETTLE_DEADLINE_S):
+        await asyncio.gather(*(workload.settle() for workload in workloads))
+    return began_s, ended_s
+
+
+async def _end(plan: Plan, laboratory: Laboratory) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(plan.minutes * 60)
+    laboratory.ended.set()
