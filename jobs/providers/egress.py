@@ -8,10 +8,11 @@ address that was checked for the new request. The guard keeps no cookies and rea
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import RawIOBase
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 import httpx2
@@ -63,6 +64,8 @@ class _FetchOptions:
     max_bytes: int
     truncate: bool
     connect_timeout_s: float
+    write: Callable[[bytes], Awaitable[None]]
+    """Receives the body in pieces."""
 
 
 def is_public(address: IpAddress) -> bool:
@@ -245,7 +248,24 @@ class Egress:
         """
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         limit_bytes = self._max_bytes if max_bytes is None else max_bytes
-        options = _FetchOptions(accept, limit_bytes, truncate, connect_timeout_s=limit_s / 2)
+        body = bytearray()
+
+        async def write(piece: bytes) -> None:
+            body.extend(piece)
+
+        options = _FetchOptions(accept, limit_bytes, truncate, limit_s / 2, write)
+        response = await self._fetch(url, options, limit_s)
+        return replace(response, body=bytes(body))
+
+    async def download(self, url: str, file: RawIOBase, *, max_bytes: int, timeout_s: float) -> FetchedResponse:
+        """Fetches as `get`, but writes the body to the file, in a thread. The response's body is empty."""
+
+        async def write(piece: bytes) -> None:
+            await asyncio.to_thread(_write_all, file, piece)
+
+        return await self._fetch(url, _FetchOptions(("*/*",), max_bytes, False, timeout_s / 2, write), timeout_s)
+
+    async def _fetch(self, url: str, options: _FetchOptions, limit_s: float) -> FetchedResponse:
         try:
             async with asyncio.timeout(limit_s):
                 return await self._follow(web_url(url), options)
@@ -263,7 +283,7 @@ class Egress:
         raise EgressRefused(f"more than {MAX_REDIRECTS} redirects")
 
     async def _request_once(self, url: httpx2.URL, options: _FetchOptions) -> FetchedResponse | httpx2.URL:
-        """Sends one request. Returns the response, or the URL to which it redirects."""
+        """Sends one request and writes the body. Returns the response without it, or the URL to which it redirects."""
         headers = {"User-Agent": USER_AGENT, "Accept": ", ".join(options.accept), "Accept-Encoding": "gzip, deflate"}
         timeout = httpx2.Timeout(None, connect=options.connect_timeout_s)
         request = httpx2.Request("GET", url, headers=headers, extensions={"timeout": timeout.as_dict()})
@@ -272,8 +292,9 @@ class Egress:
             if response.has_redirect_location:
                 return web_url(response.headers["location"], base=str(url))
             content_type = response.headers.get("content-type", "")
-            body = await _read_body(response, content_type, options) if response.is_success else b""
-            return FetchedResponse(str(url), response.status_code, content_type, body)
+            if response.is_success:
+                await _read_body(response, content_type, options)
+            return FetchedResponse(str(url), response.status_code, content_type, b"")
         finally:
             await response.aclose()
 
@@ -282,16 +303,22 @@ class Egress:
         await self.transport.aclose()
 
 
-async def _read_body(response: httpx2.Response, content_type: str, options: _FetchOptions) -> bytes:
+def _write_all(file: RawIOBase, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+async def _read_body(response: httpx2.Response, content_type: str, options: _FetchOptions) -> None:
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in options.accept and "*/*" not in options.accept:
         raise EgressRefused(f"the answer is {media_type or 'of no type'}, not {' or '.join(options.accept)}")
-    body = bytearray()
+    remaining = options.max_bytes
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
-            body += chunk
-            if len(body) > options.max_bytes:
+            if len(chunk) > remaining and not options.truncate:
+                raise EgressTooLarge(f"the answer is larger than {options.max_bytes} bytes")
+            await options.write(chunk[:remaining])
+            remaining -= len(chunk)
+            if remaining < 0:
                 break
-    if len(body) > options.max_bytes and not options.truncate:
-        raise EgressTooLarge(f"the answer is larger than {options.max_bytes} bytes")
-    return bytes(body[: options.max_bytes])

@@ -15,9 +15,9 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from jobs.providers.egress import FetchedResponse
 from jobs.providers.social.bluesky_video import MAX_VIDEO_BYTES, VideoService
 from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
+from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
@@ -80,13 +80,13 @@ class Bluesky:
                 account,
                 "com.atproto.repo.uploadBlob",
                 {"Content-Type": fetched.content_type},
-                content=fetched.body,
+                content=fetched,
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
         return response["blob"]
 
-    async def _begin_video(self, account: Account, post: OutgoingPost, video: FetchedResponse) -> dict[str, Any]:
-        if video.content_type.partition(";")[0].strip() != "video/mp4":
+    async def _begin_video(self, account: Account, post: OutgoingPost, video: MediaFile) -> dict[str, Any]:
+        if video.media_type != "video/mp4":
             raise NetworkRefused(
                 "MEDIA_REFUSED", f"Bluesky accepts video/mp4 only; this video is {video.content_type or 'of no type'}."
             )

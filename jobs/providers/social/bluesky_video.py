@@ -7,8 +7,8 @@ Source: docs.bsky.app, tutorials/video; lexicons app.bsky.video.uploadVideo, get
 import asyncio
 from typing import Any
 
-from jobs.providers.egress import FetchedResponse
 from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
+from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
 
 OWN_ADDRESS = "https://video.bsky.app"
@@ -28,7 +28,7 @@ class VideoService:
         self._address = address
         self._poll_s = poll_s
 
-    async def begin(self, token: str, did: str, name: str, video: FetchedResponse) -> dict[str, Any]:
+    async def begin(self, token: str, did: str, name: str, video: MediaFile) -> dict[str, Any]:
         """Uploads a video and returns the job. `token` authorizes the upload for the account `did`.
 
         Raises: NetworkRefused, NoEffect.
@@ -39,7 +39,7 @@ class VideoService:
                 f"{self._address}/xrpc/app.bsky.video.uploadVideo",
                 params={"did": did, "name": name},
                 headers=bearer(token) | {"Content-Type": "video/mp4"},
-                content=video.body,
+                content=video,
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
             job = _job(response)

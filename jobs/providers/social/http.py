@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from io import FileIO
+from tempfile import TemporaryFile
 from typing import Any, cast
 
 import httpx2
 import orjson
 
-from jobs.providers.egress import Egress, EgressFailed, EgressRefused, FetchedResponse
+from jobs.providers.egress import Egress, EgressFailed, EgressRefused
+from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
 from storage.publishing.records import ScheduledMedia
 
@@ -22,7 +25,7 @@ MAX_VIDEO_BYTES = 512 * 1024 * 1024
 MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_CONCURRENT_IMAGES = 16
 MAX_CONCURRENT_VIDEOS = 2
-"""Media are held in memory during an upload, so a worker needs at most 256 MB for images and 1 GB for videos."""
+"""Media are in temporary files during an upload, so a worker needs at most 1.25 GiB of disk for them."""
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SUMMARY_BYTES = 300
@@ -84,24 +87,25 @@ class HttpClient:
         *,
         headers: Mapping[str, str] | None = None,
         json: Any = None,
-        content: bytes | None = None,
+        content: bytes | MediaFile | None = None,
         data: Mapping[str, str] | None = None,
         files: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> NetworkResponse:
-        """Sends a request and returns the response, whatever its status is.
+        """Sends a request and returns the response, whatever its status is. A medium as `content` is streamed.
 
         Raises: NoEffect when no connection was made, NetworkRefused for a forbidden address, OutcomeUncertain for any
         later failure.
         """
         limit_s = self._call_timeout_s if timeout_s is None else timeout_s
+        length = {"Content-Length": str(content.size)} if isinstance(content, MediaFile) else {}
         request = httpx2.Request(
             method,
             _parse_url(url),
-            headers=HEADERS | dict(headers or {}),
+            headers=HEADERS | dict(headers or {}) | length,
             json=json,
-            content=content,
+            content=content.pieces() if isinstance(content, MediaFile) else content,
             data=data,
             files=files,
             params=params,
@@ -143,21 +147,33 @@ class HttpClient:
             raise NoEffect(str(error)) from None
 
     @asynccontextmanager
-    async def load_medium(self, medium: ScheduledMedia, max_bytes: int) -> AsyncIterator[FetchedResponse]:
-        """Fetches a medium into memory, after a wait while too many are loaded. Raises: NetworkRefused, NoEffect."""
-        async with self._images if max_bytes <= MAX_IMAGE_BYTES else self._videos:
-            yield await self._fetch(medium, max_bytes)
+    async def load_medium(self, medium: ScheduledMedia, max_bytes: int) -> AsyncIterator[MediaFile]:
+        """Fetches a medium into a temporary file, after a wait while too many are loaded.
 
-    async def _fetch(self, medium: ScheduledMedia, max_bytes: int) -> FetchedResponse:
+        Raises: NetworkRefused, NoEffect.
+        """
+        async with self._images if max_bytes <= MAX_IMAGE_BYTES else self._videos:
+            with _temporary_file() as file:
+                yield await self._fetch(medium, file, max_bytes)
+
+    async def _fetch(self, medium: ScheduledMedia, file: FileIO, max_bytes: int) -> MediaFile:
         try:
-            fetched = await self._guard.get(medium.url, max_bytes=max_bytes, timeout_s=UPLOAD_TIMEOUT_S)
+            fetched = await self._guard.download(medium.url, file, max_bytes=max_bytes, timeout_s=UPLOAD_TIMEOUT_S)
         except EgressRefused as error:
             raise NetworkRefused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
         except EgressFailed as error:
             raise NoEffect(f"{medium.url}: {error}") from error
         if fetched.status != 200:
             raise NetworkRefused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
-        return fetched
+        return MediaFile(file, file.tell(), fetched.content_type)
+
+
+def _temporary_file() -> FileIO:
+    """Opens a file that has no name and is deleted when it is closed, also by a crash. Raises: NoEffect."""
+    try:
+        return TemporaryFile(buffering=0)
+    except OSError as error:
+        raise NoEffect(f"The worker can't create a temporary file: {error}") from error
 
 
 @lru_cache(maxsize=1000)

@@ -60,7 +60,7 @@ class Mastodon:
                 f"{account.base_url}/api/v2/media",
                 headers=bearer(account.secret),
                 data={"description": medium.alt_text},
-                files={"file": ("media", fetched.body, fetched.content_type)},
+                files={"file": ("media", fetched.file, fetched.content_type)},
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
         return response.text("id")

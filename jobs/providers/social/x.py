@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.egress import FetchedResponse
 from jobs.providers.social.http import (
     MAX_IMAGE_BYTES,
     MAX_VIDEO_BYTES,
@@ -23,6 +22,7 @@ from jobs.providers.social.http import (
     bearer,
     require_success,
 )
+from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
@@ -68,23 +68,24 @@ class X:
         expires_in_s = data.get("expires_after_secs")
         return id_, None if expires_in_s is None else float(expires_in_s)
 
-    async def _begin(self, account: Account, fetched: FetchedResponse, is_image: bool) -> str:
+    async def _begin(self, account: Account, fetched: MediaFile, is_image: bool) -> str:
         begin = {
-            "media_type": fetched.content_type.partition(";")[0].strip(),
-            "total_bytes": len(fetched.body),
+            "media_type": fetched.media_type,
+            "total_bytes": fetched.size,
             "media_category": "tweet_image" if is_image else "tweet_video",
         }
         response = await self._send_retryable("POST", account, "/2/media/upload/initialize", json=begin)
         return str(response["data"]["id"])
 
-    async def _append(self, account: Account, id_: str, fetched: FetchedResponse) -> None:
-        for index, start in enumerate(range(0, len(fetched.body), CHUNK_BYTES)):
+    async def _append(self, account: Account, id_: str, fetched: MediaFile) -> None:
+        for index, start in enumerate(range(0, fetched.size, CHUNK_BYTES)):
+            chunk = await fetched.read(start, CHUNK_BYTES)
             await self._send_retryable(
                 "POST",
                 account,
                 f"/2/media/upload/{id_}/append",
                 data={"segment_index": str(index)},
-                files={"media": ("media", fetched.body[start : start + CHUNK_BYTES], fetched.content_type)},
+                files={"media": ("media", chunk, fetched.content_type)},
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
 

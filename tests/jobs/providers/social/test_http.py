@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from jobs.providers.egress import Egress, FetchedResponse
+from jobs.providers.egress import Egress
 from jobs.providers.social.http import (
     MAX_CONCURRENT_VIDEOS,
     MAX_RESPONSE_BYTES,
@@ -13,6 +13,7 @@ from jobs.providers.social.http import (
     NetworkResponse,
     require_success,
 )
+from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.stub_server import StubServer, endless, redirect, respond, silent
@@ -25,7 +26,7 @@ async def get(http: HttpClient, media: StubServer, path: str) -> NetworkResponse
     return await http.send("GET", media.url(path))
 
 
-async def fetch(http: HttpClient, url: str, max_bytes: int) -> FetchedResponse:
+async def fetch(http: HttpClient, url: str, max_bytes: int) -> MediaFile:
     async with http.load_medium(medium(url), max_bytes) as response:
         return response
 
@@ -120,7 +121,7 @@ async def test_response_of_unexpected_shape_is_detected(http: HttpClient, media:
             (await get(http, media, "/x")).text("id")
 
 
-async def test_videos_in_memory_are_limited_apart_from_images(http: HttpClient, media: StubServer) -> None:
+async def test_videos_on_disk_are_limited_apart_from_images(http: HttpClient, media: StubServer) -> None:
     loaded, max_loaded = 0, 0
     may_finish = asyncio.Event()
 
