@@ -69,17 +69,21 @@ def client_frame(opcode: int, payload: bytes) -> bytes:
 
 
 class Subscriber:
-    """A socket with one subscription."""
+    """A socket with one subscription. It resumes after the last event of `predecessor`, which must be sampled."""
 
-    def __init__(self, load: "LoadGenerator", token: str, is_sampled: bool) -> None:
+    def __init__(
+        self, load: "LoadGenerator", token: str, is_sampled: bool, predecessor: "Subscriber | None" = None
+    ) -> None:
         self.sock = socket.create_connection(("127.0.0.1", load.spec.port))
         self.sock.setblocking(False)
         self.is_ready, self.is_counted_only = False, False
         self.frames, self.frames_at_reset = 0, 0
+        self.cursor = predecessor.cursor if predecessor else None
+        self.first_event_s = 0.0
         self._load, self._token, self._is_sampled = load, token, is_sampled
         self._id = str(uuid.uuid4())
         self._unparsed, self._bytes_to_skip = b"", 0
-        self._last_number: int | None = None
+        self._last_number: int | None = predecessor._last_number if predecessor else None
         self._is_upgraded = False
         self._send(_handshake(load.spec.port))
 
@@ -149,7 +153,8 @@ class Subscriber:
 
     def _handle_message(self, message: dict[str, Any], size: int) -> None:
         if message["type"] == "connection_ack":
-            payload = {"query": self._load.spec.query, "variables": self._load.spec.variables}
+            resumed = {"since": self.cursor} if self.cursor else {}
+            payload = {"query": self._load.spec.query, "variables": self._load.spec.variables | resumed}
             self._send_message({"id": self._id, "type": "subscribe", "payload": payload})
         elif message["type"] != "next" or message["id"] != self._id or "errors" in message["payload"]:
             self._load.tally.faults[orjson.dumps(message).decode()] += 1
@@ -163,7 +168,8 @@ class Subscriber:
         number, posted_s, _ = event["message"]["text"].split(" ", 2)
         if self._last_number is not None and int(number) != self._last_number + 1:
             tally.faults["out of order" if int(number) <= self._last_number else "a gap"] += 1
-        self._last_number = int(number)
+        self._last_number, self.cursor = int(number), event["cursor"]
+        self.first_event_s = self.first_event_s or self._load.now_s
         self.frames += 1
         tally.latencies_ms.append(1000 * (self._load.now_s - float(posted_s)))
         tally.frame_bytes = size
@@ -179,6 +185,8 @@ class Subscriber:
 
 class LoadGenerator:
     """All subscribers, and the tally of their frames. The commands are connect, reset, progress and report."""
+
+    max_connecting, connect_timeout_s = MAX_CONNECTING, CONNECT_TIMEOUT_S
 
     def __init__(self, spec: LoadSpec) -> None:
         self.spec, self.tally, self.now_s = spec, Tally(), 0.0
@@ -211,8 +219,8 @@ class LoadGenerator:
         missing = [index for index in range(len(self.spec.tokens)) if index not in self._by_index]
         opened = len(missing)
         connecting: set[Subscriber] = set()
-        while (missing or connecting) and time.monotonic() < began_s + CONNECT_TIMEOUT_S:
-            while missing and len(connecting) < MAX_CONNECTING:
+        while (missing or connecting) and time.monotonic() < began_s + self.connect_timeout_s:
+            while missing and len(connecting) < self.max_connecting:
                 connecting.add(self._open(missing.pop()))
             self._read_sockets(0.1)
             connecting = {subscriber for subscriber in connecting if not subscriber.is_ready}
@@ -250,10 +258,13 @@ class LoadGenerator:
 
     def _open(self, index: int) -> Subscriber:
         interval = max(len(self.spec.tokens) // self.spec.sample_size, 1)
-        subscriber = Subscriber(self, self.spec.tokens[index], index % interval == 0)
+        subscriber = self._new_subscriber(index, index % interval == 0)
         self._by_index[index] = self._by_fd[subscriber.sock.fileno()] = subscriber
         self._parsed_epoll.register(subscriber.sock.fileno(), select.EPOLLIN)
         return subscriber
+
+    def _new_subscriber(self, index: int, is_sampled: bool) -> Subscriber:
+        return Subscriber(self, self.spec.tokens[index], is_sampled)
 
     def _read_sockets(self, timeout_s: float) -> bool:
         """Reads parsed sockets, and counted ones when a sweep is due. Returns whether a command is pending."""
@@ -318,14 +329,14 @@ def _handshake(port: int) -> bytes:
     return "\r\n".join(lines).encode()
 
 
-def main() -> None:
+def main(generator: type[LoadGenerator] = LoadGenerator) -> None:
     """Runs the load that the first line of stdin specifies."""
     # Reads without a buffer: a buffered read could also take commands, and epoll would never report them.
     line = b""
     while not line.endswith(b"\n"):
         line += os.read(0, 1 << 20)
     gc.disable()
-    load = LoadGenerator(LoadSpec(**orjson.loads(line)))
+    load = generator(LoadSpec(**orjson.loads(line)))
     load.write_answer({})
     load.run()
 

@@ -141,10 +141,10 @@ class LoadProcess:
 
 
 @asynccontextmanager
-async def load_process(spec: LoadSpec) -> AsyncIterator[LoadProcess]:
+async def load_process(spec: LoadSpec, module: str = "benchmarks.fanout_load") -> AsyncIterator[LoadProcess]:
     """Runs a load generator, at first without connections, and kills it afterwards."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.fanout_load"),
+        *(sys.executable, "-m", module),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         limit=MAX_LINE_BYTES,
