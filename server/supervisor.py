@@ -26,6 +26,7 @@ from server.auth.sign_in import (
     with_credential_keys,
 )
 from server.embedded import EmbeddedServers, check_servers, embedded_servers
+from server.migration import migrate_data
 from server.processes import ChildProcess, StartupError
 from server.settings import Settings
 from server.web import listen
@@ -152,6 +153,7 @@ async def _processes(
             data_dir=settings.data_dir.absolute(),
         )
         await check_keys(settings, has_generated_secret=has_generated_secret)
+        await migrate_data(settings, lambda progress: log.info("migration", doing=progress.title))
         processes = Processes(
             settings,
             servers,

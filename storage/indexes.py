@@ -1,18 +1,15 @@
-"""Every index. Missing indexes are created at start. Most timelines need no index, because their `_id` sorts them."""
+"""Every index. Most timelines need no index, because their `_id` sorts them.
 
-import asyncio
+A start creates the indexes of an empty database; `noroshi migrate` builds those that a later release adds or changes
+(docs/adding-a-migration.md).
+"""
 
-import pymongo
 from pymongo import ASCENDING as UP
 from pymongo import DESCENDING as DOWN
 from pymongo import IndexModel
-from pymongo.errors import CollectionInvalid, OperationFailure
 
 from storage import idempotency
-from storage.mongo import Mongo
 
-NAMESPACE_EXISTS = 48
-BUILD_TIMEOUT_S = 3600.0
 LEDGER_KEPT_S = 14 * 86_400
 FAILURES_KEPT_S = 30 * 86_400
 REPORTS_KEPT_S = 400 * 86_400
@@ -194,6 +191,8 @@ INDEXES: dict[str, list[IndexModel]] = {
     # LockDocument and FenceDocument (storage/locks.py)
     "process_locks": [],
     "fences": [],
+    # DataVersionDocument (storage/migrations/data_version.py)
+    "data_version": [],
     # KeyFingerprintsDocument (storage/secrets/key_fingerprints.py)
     "key_fingerprints": [],
     # SecretDocument (storage/secrets/shared_secrets.py)
@@ -204,23 +203,5 @@ INDEXES: dict[str, list[IndexModel]] = {
 """The indexes of each collection. A comment names the type of its documents.
 
 Collections without indexes are listed too. They are created at start, since transactions that write to them would
-otherwise wait for their creation.
+otherwise wait for their creation. An index that a query names as its hint needs a new name when its definition changes.
 """
-
-
-async def ensure_indexes(mongo: Mongo) -> None:
-    """Creates the collections and indexes that are missing. A new index of a large collection can take long."""
-    existing = set(await mongo.database.list_collection_names())
-    await asyncio.gather(*(_create(mongo, name) for name in INDEXES if name not in existing))
-    with pymongo.timeout(BUILD_TIMEOUT_S):
-        await asyncio.gather(*(mongo[name].create_indexes(models) for name, models in INDEXES.items() if models))
-
-
-async def _create(mongo: Mongo, name: str) -> None:
-    try:
-        await mongo.database.create_collection(name)
-    except CollectionInvalid:
-        return  # another process was faster
-    except OperationFailure as error:
-        if error.code != NAMESPACE_EXISTS:
-            raise

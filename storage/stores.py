@@ -25,7 +25,6 @@ from storage.feed.posts import PostStore
 from storage.feed.subscribers import HomeSubscribers
 from storage.identity.relations import RelationStore
 from storage.identity.users import UserStore
-from storage.indexes import ensure_indexes
 from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
 from storage.mail.aggregation import Aggregator
@@ -34,6 +33,7 @@ from storage.mail.ledger import Ledger
 from storage.mail.lookup_limiter import LookupLimiter
 from storage.mail.rates import BounceRates
 from storage.mail.reports import ReportStore
+from storage.migrations.start import prepare_database
 from storage.mongo import DEFAULT_DRIVER, Driver, Mongo, connect
 from storage.mongo.clock import DatabaseClock
 from storage.notifications import NotificationStore
@@ -108,17 +108,18 @@ async def open_stores(
     credential_keys: Mapping[str, bytes] = NO_CREDENTIAL_KEYS,
     address_keys: AddressKeys = NO_ADDRESS_KEYS,
 ) -> AsyncIterator[Stores]:
-    """Connects, creates missing indexes, and starts the hub, the publisher and the outbox; stops them at the end.
+    """Connects, prepares an empty database, and starts the hub, the publisher and the outbox; stops them at the end.
 
-    Fails if MongoDB does not answer, but works without Redis. Posts of authors with more than `fan_out_max_followers`
-    followers are merged on read. Without `credential_keys` (by version, newest first) no accounts can be connected.
+    Fails if MongoDB does not answer or the data need `noroshi migrate`, but works without Redis. Posts of authors with
+    more than `fan_out_max_followers` followers are merged on read. Without `credential_keys` (by version, newest first)
+    no accounts can be connected.
     """
     async with AsyncExitStack() as stack:
         mongo = connect(mongodb_uri, database, driver)
         stack.push_async_callback(mongo.close)
         arq = await stack.enter_async_context(arq_client(redis_url))
         redis = await stack.enter_async_context(redis_client(redis_url, Redis, answer_timeout_s=None))
-        await ensure_indexes(mongo)
+        await prepare_database(mongo)
         cipher = CredentialCipher(credential_keys)
         async with _started(mongo, redis, arq, Keys(database), fan_out_max_followers, cipher, address_keys) as stores:
             yield stores

@@ -20,10 +20,10 @@ class ReusedDatabase:
         self._database, self._keys = mongo[name], keys
 
     def empty(self) -> None:
-        """Deletes all documents, keeps collections and indexes, and removes validators that a test set."""
+        """Deletes all documents, keeps collections, indexes and the data version, and removes validators of a test."""
         for collection in self._database.list_collections():
             name = collection["name"]
-            if not name.startswith("system."):
+            if not name.startswith(("system.", "data_version")):
                 self._database[name].delete_many({})
             if collection["options"].get("validator"):
                 self._database.command("collMod", name, validator={})

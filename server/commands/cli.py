@@ -135,6 +135,24 @@ def worker(
 
 
 @app.command()
+def migrate(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only print what would be done; exit code 1 if there is something to do.")
+    ] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Bring the stored data to this release: before its processes start, while those of the last release run."""
+    from server.commands.migrate import check_migration, run_migration
+    from server.settings import Settings
+
+    settings = Settings.from_environment(data_dir=data_dir)
+    if not check:
+        run_migration(settings, _say)
+    elif not check_migration(settings, _say):
+        raise typer.Exit(1)
+
+
+@app.command()
 def token(
     user: Annotated[str, typer.Option(help="The user's id.")],
     org: Annotated[str, typer.Option(help="The organization's id.")],
@@ -243,9 +261,11 @@ def _prepare_process(settings: "Settings", parent: int | None) -> None:
 
     from server.auth.key_check import check_keys
     from server.embedded import check_servers
+    from server.migration import check_data
 
     asyncio.run(check_servers(settings.mongodb_uri, settings.redis_url))
     asyncio.run(check_keys(settings))
+    asyncio.run(check_data(settings))
 
 
 @contextlib.contextmanager

@@ -250,13 +250,16 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
     from server.auth.sign_in import with_address_keys
     from server.embedded import check_servers
     from server.embedded.running import running_mongodb
+    from server.migration import check_data
     from server.settings import Settings
     from storage.errors import DomainError
 
     settings = with_address_keys(Settings.from_environment(data_dir=data_dir))
     async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
         await check_servers(uri, None)
-        await check_keys(settings.with_values(mongodb_uri=uri))
+        settings = settings.with_values(mongodb_uri=uri)
+        await check_keys(settings)
+        await check_data(settings)
         async with _open_mail_stores(uri, settings) as stores:
             try:
                 yield stores
@@ -268,7 +271,6 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
 
 @asynccontextmanager
 async def _open_mail_stores(uri: str, settings: "Settings") -> AsyncIterator[MailStores]:
-    from storage.indexes import ensure_indexes
     from storage.mail.book import AddressBook
     from storage.mail.imports import BookImporter
     from storage.mail.ledger import Ledger
@@ -276,7 +278,6 @@ async def _open_mail_stores(uri: str, settings: "Settings") -> AsyncIterator[Mai
 
     mongo, keys = connect(uri, settings.database, settings.mongo_driver), settings.keys_of_addresses
     try:
-        await ensure_indexes(mongo)
         yield MailStores(mongo, Ledger(mongo, keys), AddressBook(mongo, keys), BookImporter(mongo, keys))
     finally:
         await mongo.close()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.embedded.binaries import find_mongod, find_valkey
-from server.embedded.checks import check_mongodb, check_redis, check_servers
+from server.embedded.checks import check_mongodb, check_redis, check_servers, mongodb_failure
 from server.embedded.data_dir import (
     MIN_FREE_BYTES,
     lock_data_dir,
@@ -36,6 +36,7 @@ __all__ = [
     "embedded_servers",
     "find_mongod",
     "find_valkey",
+    "mongodb_failure",
     "prepare_data_dir",
     "stored_secret",
 ]

@@ -1,9 +1,12 @@
 """Checks at start that the servers named by the operator are usable. Errors are one line and hold no password."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from server.processes import StartupError
+
+if TYPE_CHECKING:
+    from pymongo.errors import PyMongoError
 
 TIMEOUT_S = 3.0
 REDIS_MIN_VERSION = (6, 2)
@@ -47,6 +50,12 @@ async def check_mongodb(uri: str) -> None:
         raise StartupError(f"{where}: no answer within {TIMEOUT_S:g} s. Is it running and reachable?") from None
     if fault := unsupported(hello):
         raise StartupError(f"{where}: {fault}.")
+
+
+def mongodb_failure(error: "PyMongoError") -> str:
+    """Returns a clause for the operator that says why MongoDB failed, in one line."""
+    reason = str(error).partition(", full error:")[0]
+    return f"MongoDB failed ({' '.join(reason.split())})"
 
 
 async def check_redis(url: str) -> None:

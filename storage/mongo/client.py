@@ -125,9 +125,14 @@ def older_than(field: str, age_s: float) -> Document:
     return {"$expr": {"$lt": [f"${field}", {"$subtract": ["$$NOW", int(age_s * 1000)]}]}}
 
 
-def connect(uri: str, database: str, driver: Driver = DEFAULT_DRIVER) -> Mongo:
-    """Creates a client, which connects with its first command. Must be called inside the running event loop."""
-    client = _client(driver, uri)
+def connect(
+    uri: str, database: str, driver: Driver = DEFAULT_DRIVER, command_timeout_s: float | None = COMMAND_TIMEOUT_S
+) -> Mongo:
+    """Creates a client, which connects with its first command. Must be called inside the running event loop.
+
+    `command_timeout_s` limits the wait for each answer; None waits for ever, as for an index that is built.
+    """
+    client = _client(driver, uri, command_timeout_s)
     options: CodecOptions[Document] = CodecOptions(tz_aware=True)
     opened_database = client.get_database(
         database, codec_options=options, write_concern=MAJORITY, read_concern=ReadConcern("majority")
@@ -136,7 +141,7 @@ def connect(uri: str, database: str, driver: Driver = DEFAULT_DRIVER) -> Mongo:
     return Mongo(client, opened_database, reads)
 
 
-def _client(driver: Driver, uri: str) -> AsyncMongoClient[Document]:
+def _client(driver: Driver, uri: str, command_timeout_s: float | None) -> AsyncMongoClient[Document]:
     client_class: Callable[..., Any] = AsyncMongoClient
     if driver == "motor":
         from motor.motor_asyncio import AsyncIOMotorClient
@@ -147,7 +152,7 @@ def _client(driver: Driver, uri: str) -> AsyncMongoClient[Document]:
         serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
         # Without a timeout, commands to a suspended server process would never end. `timeoutMS` would also send
         # maxTimeMS with each command, but lets the selection of a server take as long.
-        socketTimeoutMS=MAX_TIME_MS,
+        socketTimeoutMS=None if command_timeout_s is None else int(command_timeout_s * 1000),
         appname=APP_NAME,
     )
     return client

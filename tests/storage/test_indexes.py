@@ -20,13 +20,15 @@ from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
 from storage.identity.relations import FEW_BLOCKERS
-from storage.indexes import INDEXES, ensure_indexes
+from storage.indexes import INDEXES
 from storage.locks import FenceDocument, LockDocument
 from storage.mail.addresses import Address
 from storage.mail.book import AddressBook
 from storage.mail.imports import BookImporter, LegacyBookRow
 from storage.mail.ledger import Ledger, backlog
 from storage.mail.rates import day_of
+from storage.migrations.data_version import DataVersionDocument
+from storage.migrations.start import prepare_database
 from storage.mongo import Document
 from storage.publishing import documents as publishing
 from storage.secrets.key_fingerprints import KeyFingerprintsDocument
@@ -337,12 +339,12 @@ async def test_worst_domains_examines_only_domains_with_mail_that_day(stores: St
     assert await examined_documents(stores, stores.bounce_rates.worst_domains("a", day)) <= 3
 
 
-async def test_indexes_created_again_are_unchanged(stores: Stores) -> None:
+async def test_indexes_after_second_start_are_unchanged(stores: Stores) -> None:
     async def existing() -> dict[str, set[str]]:
         return {name: set(await stores.mongo[name].index_information()) for name in INDEXES}
 
     before = await existing()
-    await ensure_indexes(stores.mongo)
+    await prepare_database(stores.mongo)
     assert await existing() == before
     assert all(len(before[name]) == 1 + len(models) for name, models in INDEXES.items())
 
@@ -389,6 +391,7 @@ DOCUMENTS: dict[str, Any] = {
     "process_locks": LockDocument,
     "fences": FenceDocument,
     "secrets": SecretDocument,
+    "data_version": DataVersionDocument,
     "key_fingerprints": KeyFingerprintsDocument,
 }
 """The document type of each collection. Those of the mail area are not checked."""

@@ -1,0 +1,72 @@
+"""`noroshi migrate`: brings the stored data to this release, with a progress bar on a terminal and lines elsewhere."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from server.embedded import check_servers
+from server.embedded.running import running_mongodb
+from server.migration import migrate_data, plan_migration
+from server.settings import Settings
+from storage.migrations.migrator import Progress, Show
+
+LINE_EVERY_S = 30.0
+Say = Callable[[str], None]
+
+
+def run_migration(settings: Settings, say: Say) -> None:
+    """Migrates the configured MongoDB, else the data folder's embedded one. Raises: StartupError."""
+
+    async def run() -> None:
+        async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
+            await check_servers(uri, None)
+            with shown_progress(say) as show:
+                await migrate_data(settings.with_values(mongodb_uri=uri), show)
+
+    asyncio.run(run())
+    say("The data fit this release.")
+
+
+def check_migration(settings: Settings, say: Say) -> bool:
+    """Says what a migration would do. Returns whether there is nothing to do. Raises: StartupError."""
+
+    async def read() -> list[str]:
+        async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
+            await check_servers(uri, None)
+            return await plan_migration(settings.with_values(mongodb_uri=uri))
+
+    lines = asyncio.run(read())
+    for line in lines or ["The data fit this release."]:
+        say(line)
+    return not lines
+
+
+@contextmanager
+def shown_progress(say: Say) -> Iterator[Show]:
+    """Yields a function that shows what the migration does."""
+    if not sys.stdout.isatty():
+        yield ProgressLines(say).show
+        return
+    from rich.progress import Progress as Bar
+
+    with Bar() as bar:
+        task = bar.add_task("Migration", total=None)
+        yield lambda now: bar.update(task, description=now.title, completed=now.done, total=now.total or None)
+
+
+class ProgressLines:
+    """Says each new title at once, and the progress of a long one every 30 s."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._title = ""
+        self._said_at = 0.0
+
+    def show(self, now: Progress) -> None:
+        """Says the progress if a line is due."""
+        if now.title == self._title and time.monotonic() - self._said_at < LINE_EVERY_S:
+            return
+        self._title, self._said_at = now.title, time.monotonic()
+        self._say(f"{now.title}: {now.done / now.total:.0%}" if now.total else now.title)

@@ -1,0 +1,58 @@
+"""Prepares a database when a process starts: creates what takes no time, and refuses the rest."""
+
+import asyncio
+from collections.abc import Iterable
+
+from pymongo.errors import CollectionInvalid, OperationFailure
+
+from storage.indexes import INDEXES
+from storage.migrations.data_version import record_data_version
+from storage.migrations.plan import DataMismatch, MigrationPlan, has_documents, read_plan
+from storage.migrations.steps import DATA_VERSION, STEPS
+from storage.mongo import Mongo
+
+NAMESPACE_EXISTS = 48
+
+
+async def prepare_database(mongo: Mongo) -> None:
+    """Creates missing collections, and indexes of collections without documents. So an empty database gets everything.
+
+    Raises: DataMismatch for data of another release, which only `noroshi migrate` changes.
+    """
+    plan = await read_plan(mongo)
+    if plan:
+        await _prepare(mongo, plan)
+
+
+async def create_collections(mongo: Mongo, names: Iterable[str]) -> None:
+    """Creates the collections. Another process may create them at the same time."""
+    await asyncio.gather(*(_create_collection(mongo, name) for name in names))
+
+
+async def _prepare(mongo: Mongo, plan: MigrationPlan) -> None:
+    # Collections without indexes hold keys and locks, which exist earlier, or belong to documents of the others.
+    indexed = [name for name, models in INDEXES.items() if models]
+    to_check = indexed if plan.steps else [changes.collection for changes in plan.indexes]
+    has_old_indexes = any(each.blocking or each.obsolete for each in plan.indexes)
+    if has_old_indexes or await has_documents(mongo, to_check):
+        # Another process may have created everything since the plan was read, and then the documents.
+        plan = await read_plan(mongo)
+        if plan.steps or plan.indexes:
+            raise DataMismatch(
+                f"The database {mongo.database.name} does not fit this release ({plan}): run `noroshi migrate`, while "
+                "processes of the release before may go on."
+            )
+    await create_collections(mongo, plan.collections)
+    await asyncio.gather(*(mongo[each.collection].create_indexes(each.missing) for each in plan.indexes))
+    if plan.steps:
+        await record_data_version(mongo, DATA_VERSION, max(step.compatible_version for step in STEPS))
+
+
+async def _create_collection(mongo: Mongo, name: str) -> None:
+    try:
+        await mongo.database.create_collection(name)
+    except CollectionInvalid:
+        return  # another process was faster
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise

@@ -1,0 +1,111 @@
+"""`noroshi migrate` as a process that is killed, waits for another one, and says what it does."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pytest
+
+from server.commands.cli import run
+from server.commands.migrate import ProgressLines
+from server.embedded import Mongod
+from storage.migrations.migrator import Progress
+from storage.migrations.steps import DATA_VERSION
+from tests.databases import fresh_database
+from tests.product import NOROSHI, environment, eventually
+from tests.serving import ServerProcess, noroshi_process
+
+BUILDING = "build the indexes at_1 of events"
+Client = pymongo.MongoClient[dict[str, Any]]
+
+
+def variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
+    secret = "a secret of the tests, longer than 32 bytes"
+    own = {"NOROSHI_DATABASE": database, "NOROSHI_AUTH_SECRET": secret}
+    return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url} | own
+
+
+@pytest.fixture
+def old_database(own_mongod: Mongod, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Yields the variables that name a database with documents, an old version and a missing index."""
+    with fresh_database(own_mongod.uri, redis_url) as name, Client(own_mongod.uri) as client:
+        settings = variables(own_mongod.uri, redis_url, name)
+        for variable, value in settings.items():
+            monkeypatch.setenv(variable, value)
+        assert run(["migrate"]) == 0
+        client[name]["data_version"].delete_many({})
+        client[name]["events"].drop_index("at_1")
+        client[name]["events"].insert_many([{"_id": number, "at": None} for number in range(2000)])
+        yield settings
+
+
+@contextmanager
+def builds_that_hang(uri: str) -> Iterator[None]:
+    """Lets no index build end during the block."""
+    with Client(uri) as client:
+        client.admin.command("configureFailPoint", "hangAfterStartingIndexBuild", mode="alwaysOn")
+        try:
+            yield
+        finally:
+            client.admin.command("configureFailPoint", "hangAfterStartingIndexBuild", mode="off")
+
+
+@contextmanager
+def migration(folder: Path, settings: dict[str, str]) -> Iterator[ServerProcess]:
+    with noroshi_process(folder, ["migrate"], settings) as process:
+        yield process
+
+
+def test_migration_is_continued_after_kill_while_it_builds(
+    own_mongod: Mongod, old_database: dict[str, str], tmp_path: Path
+) -> None:
+    """MongoDB goes on building the index of the killed migration. The next one takes the lock when the lease ends."""
+    with migration(tmp_path / "first", old_database) as first, migration(tmp_path / "second", old_database) as second:
+        with builds_that_hang(own_mongod.uri):
+            assert eventually(lambda: BUILDING in first.log_text + second.log_text), first.log_text + second.log_text
+            killed, waiting = (first, second) if BUILDING in first.log_text else (second, first)
+            assert waiting.wait_for_log("wait for another migration, or for its lease to end")
+            killed.process.kill()
+            assert waiting.wait_for_log(BUILDING)
+        assert waiting.process.wait(60) == 0, waiting.log_text
+        assert waiting.log_text.endswith("mail_domains\nThe data fit this release.\n")
+    assert run(["migrate", "--check"]) == 0
+
+
+@pytest.mark.parametrize("command", ["web", "worker"])
+def test_processes_refuse_old_data_with_one_line(old_database: dict[str, str], command: str) -> None:
+    result = subprocess.run([*NOROSHI, command], capture_output=True, text=True, env=environment(**old_database))
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
+    assert "(missing indexes: 1, data steps: 1): run `noroshi migrate`, while" in result.stderr
+
+
+def test_check_lists_changes_and_makes_none(old_database: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    for _ in range(2):
+        assert run(["migrate", "--check"]) == 1
+        assert capsys.readouterr().out == (
+            "build the indexes at_1 of events, which has about 2,000 documents\n"
+            "step 1: drop the unused index org_1 of mail_domains\n"
+        )
+
+
+def test_newer_data_error_is_one_line(
+    own_mongod: Mongod, old_database: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = {"_id": "data", "version": DATA_VERSION + 2, "compatible_version": DATA_VERSION + 1}
+    with Client(own_mongod.uri) as client:
+        client[old_database["NOROSHI_DATABASE"]]["data_version"].insert_one(newer)
+    for command in (["migrate"], ["migrate", "--check"]):
+        assert run(command) == 1
+        assert capsys.readouterr().err.endswith("start a newer release of Noroshi.\n")
+
+
+def test_progress_lines_say_each_title_once() -> None:
+    said: list[str] = []
+    lines = ProgressLines(said.append)
+    for progress in (Progress("build a"), Progress("build a", 1, 4), Progress("build b", 2, 4), Progress("build b")):
+        lines.show(progress)
+    assert said == ["build a", "build b: 50%"]

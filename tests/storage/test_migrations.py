@@ -1,0 +1,200 @@
+"""Migrations on real databases: what a start creates, what it refuses, and what `noroshi migrate` changes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pymongo import IndexModel
+
+from storage.indexes import INDEXES
+from storage.locks import Locks
+from storage.migrations.data_version import DOCUMENT_ID, read_data_version, record_data_version
+from storage.migrations.index_changes import finished_indexes
+from storage.migrations.migrator import Progress, describe, migrate
+from storage.migrations.plan import DataMismatch, read_plan
+from storage.migrations.start import prepare_database
+from storage.migrations.steps import DATA_VERSION, STEPS, drop_indexes
+from storage.mongo import Driver, Mongo, connect
+from tests.databases import fresh_database
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def mongo(mongodb_uri: str, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Mongo]:
+    """An empty database."""
+    with fresh_database(mongodb_uri, redis_url) as name:
+        mongo = connect(mongodb_uri, name, mongo_driver)
+        yield mongo
+        await mongo.close()
+
+
+async def index_names(mongo: Mongo, collection: str) -> set[str]:
+    return {index["name"] for index in await finished_indexes(mongo, collection)}
+
+
+async def run_migration(mongo: Mongo) -> list[str]:
+    """Migrates, and returns the titles that were shown."""
+    shown: list[Progress] = []
+    await migrate(mongo, Locks(mongo), "host/1", shown.append)
+    return [progress.title for progress in shown]
+
+
+async def expect_refusal(mongo: Mongo, *parts: str) -> None:
+    """Expects that a process refuses to start, with one sentence that contains the parts."""
+    with pytest.raises(DataMismatch) as refusal:
+        await prepare_database(mongo)
+    for part in parts:
+        assert part in str(refusal.value)
+
+
+async def make_old(mongo: Mongo) -> None:
+    """Gives the database the state of a release without data versions: with documents, and with former indexes."""
+    await prepare_database(mongo)
+    await mongo["data_version"].delete_many({})
+    for collection, index in (("notifications", "topic_1_ts_1"), ("outbox", "stream_1_due_1")):
+        await mongo[collection].drop_index(index)
+        await mongo[collection].insert_one({"_id": {"o": "acme"}})
+    former = {"topic": {"$type": "string"}}
+    await mongo["notifications"].create_index([("topic", 1), ("ts", 1)], partialFilterExpression=former)
+    await mongo["mail_domains"].create_index("org")
+
+
+async def test_start_on_empty_database_creates_everything(mongo: Mongo) -> None:
+    # The keys of a process are compared before.
+    await mongo["key_fingerprints"].insert_one({"_id": "address_keys", "keys": []})
+    await prepare_database(mongo)
+    assert set(await mongo.database.list_collection_names()) >= set(INDEXES)
+    assert not await read_plan(mongo)
+    assert await read_data_version(mongo) == {
+        "_id": DOCUMENT_ID,
+        "version": DATA_VERSION,
+        "compatible_version": STEPS[-1].compatible_version,
+    }
+
+
+async def test_start_completes_interrupted_creation(mongo: Mongo) -> None:
+    await mongo.database.create_collection("users")
+    await mongo["messages"].create_indexes(INDEXES["messages"][:1])
+    await prepare_database(mongo)
+    assert not await read_plan(mongo)
+
+
+async def test_start_creates_indexes_of_collection_without_documents(mongo: Mongo) -> None:
+    await prepare_database(mongo)
+    await mongo["users"].insert_one({"_id": {"org": "acme", "id": "ann"}, "handle": "ann"})
+    await mongo.database.drop_collection("outbox")
+    await prepare_database(mongo)
+    assert not await read_plan(mongo)
+
+
+async def test_start_refuses_missing_index_until_migrated(mongo: Mongo) -> None:
+    await prepare_database(mongo)
+    await mongo["events"].insert_one({"_id": {"s": "topic:1", "n": 1}, "at": NOW})
+    await mongo["events"].drop_index("at_1")
+    await expect_refusal(mongo, "missing indexes: 1", "run `noroshi migrate`")
+    assert await run_migration(mongo) == ["build the indexes at_1 of events"]
+    await prepare_database(mongo)
+
+
+async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
+    await make_old(mongo)
+    await expect_refusal(mongo, "missing indexes: 2, old indexes: 1, data steps: 1", "run `noroshi migrate`")
+    assert await describe(mongo, await read_plan(mongo)) == [
+        "build the indexes stream_1_due_1 of outbox, which has about 1 documents",
+        "build the indexes topic_1_ts_1_v2 of notifications, which has about 1 documents",
+        "drop the index topic_1_ts_1 of notifications",
+        "step 1: drop the unused index org_1 of mail_domains",
+    ]
+    assert len(await run_migration(mongo)) == 3
+    await prepare_database(mongo)
+    assert await run_migration(mongo) == []
+    assert "org_1" not in await index_names(mongo, "mail_domains")
+    names = await index_names(mongo, "notifications")
+    assert ("topic_1_ts_1_v2" in names, "topic_1_ts_1" in names) == (True, False)
+
+
+async def test_old_index_left_by_a_crash_is_dropped(mongo: Mongo) -> None:
+    """The crash came after the new index was built, before the old one was dropped."""
+    await make_old(mongo)
+    (new,) = [model for model in INDEXES["notifications"] if model.document["name"] == "topic_1_ts_1"]
+    document = new.document | {"key": list(new.document["key"].items()), "name": "topic_1_ts_1_v2"}
+    await mongo["notifications"].create_indexes([IndexModel(document.pop("key"), **document)])
+    await run_migration(mongo)
+    assert "topic_1_ts_1" not in await index_names(mongo, "notifications")
+    assert not await read_plan(mongo)
+
+
+async def test_index_with_changed_time_to_live_is_replaced(mongo: Mongo) -> None:
+    await prepare_database(mongo)
+    await mongo["workers"].drop_index("at_1")
+    await mongo["workers"].create_index("at", expireAfterSeconds=60)
+    await mongo["workers"].insert_one({"at": NOW})
+    await expect_refusal(mongo, "missing indexes: 1, old indexes: 1")
+    await run_migration(mongo)
+    (index,) = [each for each in await finished_indexes(mongo, "workers") if each["name"] != "_id_"]
+    assert index["expireAfterSeconds"] == 3600
+
+
+async def test_indexes_of_operators_are_left_alone(mongo: Mongo) -> None:
+    await prepare_database(mongo)
+    await mongo["messages"].create_index("author", name="of_the_operator")
+    await mongo["messages"].insert_one({"author": "ann"})
+    await prepare_database(mongo)
+    assert await run_migration(mongo) == []
+    assert "of_the_operator" in await index_names(mongo, "messages")
+
+
+async def test_newer_data_are_refused_by_start_and_migration(mongo: Mongo) -> None:
+    await record_data_version(mongo, DATA_VERSION + 2, DATA_VERSION + 1)
+    sentence = f"data of version {DATA_VERSION + 2}, and this release understands version {DATA_VERSION}: start a newer"
+    await expect_refusal(mongo, sentence)
+    with pytest.raises(DataMismatch, match="start a newer release"):
+        await run_migration(mongo)
+
+
+async def test_newer_compatible_data_are_left_unchanged(mongo: Mongo) -> None:
+    """A process of the last release restarts during a rolling upgrade, in which an index was replaced."""
+    await make_old(mongo)
+    await record_data_version(mongo, DATA_VERSION + 1, DATA_VERSION)
+    await prepare_database(mongo)
+    assert await run_migration(mongo) == []
+    assert "org_1" in await index_names(mongo, "mail_domains")
+
+
+async def test_versions_never_become_lower(mongo: Mongo) -> None:
+    await record_data_version(mongo, 5, 4)
+    await record_data_version(mongo, 3, 2)
+    assert await read_data_version(mongo) == {"_id": DOCUMENT_ID, "version": 5, "compatible_version": 4}
+
+
+async def test_concurrent_migrations_run_one_after_the_other(mongo: Mongo) -> None:
+    await make_old(mongo)
+    titles = await asyncio.gather(*(run_migration(mongo) for _ in range(3)))
+    work = [each for shown in titles for each in shown if not each.startswith("wait")]
+    assert len(work) == 3
+    assert not await read_plan(mongo)
+
+
+async def test_dropping_absent_indexes_changes_nothing(mongo: Mongo) -> None:
+    await drop_indexes("nowhere", "a_1")(mongo)
+    await mongo["things"].create_index("b")
+    await drop_indexes("things", "a_1", "b_1", "b_1")(mongo)
+    assert await index_names(mongo, "things") == {"_id_"}
+
+
+def test_steps_have_ascending_versions_and_compatible_code() -> None:
+    assert [step.version for step in STEPS] == list(range(1, DATA_VERSION + 1))
+    compatible = [step.compatible_version for step in STEPS]
+    assert compatible == sorted(compatible)
+    # The step of a release must not stop the processes of the release before.
+    assert all(step.compatible_version < step.version for step in STEPS)
+
+
+def test_declared_indexes_have_different_names() -> None:
+    names: dict[str, list[Any]] = {name: [each.document["name"] for each in models] for name, models in INDEXES.items()}
+    assert [name for name, found in names.items() if len(found) != len(set(found))] == []
