@@ -38,7 +38,7 @@ async def migrate_data(settings: Settings, show: Show) -> None:
         except LockLost:
             raise StartupError(f"The lease of the migration could not be renewed: {AGAIN}.") from None
         except PyMongoError as error:
-            raise StartupError(f"{mongodb_failure(error)}: {AGAIN}.") from error
+            raise StartupError(f"{mongodb_failure(error, settings.database)}: {AGAIN}.") from error
 
 
 @asynccontextmanager
@@ -51,6 +51,6 @@ async def _connected(settings: Settings, *, limits_commands: bool = True) -> Asy
     except DataMismatch as error:
         raise StartupError(str(error)) from None
     except PyMongoError as error:
-        raise StartupError(f"{mongodb_failure(error)}.") from error
+        raise StartupError(f"{mongodb_failure(error, settings.database)}.") from error
     finally:
         await mongo.close()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from pymongo.errors import PyMongoError
 
+from server.embedded import mongodb_failure
 from server.processes import StartupError
 from server.settings import Settings, variable
 from storage.mongo import connect
@@ -30,9 +31,7 @@ async def check_keys(settings: Settings, *, has_generated_secret: bool = False) 
             "for this process to the keys of the others; docs/operations.md, Keys, says where they are."
         ) from None
     except PyMongoError as error:
-        raise StartupError(
-            f"The keys can't be compared in MongoDB: {type(error).__name__}. Does it have a primary?"
-        ) from error
+        raise StartupError(f"The keys can't be compared: {mongodb_failure(error, settings.database)}.") from error
     finally:
         await mongo.close()
 

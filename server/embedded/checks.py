@@ -1,5 +1,6 @@
 """Checks at start that the servers named by the operator are usable. Errors are one line and hold no password."""
 
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 3.0
 REDIS_MIN_VERSION = (6, 2)
+UNAUTHORIZED = 13
+AUTHENTICATION_FAILED = 18
 
 
 async def check_servers(mongodb_uri: str | None, redis_url: str | None) -> None:
@@ -38,11 +41,17 @@ async def check_mongodb(uri: str) -> None:
     except (ConfigurationError, InvalidURI, ValueError):
         raise StartupError("MONGODB_URI can't be parsed: percent-encode user, password and options.") from None
     except OperationFailure as error:
-        raise StartupError(f"{where}: the server refuses access ({(error.details or {}).get('codeName')}).") from None
-    except PyMongoError:
+        reason = (error.details or {}).get("codeName")
+        refused = "the user or password" if error.code == AUTHENTICATION_FAILED else f"access ({reason})"
+        raise StartupError(f"{where}: the server refuses {refused}.") from None
+    except OSError as error:
+        raise StartupError(f"{where}: a file of its TLS options can't be used ({error}).") from None
+    except PyMongoError as error:
         # With a replica set in the address, the driver drops servers that are no members of it.
         if found.fault:
             raise StartupError(f"{where}: {found.fault}.") from None
+        if fault := _tls_fault(str(error)):
+            raise StartupError(f"{where}: {fault}") from None
         if not client.topology_description.server_descriptions():
             raise StartupError(
                 f"{where}: the server is not a member of the replica set that the address names."
@@ -52,10 +61,22 @@ async def check_mongodb(uri: str) -> None:
         raise StartupError(f"{where}: {fault}.")
 
 
-def mongodb_failure(error: "PyMongoError") -> str:
+def mongodb_failure(error: "PyMongoError", database: str) -> str:
     """Returns a clause for the operator that says why MongoDB failed, in one line."""
+    if getattr(error, "code", None) == UNAUTHORIZED:
+        return f"The user of MONGODB_URI lacks a right: it needs the role readWrite on the database {database}"
     reason = str(error).partition(", full error:")[0]
     return f"MongoDB failed ({' '.join(reason.split())})"
+
+
+def _tls_fault(error: str) -> str | None:
+    """Returns why TLS with a server failed, with a remedy, by the driver's message; None for other failures."""
+    if found := re.search(r"certificate verify failed: ([^(]+)", error):
+        reason = found[1].strip(" .")
+        return f"the server's certificate is not trusted ({reason}). tlsCAFile=... names the authority that signed it."
+    if "SSL" in error:
+        return "the TLS handshake failed. Does the server use TLS (tls=true)?"
+    return "the server closes connections. Does it need TLS (tls=true)?" if "connection closed" in error else None
 
 
 async def check_redis(url: str) -> None:
