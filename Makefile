@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-format web-test run test format check schema docs lock wheel soak lab screenshots clean
+.PHONY: help setup web web-check web-format web-test run test format check schema docs lock wheel soak lab mutants screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ soak: setup web ## Run the soak tests, on both MongoDB drivers
 
 lab: setup ## Run workloads under faults on three hosts in network namespaces; ARGS="--seed 7 --minutes 5" and the like
 	@$(BIN)/python -m tests.lab $(ARGS)
+
+mutants: setup ## Change the product in small ways in a copy, and report changes that no test notices; ARGS="storage/locks.py"
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 screenshots: setup web ## Take the screenshots of docs/ of a product with demo data
 	$(BIN)/python -m tests.e2e.screenshots

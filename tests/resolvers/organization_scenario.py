@@ -38,6 +38,7 @@ class OrganizationScenario:
     """
 
     mark: str
+    organization_id: str
     ann: Person
     cat: Person
     dog: Person
@@ -67,12 +68,15 @@ class OrganizationScenario:
 
     async def launch_call_jobs(self) -> None:
         """Launches two jobs. The call of the first job is refused, the call of the second job stays active."""
+        organization_id = self.organization_id
         for is_refused in (True, False):
-            new = NewCallJob(self.mark, "ann", f"{self.mark} job", f"{self.mark} words", None, self.window, 1, 60, 60)
+            new = NewCallJob(
+                organization_id, "ann", f"{self.mark} job", f"{self.mark} words", None, self.window, 1, 60, 60
+            )
             csv = f"phone_number,{self.mark}\n+819012345678,{self.mark}\n"
             job = await self.stores.call_jobs.launch(new, csv, None)
             next_call = NextCall(TaskKey(job.id, 2), "+819012345678")
-            while not isinstance(start := await self.stores.calls.start(self.mark, next_call, 1), TimedStart):
+            while not isinstance(start := await self.stores.calls.start(organization_id, next_call, 1), TimedStart):
                 await asyncio.sleep(0.01)
             if is_refused:
                 await self.stores.calls.fail(start.call, f"{self.mark} refused")
@@ -85,12 +89,12 @@ class OrganizationScenario:
 
     async def schedule_posts(self) -> None:
         """Connects an account, schedules a post, and leaves a publication in the state UNKNOWN."""
-        mark, stores = self.mark, self.stores
-        new = NewAccount(mark, Network.SANDBOX, f"{mark} account", None)
+        mark, organization_id, stores = self.mark, self.organization_id, self.stores
+        new = NewAccount(organization_id, Network.SANDBOX, f"{mark} account", None)
         account = await stores.accounts.connect(new, "lose", None)
         media = [ScheduledMedia(f"https://{mark}.example/a.png", f"{mark} hill", MediaKind.IMAGE)]
         target = AccountTarget(account.id, account.network)
-        post = NewScheduledPost(mark, self.ann.id, f"{mark} text", media, [target], DUE_AT, "UTC", 3600)
+        post = NewScheduledPost(organization_id, self.ann.id, f"{mark} text", media, [target], DUE_AT, "UTC", 3600)
         self.ids["ConnectedAccount"] = account.id
         # Without media, so that every target takes it.
         self.ids["ScheduledPost"] = (await stores.scheduled_posts.schedule(replace(post, media=()), None)).id
@@ -123,23 +127,27 @@ class OrganizationScenario:
         return await self.ann.create_post(text, mediaUrls=[f"https://{self.mark}.example/a.png"])
 
 
-async def create_organization(sign_in: SignIn, mark: str) -> OrganizationScenario:
-    """Creates an organization with the mark as its id. Ann and Cat have the same ids in every organization."""
+async def create_organization(sign_in: SignIn, mark: str, organization_id: str | None = None) -> OrganizationScenario:
+    """Creates an organization, by default with the mark as its id.
+
+    Ann and Cat have the same ids in every organization. Organizations with the same mark have equal contents.
+    """
+    organization_id = organization_id or mark
     ann, cat, dog = [
-        await sign_in(id_, mark, roles, name=f"{mark} {name}", handle=f"{mark}_{name}")
+        await sign_in(id_, organization_id, roles, name=f"{mark} {name}", handle=f"{mark}_{name}")
         for id_, name, roles in (
             ("ann", "ann", list(Role)),
             ("cat", "cat", [Role.MEMBER]),
             (f"dog-of-{mark}", "dog", [Role.MEMBER]),
         )
     ]
-    organization = OrganizationScenario(mark, ann, cat, dog, {"User": dog.id, "Author": dog.id})
+    organization = OrganizationScenario(mark, organization_id, ann, cat, dog, {"User": dog.id, "Author": dog.id})
     organization.ids["Community"] = await organization.ann.create_community(
         f"{mark} Fishers", description=f"{mark} on the sea"
     )
     organization.ids["Topic"] = await organization.ann.create_topic(organization.ids["Community"], f"{mark} Tides")
-    await organization.stores.call_jobs.set_limits(mark, 1000, 100)
-    job_with_bad_row = NewCallJob(mark, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
+    await organization.stores.call_jobs.set_limits(organization_id, 1000, 100)
+    job_with_bad_row = NewCallJob(organization_id, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
     await organization.stores.call_jobs.launch(
         job_with_bad_row, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None
     )

@@ -1,0 +1,85 @@
+"""Pytest plugins: one records which lines of some files each test executes, the other runs selected tests."""
+
+import faulthandler
+import os
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+IMPORT = "import"
+"""The name under which lines are recorded that no test executes, but the import of the module."""
+
+
+class LineRecorder:
+    """Records the executed lines of files, by file and test. A test is named by its node id."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self._test = IMPORT
+        self.lines: dict[str, defaultdict[str, set[int]]] = {file: defaultdict(set) for file in files}
+        self.seconds: dict[str, float] = {}
+        self.failures: list[str] = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Attributes the lines to the test, its setup and its teardown."""
+        self._test, started_at = item.nodeid, time.monotonic()
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid] = time.monotonic() - started_at
+            self._test = IMPORT
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Records a failure. A test that fails without any change can't judge a change."""
+        if report.failed:
+            self.failures.append(f"{report.nodeid} ({report.when})\n{report.longreprtext}")
+
+    def start(self) -> None:
+        """Begins to record."""
+        threading.settrace(self._enter)
+        sys.settrace(self._enter)
+
+    def _enter(self, frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename not in self.lines:
+            return None
+        return self._step(frame, event, _)
+
+    def _step(self, frame: FrameType, event: str, _: object) -> Any:
+        self.lines[frame.f_code.co_filename][self._test].add(frame.f_lineno)
+        return self._step
+
+
+class SelectedTests:
+    """Runs only the tests with these node ids, in this order, and ends the process when one fails or takes too long.
+
+    The process ends at once, since the clean-up after a failure may wait for what the mutant broke.
+    """
+
+    def __init__(self, limits_s: dict[str, float]) -> None:
+        self._limits_s = limits_s
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Selects and orders the tests."""
+        by_id = {item.nodeid: item for item in items}
+        items[:] = [by_id[each] for each in self._limits_s if each in by_id]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Limits the time of the test, its setup and its teardown. Exits with code 1."""
+        faulthandler.dump_traceback_later(self._limits_s[item.nodeid], exit=True)
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Exits with code 1 when the test has failed."""
+        if report.failed:
+            print(f"\nFAILED {report.nodeid}\n{report.longreprtext}", flush=True)
+            os._exit(1)
