@@ -91,8 +91,7 @@ async def read_for_jobs(organization: OrganizationScenario) -> AsyncIterator[tup
     day = day_of(await stores.mongo.now())
     for author in ids:
         yield f"followers of {author}", repr(await stores.feeds.followers(org, author, ""))
-        yield f"readers who did not block {author}", repr(await stores.feeds.without_blockers(org, author, ids))
-        yield f"blockers of {author}", repr(sorted(await stores.relations.blockers_of(org, author)))
+        yield f"blockers of {author}", repr(sorted(await stores.relations.blockers_among(org, author, ids)))
     yield "users with blocks", repr(sorted(await stores.relations.users_with_blocks(org, ids)))
     yield "domains with bounces", repr(await stores.bounce_rates.worst_domains(org, day))
     yield "sources of mail", repr(await BookImporter(stores.mongo, ADDRESS_KEYS).sources(org))
