@@ -9,6 +9,7 @@ import uvicorn
 from server.graphql import WebSocketProtocol
 from server.processes import StartupError
 from server.settings import Settings
+from server.transport.http_protocol import HttpProtocol
 
 WS_MAX_SIZE_BYTES = 65_536
 GRACEFUL_SHUTDOWN_S = 10
@@ -40,6 +41,7 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
+        http=HttpProtocol,
         ws=WebSocketProtocol,
         ws_ping_interval=PING_EVERY_S,
         ws_ping_timeout=PING_TIMEOUT_S,

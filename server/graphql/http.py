@@ -7,7 +7,7 @@ required server does not answer.
 
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any
@@ -43,6 +43,7 @@ from server.graphql.coalescible_queries import (
     read_body_start,
 )
 from server.graphql.coalescing import Answer, QueryCoalescer
+from server.graphql.concurrency import MAX_COST, MAX_SERVICE_COST, ConcurrencyLimiter
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, deadline
 from server.graphql.documents import Documents, OperationRequest, PreparedDocument
 from server.graphql.subscriptions import SubscriptionStarter
@@ -123,6 +124,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._may_send_large_bodies = may_send_large_bodies
         self._execution_timeout_s = execution_timeout_s
         self._budgets = CostBudgets(cost_per_minute)
+        self._concurrency = ConcurrencyLimiter()
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.graphql_core_schema, documents)
         starter = SubscriptionStarter(self.graphql_core_schema, documents, schema.execution_context_class)
@@ -188,7 +190,11 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         viewer = viewers[0]
         audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
         context = self._new_context(viewer=viewer, roles=roles, coalesced=audience, is_query=True)
-        async with deadline(self._execution_timeout_s):
+        async with AsyncExitStack() as entered:
+            if len(viewers) == 1:
+                # One viewer's limit must not delay an answer that others wait for.
+                await entered.enter_async_context(self._room(viewer, roles, query.cost))
+            await entered.enter_async_context(deadline(self._execution_timeout_s))
             result = await self._execute(query, context)
         return Answer(_json_response(_response_data(result), query.accept), audience.excluded_ids)
 
@@ -264,12 +270,20 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             self._budgets.check(context.viewer, context.roles, cost)
             self._budgets.spend([context.viewer], context.roles, cost)
         async with AsyncExitStack() as entered:
+            is_subscription = prepared is not None and prepared.is_subscription
+            if context.viewer is not None and not is_subscription:
+                await entered.enter_async_context(self._room(context.viewer, context.roles, cost))
             for admission in dict.fromkeys(prepared.metadata(ADMISSION) if prepared else ()):
                 await entered.enter_async_context(admission(context))
-            if prepared is None or not prepared.is_subscription:
+            if not is_subscription:
                 timeout_s = LARGE_BODY_TIMEOUT_S if _accepts_large_body(prepared) else self._execution_timeout_s
                 await entered.enter_async_context(deadline(timeout_s))
             yield cost
+
+    def _room(self, viewer: User, roles: frozenset[Role], cost: int) -> AbstractAsyncContextManager[None]:
+        """Waits until the viewer's other operations leave room for this one."""
+        max_cost = MAX_SERVICE_COST if Role.SERVICE in roles else MAX_COST
+        return self._concurrency.execution((viewer.organization_id, viewer.id), cost, max_cost)
 
     def _prepare(self, query: str | None) -> PreparedDocument | None:
         """Returns the document; None if it cannot be parsed. Its execution then returns the parse error."""

@@ -11,10 +11,12 @@ import socket
 from typing import Any
 
 from uvicorn._types import ASGIReceiveEvent
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
 from server.graphql.single_reader_queue import SingleReaderQueue
+from server.transport.unsent_data import PROCESS_UNSENT
 
 EXTENSION = "noroshi.connection"
 INVALID_DATA = 1007
@@ -27,6 +29,11 @@ ABORT_AFTER_S = 3.0
 PAUSE_BYTES = 16 * 1024
 # By default the kernel buffers some megabytes for each socket, and a thousand stalled sockets exhaust its memory.
 KERNEL_BUFFER_BYTES = 128 * 1024
+# A flood of frames, such as pings, keeps the process from other work. Ordinary clients send some frames a second.
+MAX_FRAMES = 2_000
+FRAMES_WINDOW_S = 10.0
+# Frames are parsed in pieces of this size, so that the limit holds within one large read.
+PARSED_AT_ONCE_BYTES = 4 * 1024
 
 
 def text_frame_header(payload_bytes: int) -> bytes:
@@ -44,6 +51,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.queue = SingleReaderQueue[ASGIReceiveEvent]()  # type: ignore[assignment]
+        self._received_frames, self._window_ends_at = 0, 0.0
 
     def start_keepalive(self) -> None:
         """Starts to ping after the handshake. Frees the handshake's data, which the scope holds too."""
@@ -68,6 +76,58 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions: dict[str, Any] = self.scope["extensions"]
             extensions[EXTENSION] = self
 
+    def data_received(self, data: bytes) -> None:
+        """Parses the data in small pieces. Discards the rest after the connection has failed."""
+        for start in range(0, len(data), PARSED_AT_ONCE_BYTES):
+            if self.disconnected or self.conn.parser_exc is not None:
+                return
+            super().data_received(data[start : start + PARSED_AT_ONCE_BYTES])
+
+    def handle_events(self) -> None:
+        """Closes the socket of a client that sends too many frames, of any kind."""
+        now = self.loop.time()
+        if now >= self._window_ends_at:
+            self._received_frames, self._window_ends_at = 0, now + FRAMES_WINDOW_S
+        self._received_frames += len(self.conn.events)
+        if self._received_frames > MAX_FRAMES:
+            self.drop("Too many frames")
+        else:
+            super().handle_events()
+
+    def handle_ping(self) -> None:
+        """Answers pings, except after a close frame."""
+        if self.close_sent:
+            self.conn.data_to_send()
+        else:
+            super().handle_ping()
+
+    def pause_writing(self) -> None:
+        """Stops reading from a client that does not read, so that nothing that it sends is answered."""
+        super().pause_writing()
+        PROCESS_UNSENT.add(self.transport, self.transport.abort)
+        self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Reads again from a client that has taken nearly all data."""
+        PROCESS_UNSENT.remove(self.transport)
+        super().resume_writing()
+        self._resume_reading()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """Returns the next message. Reads from the client again after the last one, if the client reads too."""
+        message = await self.queue.get()
+        if not self.queue.empty():
+            # Many small messages that arrived together must not keep other connections waiting.
+            await asyncio.sleep(0)
+        elif self.read_paused:
+            self.read_paused = False
+            self._resume_reading()
+        return message
+
+    def _resume_reading(self) -> None:
+        if self.writable.is_set() and not (self.read_paused or self.transport.is_closing()):
+            self.transport.resume_reading()
+
     def send_receive_event_to_app(self) -> None:
         """Closes with 1007 for text that is not UTF-8; uvicorn would log it as an error of the server."""
         if self.curr_msg_data_type == "text" and not self.close_sent:
@@ -88,6 +148,16 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         """Waits until nearly all written data is sent. Checks again after waking, since another caller may write."""
         while not self.writable.is_set():
             await self.writable.wait()
+
+    async def send_message(self, payload: bytes) -> None:
+        """Writes one message as a text frame, after all other messages have nearly been sent.
+
+        Raises: ClientDisconnected.
+        """
+        await self.wait_for_room()
+        if not self.is_open:
+            raise ClientDisconnected
+        self.transport.writelines((text_frame_header(len(payload)), payload))
 
     def write_events(self, frames: bytes, events: int) -> None:
         """Writes complete frames that hold `events` events. Closes the socket if too much earlier data is unsent."""
@@ -146,6 +216,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Breaks reference cycles, since full garbage collections are rare here (server/web.py)."""
+        PROCESS_UNSENT.remove(self.transport)
         super().connection_lost(exc)
         self.conn.parser.close()
 

@@ -22,6 +22,7 @@ from strawberry.asgi import ASGIWebSocketAdapter
 from strawberry.http.exceptions import NonTextMessageReceived, WebSocketDisconnected
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler, Operation
 from strawberry.subscriptions.protocols.graphql_transport_ws.types import SubscribeMessage
+from uvicorn.protocols.utils import ClientDisconnected
 
 from resolvers.context import Context
 from schema.errors import to_client_error
@@ -51,16 +52,17 @@ class SocketAdapter(ASGIWebSocketAdapter):
 
     async def send_json(self, message: Mapping[str, object]) -> None:
         """Sends one frame. Closes the socket with 1013 if the frame could not be written for 10 s."""
-        text = orjson.dumps(message).decode()
+        connection = connection_of(self.ws.scope)
+        if connection is None:
+            raise WebSocketDisconnected
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
-                await self.ws.send_text(text)
+                await connection.send_message(orjson.dumps(message))
         except TimeoutError:
             # An ordinary close would wait for the stalled client again.
-            if connection := connection_of(self.ws.scope):
-                connection.drop("Reading too slowly")
+            connection.drop("Reading too slowly")
             raise WebSocketDisconnected from None
-        except (WebSocketDisconnect, RuntimeError) as error:
+        except ClientDisconnected as error:
             raise WebSocketDisconnected from error
 
     async def close(self, code: int, reason: str) -> None:

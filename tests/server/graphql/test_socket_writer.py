@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.utils import ClientDisconnected
 from websockets.asyncio.client import connect
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
@@ -14,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 import server.graphql.socket_writer
 from server.graphql.socket_writer import (
     ABORT_AFTER_S,
+    MAX_FRAMES,
     MAX_WAITING_BYTES,
     MAX_WAITING_EVENTS,
     PAUSE_BYTES,
@@ -160,14 +162,40 @@ async def test_client_that_closes_and_never_reads_is_aborted() -> None:
 
 async def test_dropped_client_wakes_waiting_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.socket_writer, "ABORT_AFTER_S", 600)
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
+        connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
+        assert await wait_until(lambda: not connection.writable.is_set())
+        sending = asyncio.create_task(connection.send_message(b"an answer"))
+        await asyncio.sleep(0.1)
+        assert not sending.done()
+        connection.drop("Reading too slowly")
+        with pytest.raises(ClientDisconnected):
+            await sending
+        assert await wait_until(lambda: app.disconnects)
+
+
+async def test_client_that_does_not_read_is_not_read_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.graphql.socket_writer, "MAX_FRAMES", 10**9)
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
         assert await wait_until(lambda: not connection.writable.is_set())
-        await raw.send_frame(TEXT, b"answer me")
+        unsent_bytes = connection.transport.get_write_buffer_size()
+        for _ in range(100):
+            await raw.send_frame(PING, b"x" * 125)
         await asyncio.sleep(0.1)
-        assert not app.errors
-        connection.drop("Reading too slowly")
-        assert await wait_until(lambda: app.errors and app.disconnects)
+        assert connection.transport.get_write_buffer_size() <= unsent_bytes
+        async with asyncio.timeout(DEADLINE_S):
+            while (await raw.receive_frame())[0] != PONG:
+                pass
+
+
+async def test_client_that_sends_too_many_frames_is_dropped() -> None:
+    async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, _):
+        for _ in range(MAX_FRAMES + 1):
+            await raw.send_frame(PONG)
+        async with asyncio.timeout(DEADLINE_S):
+            opcode, payload = await raw.receive_frame()
+        assert (opcode, int.from_bytes(payload[:2]), payload[2:]) == (CLOSE, 1013, b"Too many frames")
 
 
 @pytest.mark.usefixtures("_short_abort_timeout")

@@ -1,0 +1,100 @@
+"""Limits the cost of the operations that one viewer executes at a time, in this process (docs/limits.md).
+
+Without this limit, the answers of one viewer's concurrent operations could fill the memory of the process. Operations
+over the limit wait for earlier ones, in the order of their arrival. An operation that costs more than the limit is
+executed alone.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from prometheus_client import Counter, Gauge
+
+from storage.errors import RateLimited
+
+MAX_COST = 2_000
+MAX_SERVICE_COST = 200_000
+MAX_WAITING = 1_000
+MAX_WAIT_S = 5.0
+
+WAITING = Gauge("noroshi_waiting_operations", "Operations that wait for earlier operations of the same viewer.")
+REFUSED = Counter(
+    "noroshi_refused_operations",
+    "Operations that were refused because too many operations of the same viewer waited, or waited too long.",
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    cost: int
+    admitted: asyncio.Future[None]
+
+
+@dataclass(slots=True)
+class _Viewer:
+    cost: int = 0
+    """The cost of the operations that are executed now."""
+    waiting: deque[_Waiting] = field(default_factory=deque)
+
+
+class ConcurrencyLimiter:
+    """The operations of each viewer that are executed or wait."""
+
+    def __init__(self, max_waiting: int = MAX_WAITING, max_wait_s: float = MAX_WAIT_S) -> None:
+        self._max_waiting, self._max_wait_s = max_waiting, max_wait_s
+        self._viewers: dict[Hashable, _Viewer] = {}
+
+    @asynccontextmanager
+    async def execution(self, key: Hashable, cost: int, max_cost: int) -> AsyncIterator[None]:
+        """Waits until the viewer's other operations leave room for this one, and holds the room during the block.
+
+        Raises: RateLimited, if too many operations of the viewer wait, or after `max_wait_s` seconds.
+        """
+        cost = min(max(cost, 1), max_cost)
+        viewer = self._viewers.setdefault(key, _Viewer())
+        if viewer.waiting or viewer.cost + cost > max_cost:
+            await self._wait(viewer, cost, max_cost)
+        else:
+            viewer.cost += cost
+        try:
+            yield
+        finally:
+            viewer.cost -= cost
+            _admit(viewer, max_cost)
+            if not viewer.cost:
+                self._viewers.pop(key, None)
+
+    async def _wait(self, viewer: _Viewer, cost: int, max_cost: int) -> None:
+        if len(viewer.waiting) >= self._max_waiting:
+            raise _refusal()
+        waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
+        viewer.waiting.append(waiting)
+        try:
+            with WAITING.track_inprogress():
+                async with asyncio.timeout(self._max_wait_s):
+                    await waiting.admitted
+        except BaseException as error:
+            if waiting in viewer.waiting:
+                viewer.waiting.remove(waiting)
+            else:
+                viewer.cost -= cost
+            _admit(viewer, max_cost)
+            if isinstance(error, TimeoutError):
+                raise _refusal() from None
+            raise
+
+
+def _admit(viewer: _Viewer, max_cost: int) -> None:
+    """Admits waiting operations while there is room for the first of them."""
+    while viewer.waiting and viewer.cost + viewer.waiting[0].cost <= max_cost:
+        first = viewer.waiting.popleft()
+        viewer.cost += first.cost
+        first.admitted.set_result(None)
+
+
+def _refusal() -> RateLimited:
+    REFUSED.inc()
+    return RateLimited("Too many of your operations are executed at the same time.", 1000)

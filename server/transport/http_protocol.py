@@ -1,0 +1,66 @@
+"""uvicorn's HTTP protocol, which aborts connections whose clients do not read their responses (docs/limits.md)."""
+
+import asyncio
+import socket
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from server.transport.unsent_data import ABORTED, PROCESS_UNSENT
+
+STALLED_S = 10.0
+"""A client that takes no byte of its response for this time is disconnected."""
+
+KERNEL_BUFFER_BYTES = 256 * 1024
+"""By default the kernel buffers some megabytes for each connection."""
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection, until it is upgraded to a WebSocket."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._progress_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Limits the data that waits in the kernel."""
+        super().connection_made(transport)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER_BYTES)
+
+    def pause_writing(self) -> None:
+        """Counts the unsent data, and begins to watch whether the client takes it."""
+        super().pause_writing()
+        PROCESS_UNSENT.add(self.transport, self.transport.abort)
+        self._check_progress_later()
+
+    def resume_writing(self) -> None:
+        """Stops watching the client, which has taken nearly all data."""
+        self._stop_watching()
+        super().resume_writing()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Stops watching the connection, which has another protocol from now on."""
+        self._stop_watching()
+        super().handle_websocket_upgrade()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stops watching the client."""
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def _check_progress_later(self) -> None:
+        unsent_bytes = self.transport.get_write_buffer_size()
+        self._progress_timer = self.loop.call_later(STALLED_S, self._check_progress, unsent_bytes)
+
+    def _check_progress(self, before_bytes: int) -> None:
+        if self.transport.get_write_buffer_size() < before_bytes:
+            self._check_progress_later()
+        else:
+            ABORTED.labels("stalled").inc()
+            self.transport.abort()
+
+    def _stop_watching(self) -> None:
+        PROCESS_UNSENT.remove(self.transport)
+        if self._progress_timer is not None:
+            self._progress_timer.cancel()
+            self._progress_timer = None

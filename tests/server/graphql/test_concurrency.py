@@ -1,0 +1,97 @@
+"""The limit of the operations that one viewer executes at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from server.graphql.concurrency import ConcurrencyLimiter
+from storage.errors import RateLimited
+
+pytestmark = pytest.mark.anyio
+
+
+class Executions:
+    """Operations of one viewer, which end on request."""
+
+    def __init__(self, limiter: ConcurrencyLimiter) -> None:
+        self._limiter = limiter
+        self.running: list[str] = []
+
+    @asynccontextmanager
+    async def start(self, name: str, cost: int, viewer: str = "ann") -> AsyncIterator[asyncio.Event]:
+        """Starts an operation, which ends when the event is set, at the latest after the block."""
+        ended = asyncio.Event()
+        task = asyncio.create_task(self._run(name, cost, viewer, ended))
+        await self.settle()
+        try:
+            yield ended
+        finally:
+            ended.set()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def settle(self) -> None:
+        """Lets all tasks proceed."""
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def _run(self, name: str, cost: int, viewer: str, ended: asyncio.Event) -> None:
+        async with self._limiter.execution(viewer, cost, 100):
+            self.running.append(name)
+            await ended.wait()
+        self.running.remove(name)
+
+
+async def test_operations_over_limit_wait_in_order() -> None:
+    executions = Executions(ConcurrencyLimiter())
+    async with (
+        executions.start("first", 60) as first,
+        executions.start("large", 60),
+        executions.start("small", 10),
+        executions.start("of another viewer", 100, "ben"),
+    ):
+        assert executions.running == ["first", "of another viewer"]
+        first.set()
+        await executions.settle()
+        assert executions.running == ["of another viewer", "large", "small"]
+
+
+async def test_operation_larger_than_limit_is_executed_alone() -> None:
+    executions = Executions(ConcurrencyLimiter())
+    async with executions.start("largest", 200_000) as largest, executions.start("small", 0):
+        assert executions.running == ["largest"]
+        largest.set()
+        await executions.settle()
+        assert executions.running == ["small"]
+
+
+async def test_operation_that_waits_too_long_is_refused() -> None:
+    limiter = ConcurrencyLimiter(max_wait_s=0.01)
+    async with Executions(limiter).start("first", 100), asyncio.timeout(30):
+        with pytest.raises(RateLimited):
+            await limiter.execution("ann", 1, 100).__aenter__()
+
+
+async def test_operation_over_number_of_waiting_ones_is_refused() -> None:
+    limiter = ConcurrencyLimiter(max_waiting=1)
+    executions = Executions(limiter)
+    async with executions.start("first", 100), executions.start("second", 1):
+        with pytest.raises(RateLimited):
+            await limiter.execution("ann", 1, 100).__aenter__()
+
+
+async def test_cancelled_operation_leaves_its_place() -> None:
+    executions = Executions(ConcurrencyLimiter())
+    limiter = executions._limiter
+    async with executions.start("first", 60) as first:
+        waiting = asyncio.create_task(limiter.execution("ann", 100, 100).__aenter__())
+        await executions.settle()
+        async with executions.start("small", 40):
+            waiting.cancel()
+            await executions.settle()
+            assert executions.running == ["first", "small"]
+            first.set()
+            await executions.settle()
+            assert executions.running == ["small"]
+    assert limiter._viewers == {}

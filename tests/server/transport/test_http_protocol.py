@@ -1,0 +1,68 @@
+"""HTTP connections whose clients do not read their responses."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import uvicorn
+from starlette.responses import Response
+from uvicorn.server import ServerState
+
+import server.transport.http_protocol
+from server.transport.http_protocol import HttpProtocol
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+BODY = b"x" * (4 << 20)
+DEADLINE_S = 30
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def requesting_client() -> AsyncIterator[tuple[socket.socket, ServerState]]:
+    """Serves a body of 4 MiB, and yields a client that has sent a request and reads only on demand."""
+    config = uvicorn.Config(Response(BODY), lifespan="off", log_config=None)
+    config.load()
+    state, loop = ServerState(), asyncio.get_running_loop()
+    app_server = await loop.create_server(lambda: HttpProtocol(config, state, {}), "127.0.0.1", 0)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        await loop.sock_connect(client, app_server.sockets[0].getsockname())
+        await loop.sock_sendall(client, REQUEST)
+        async with asyncio.timeout(DEADLINE_S):
+            try:
+                yield client, state
+            finally:
+                app_server.close()
+                for connection in list(state.connections):
+                    connection.transport.abort()
+
+
+async def read_to_end(client: socket.socket) -> int:
+    """Returns the number of bytes until the connection ends, in order or not."""
+    loop, total = asyncio.get_running_loop(), 0
+    try:
+        while data := await loop.sock_recv(client, 65_536):
+            total += len(data)
+            if total > len(BODY):
+                break
+    except ConnectionError:
+        pass
+    return total
+
+
+async def test_client_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.transport.http_protocol, "STALLED_S", 0.2)
+    async with requesting_client() as (client, state):
+        while not state.total_requests or state.connections:
+            await asyncio.sleep(0.05)
+        assert await read_to_end(client) < len(BODY)
+
+
+async def test_client_that_reads_slowly_gets_whole_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.transport.http_protocol, "STALLED_S", 2)
+    async with requesting_client() as (client, _):
+        assert await read_to_end(client) > len(BODY)

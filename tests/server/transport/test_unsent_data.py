@@ -1,0 +1,54 @@
+"""The bound on the unsent data of all connections, with the transports of real sockets."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from server.transport.unsent_data import UnsentData
+
+MEBIBYTE = 1 << 20
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def stalled_transport(unsent_bytes: int) -> AsyncIterator[asyncio.Transport]:
+    """Yields a transport with data that its peer does not read."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for each in (ours, theirs):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        ours.setblocking(False)
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
+        transport.write(b"x" * unsent_bytes)
+        yield transport
+        transport.abort()
+
+
+async def test_oldest_stalled_connections_are_aborted_over_limit() -> None:
+    unsent = UnsentData(max_bytes=2 * MEBIBYTE)
+    async with (
+        stalled_transport(MEBIBYTE) as oldest,
+        stalled_transport(MEBIBYTE) as second,
+        stalled_transport(MEBIBYTE) as newest,
+    ):
+        for transport in (oldest, second, newest):
+            unsent.add(transport, transport.abort)
+        await asyncio.sleep(0)
+        assert [each.is_closing() for each in (oldest, second, newest)] == [True, False, False]
+
+
+async def test_connections_that_resumed_are_not_counted() -> None:
+    unsent = UnsentData(max_bytes=2 * MEBIBYTE)
+    async with stalled_transport(MEBIBYTE) as first, stalled_transport(MEBIBYTE) as second:
+        unsent.add(first, first.abort)
+        unsent.remove(first)
+        unsent.remove(first)
+        unsent.add(second, second.abort)
+        unsent.add(first, first.abort)
+        await asyncio.sleep(0)
+        assert not first.is_closing()
+        assert not second.is_closing()
