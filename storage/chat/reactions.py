@@ -36,6 +36,15 @@ _PageKey = tuple[Visibility, str, tuple[int, ...]]
 _ReactionIds = dict[int, list[ReactionDocumentId]]
 """Reactions to messages of one topic, by the timestamp of the message."""
 
+class _UsersKey(NamedTuple):
+    """One emoji of one message, and the number and the blocks of users who are read for it."""
+
+    message: MessageKey
+    emoji: str
+    limit: int
+    blocked: frozenset[str]
+
+
 MAX_PAGES = 100
 """Maximum number of pages, each of at most a thousand messages, whose reactions one query reads."""
 
@@ -48,6 +57,7 @@ class ReactionStore:
         self._reactions: AsyncCollection[ReactionDocument] = mongo["reactions"]
         self._received: AsyncCollection[ReceivedReactionDocument] = mongo["received_reactions"]
         self._ids: BatchLoader[_PageKey, _ReactionIds] = BatchLoader(self._load, MAX_PAGES)
+        self._users: BatchLoader[_UsersKey, list[str]] = BatchLoader(self._load_users)
 
     async def of_messages(self, messages: Sequence[Message], visibility: Visibility) -> list[list[Reaction]]:
         """Returns the reactions to each message, in the order of first use."""
@@ -76,11 +86,7 @@ class ReactionStore:
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
         """Returns the ids of the users who reacted with the emoji, earliest first."""
-        query: Document = {"_id.t": key.topic_id, "_id.ts": key.timestamp, "_id.e": emoji}
-        if blocked:
-            query["_id.u"] = {"$nin": list(blocked)}
-        cursor = self._reactions.find(query).sort("at", 1).limit(limit)
-        return [row["_id"]["u"] for row in await cursor.to_list(None)]
+        return await self._users.get(_UsersKey(key, emoji, limit, blocked)) or []
 
     async def received(
         self, organization_id: str, user_id: str, range_: Range, blocked: frozenset[str]
@@ -109,6 +115,37 @@ class ReactionStore:
             id_ = reaction["_id"]
             by_topic[id_["t"]][id_["ts"]].append(id_)
         return {key: by_topic[key[1]] for key in keys}
+
+    async def _load_users(self, keys: Sequence[_UsersKey]) -> dict[_UsersKey, list[str]]:
+        by_options: defaultdict[tuple[int, frozenset[str]], list[_UsersKey]] = defaultdict(list)
+        for key in keys:
+            by_options[key.limit, key.blocked].append(key)
+        found: dict[_UsersKey, list[str]] = {}
+        for (limit, blocked), group in by_options.items():
+            found |= await self._first_users(group, limit, blocked)
+        return found
+
+    async def _first_users(
+        self, keys: Sequence[_UsersKey], limit: int, blocked: frozenset[str]
+    ) -> dict[_UsersKey, list[str]]:
+        """Reads the first users of each emoji of these messages, and possibly of other emoji of the messages."""
+        timestamps: defaultdict[str, set[int]] = defaultdict(set)
+        for key in keys:
+            timestamps[key.message.topic_id].add(key.message.timestamp)
+        emojis = list({key.emoji for key in keys})
+        query: Document = {
+            "$or": [{"_id.t": topic, "_id.ts": {"$in": list(each)}} for topic, each in timestamps.items()],
+            "_id.e": {"$in": emojis},
+        }
+        if blocked:
+            query["_id.u"] = {"$nin": list(blocked)}
+        first = {"$topN": {"n": limit, "sortBy": {"at": 1}, "output": "$_id.u"}}
+        group = {"_id": {"t": "$_id.t", "ts": "$_id.ts", "e": "$_id.e"}, "users": first}
+        cursor = await self._mongo["reactions"].aggregate([{"$match": query}, {"$group": group}])
+        return {
+            _UsersKey(MessageKey(row["_id"]["t"], row["_id"]["ts"]), row["_id"]["e"], limit, blocked): row["users"]
+            for row in await cursor.to_list(None)
+        }
 
 
 def reactions_of_others(message: Message) -> list[Reaction]:
