@@ -36,6 +36,7 @@ _PageKey = tuple[Visibility, str, tuple[int, ...]]
 _ReactionIds = dict[int, list[ReactionDocumentId]]
 """Reactions to messages of one topic, by the timestamp of the message."""
 
+
 class _UsersKey(NamedTuple):
     """One emoji of one message, and the number and the blocks of users who are read for it."""
 
