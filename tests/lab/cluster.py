@@ -5,6 +5,7 @@ import base64
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.product import NOROSHI
 MONGO_PORT, REDIS_PORT, SENTINEL_PORT, WEB_PORT = 27017, 6379, 26379, 8000
 AUTH_SECRET = "the secret of the laboratory's tokens"
 ELECTION_TIMEOUT_MS = 3000
-START_DEADLINE_S = 180.0
+START_DEADLINE_S = 300.0
 CREDENTIAL_KEYS_SETTING = ",".join(f"{n}:{base64.b64encode(key).decode()}" for n, key in CREDENTIAL_KEYS.items())
 
 
@@ -47,15 +48,13 @@ class Cluster:
         for program in self.of_kind("mongod", "redis", "sentinel"):
             program.start()
         await self._initiate()
-        for program in self.of_kind("web", "worker"):
-            program.start()
         await self.wait_until_ready()
 
-    async def wait_until_ready(self) -> None:
-        """Waits until all members, both web processes and the workers serve. Raises: TimeoutError."""
-        await _until(self._members_are_healthy, "The members of the replica set are not healthy.")
+    async def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
+        """Waits until all members and both web processes serve. Starts programs that end. Raises: TimeoutError."""
+        await _until(self._are_members_healthy, "The members of the replica set are not healthy.", deadline_s)
         for url in self.web_urls:
-            await _until(lambda url=url: _answers(f"{url}/readyz"), f"{url} is not ready.")  # type: ignore[misc]
+            await _until(partial(self._is_ready, url), f"{url} is not ready.", deadline_s)
 
     async def primary(self) -> Program:
         """Returns the primary that the members agree on. Raises: PyMongoError."""
@@ -88,9 +87,19 @@ class Cluster:
             return True
 
         await _until(initiated, "The replica set can't be initiated.")
-        await _until(self._members_are_healthy, "The replica set has no primary.")
 
-    async def _members_are_healthy(self) -> bool:
+    def start_ended(self) -> None:
+        """Starts every program that does not run, as a supervisor does."""
+        for program in self.programs.values():
+            program.start()
+
+    async def _is_ready(self, url: str) -> bool:
+        self.start_ended()
+        async with httpx2.AsyncClient(timeout=10, trust_env=False) as http:
+            return (await http.get(f"{url}/readyz")).status_code == 200
+
+    async def _are_members_healthy(self) -> bool:
+        self.start_ended()
         async with AsyncMongoClient[dict[str, Any]](self.mongodb_uri, serverSelectionTimeoutMS=2_000) as client:
             status = await client.admin.command("replSetGetStatus")
         states = sorted(member["stateStr"] for member in status["members"])
@@ -109,7 +118,7 @@ def plan_cluster(hosts: list[Host], logs: Path, telephony_url: str, with_clocks:
     for number, host in enumerate(hosts[1:], start=1):
         programs.append(Program(f"worker{number}", host, [*NOROSHI, "worker"], logs / f"worker{number}.log", variables))
     if with_clocks:
-        _give_clocks([each for each in programs if each.kind in ("web", "worker", "mongod")], logs)
+        _give_clocks([each for each in programs if each.kind in ("web", "worker")], logs)
     return Cluster(hosts, {program.name: program for program in programs})
 
 
@@ -181,13 +190,8 @@ def _give_clocks(programs: list[Program], folder: Path) -> None:
         program.set_clock(0)
 
 
-async def _answers(url: str) -> bool:
-    async with httpx2.AsyncClient(timeout=10, trust_env=False) as http:
-        return (await http.get(url)).status_code == 200
-
-
-async def _until(condition: Callable[[], Awaitable[bool]], failure: str) -> None:
-    ends_at = time.monotonic() + START_DEADLINE_S
+async def _until(condition: Callable[[], Awaitable[bool]], failure: str, deadline_s: float = START_DEADLINE_S) -> None:
+    ends_at = time.monotonic() + deadline_s
     while time.monotonic() < ends_at:
         try:
             if await condition():

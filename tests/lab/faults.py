@@ -2,17 +2,23 @@
 
 import asyncio
 import random
+import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pymongo.errors import PyMongoError
 
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import MONGO_PORT, REDIS_PORT, SENTINEL_PORT, Cluster
 from tests.lab.history import History
 from tests.lab.hosts import Host
 from tests.lab.programs import Program
+
+SUSPENDED_S = 20.0
+RESTART_DEADLINE_S = 60.0
+BLOCK_BYTES = 1 << 20
 
 
 @dataclass
@@ -44,9 +50,7 @@ class Nemesis:
         """Accepts all packets, and starts every program that does not run."""
         for host in self.cluster.hosts:
             host.accept_all()
-        for program in self.cluster.programs.values():
-            if not program.is_running:
-                program.start()
+        self.cluster.start_ended()
 
     async def pause(self, seconds: float) -> None:
         """Sleeps, but not beyond the end of the run."""
@@ -105,5 +109,89 @@ def cut(nemesis: Nemesis, host: Host, way: str) -> None:
             other.drop_from([host])
 
 
+async def suspend(nemesis: Nemesis) -> str:
+    """Stops any program for 20 seconds; it keeps its connections, and continues as if nothing had happened."""
+    program = await nemesis.choose_program()
+    program.send(signal.SIGSTOP)
+    try:
+        await nemesis.pause(SUSPENDED_S)
+    finally:
+        program.send(signal.SIGCONT)
+    return f"suspended {program.name}"
+
+
+async def change_clock(nemesis: Nemesis) -> str:
+    """Sets the clock of a web process or a worker minutes ahead or behind. Only the database's clock should count."""
+    program = nemesis.rng.choice(nemesis.cluster.of_kind("web", "worker"))
+    minutes = nemesis.rng.uniform(-4, 4)
+    program.set_clock(60 * minutes)
+    try:
+        await nemesis.pause(nemesis.rng.uniform(5, 20))
+    finally:
+        program.set_clock(0)
+    return f"{program.name} {60 * minutes:+.0f} s"
+
+
+async def fill_disk(nemesis: Nemesis) -> str:
+    """Fills the disk of a host, so that its mongod can't write, and frees it again."""
+    host = await nemesis.choose_host()
+    filler = host.disk / "filler"
+    try:
+        await asyncio.to_thread(_fill, filler)
+        await nemesis.pause(nemesis.rng.uniform(5, 15))
+    finally:
+        filler.unlink(missing_ok=True)
+    return f"filled the disk of {host.name}"
+
+
+def _fill(file: Path) -> None:
+    with suppress(OSError), file.open("wb", buffering=0) as out:
+        while True:
+            out.write(bytes(BLOCK_BYTES))
+
+
+async def lose_packets(nemesis: Nemesis) -> str:
+    """Drops a share of the packets to a host, or all packets to one kind of server, without a sign to their sender."""
+    host = await nemesis.choose_host()
+    match = nemesis.rng.choice(
+        (
+            f"numgen random mod 100 < {nemesis.rng.randrange(10, 40)}",
+            f"tcp dport {{ {REDIS_PORT}, {SENTINEL_PORT} }}",
+            f"tcp dport {MONGO_PORT}",
+        )
+    )
+    host.drop_from(nemesis.others(host), match)
+    await nemesis.pause(nemesis.rng.uniform(6, 18))
+    return f"{host.name} lost packets: {match}"
+
+
+async def restart(nemesis: Nemesis) -> str:
+    """Restarts all programs of a kind one after the other with SIGTERM, as a deployment does."""
+    kind = nemesis.rng.choice(("web", "worker", "mongod"))
+    for program in nemesis.cluster.of_kind(kind):
+        await asyncio.to_thread(program.terminate)
+        program.start()
+        with suppress(TimeoutError):
+            await nemesis.cluster.wait_until_ready(RESTART_DEADLINE_S)
+    return f"restarted each {kind}"
+
+
+async def elect(nemesis: Nemesis) -> str:
+    """Makes the primary step down."""
+    try:
+        return f"{await nemesis.cluster.step_down()} stepped down"
+    except PyMongoError as error:
+        return f"no primary stepped down: {type(error).__name__}"
+
+
 Fault = Callable[[Nemesis], Awaitable[str]]
-FAULTS: dict[str, Fault] = {"kill": kill, "partition": partition}
+FAULTS: dict[str, Fault] = {
+    "kill": kill,
+    "partition": partition,
+    "suspend": suspend,
+    "clock": change_clock,
+    "disk": fill_disk,
+    "loss": lose_packets,
+    "restart": restart,
+    "election": elect,
+}

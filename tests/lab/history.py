@@ -40,7 +40,7 @@ class History:
 
     def __post_init__(self) -> None:
         self._began_s = time.time() - time.monotonic()
-        self._out = self.file.open("wb")
+        self._out = self.file.open("wb", buffering=0)
 
     def now(self) -> float:
         """Returns Unix seconds that never jump."""
@@ -72,7 +72,7 @@ class History:
         return row
 
     def close(self) -> None:
-        """Writes what is buffered and closes the file."""
+        """Closes the file."""
         self._out.close()
 
 

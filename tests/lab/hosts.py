@@ -14,7 +14,7 @@ CLIENTS = f"{PREFIX}.254"
 """The address of the bridge, from which clients call and where the twins of outside services listen."""
 
 SUBNET = f"{PREFIX}.0/24"
-DISK_SIZE = "1g"
+DISK_SIZE = "600m"
 CHAIN = "{ type filter hook input priority 0; }"
 
 

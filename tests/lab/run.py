@@ -5,11 +5,11 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.jobs.providers.telephony.twin import telephony_twin
 from tests.lab.cluster import Cluster, plan_cluster
 from tests.lab.faults import Nemesis
 from tests.lab.history import History
-from tests.lab.hosts import CLIENTS, create_hosts
+from tests.lab.hosts import create_hosts
+from tests.lab.outside import outside_services
 from tests.lab.report import checks_table, faults_table, operations_table
 from tests.lab.session import Laboratory
 from tests.lab.workloads.catalogue import Workload, create_workloads
@@ -20,7 +20,7 @@ SETTLE_DEADLINE_S = 600.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What the command line asks for."""
+    """The wishes of the command line."""
 
     seed: str
     minutes: float
@@ -33,18 +33,20 @@ async def run(plan: Plan) -> int:
     """Runs the plan, prints the table, and returns the number of violations."""
     history = History(plan.folder / "history.jsonl")
     hosts = create_hosts(HOSTS, plan.folder / "disks")
-    async with telephony_twin(6, host=CLIENTS) as telephony:
-        cluster = plan_cluster(hosts, plan.folder, telephony.url, with_clocks="clock" in plan.faults)
+    async with outside_services() as outside:
+        cluster = plan_cluster(hosts, plan.folder, outside.telephony.url, with_clocks="clock" in plan.faults)
         laboratory = Laboratory(history, cluster.web_urls, plan.seed)
         try:
             await cluster.start()
-            workloads = create_workloads(laboratory, plan.areas)
+            workloads = create_workloads(laboratory, outside, plan.areas)
             began_s, ended_s = await _act(plan, laboratory, cluster, workloads)
         finally:
             history.close()
             for program in cluster.programs.values():
                 program.kill()
     lines, violations = checks_table(history.operations)
+    # A cancelled connection of the telephony twin would be reported while the loop closes.
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
     tables = [operations_table(history.operations, began_s, ended_s), faults_table(history.operations), lines]
     print("\n\n".join("\n".join(table) for table in tables), flush=True)
     return violations

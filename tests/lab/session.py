@@ -22,7 +22,7 @@ RETRY_S = 0.5
 
 @dataclass
 class Laboratory:
-    """What all workloads share: the history, the addresses of the web processes, and whether the run goes on."""
+    """The surroundings of all workloads: the history, the web processes, and whether the run goes on."""
 
     history: History
     web_urls: list[str]

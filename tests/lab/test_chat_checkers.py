@@ -21,27 +21,7 @@ from tests.lab.checkers.subscriptions import (
     subscriptions_are_resumed,
 )
 from tests.lab.history import Histories, Operation, Outcome
-
-
-def operation(
-    name: str,
-    begin: float,
-    result: Any = None,
-    process: str = "p",
-    outcome: Outcome = "ok",
-    **arguments: Any,
-) -> Operation:
-    """Returns an operation that takes half a second."""
-    return Operation(
-        process=process,
-        area="chat",
-        operation=name,
-        arguments=arguments,
-        begin=begin,
-        end=begin + 0.5,
-        outcome=outcome,
-        result=result,
-    )
+from tests.lab.operations import operation
 
 
 def post(text: str, begin: float, timestamp: int, outcome: Outcome = "ok") -> Operation:

@@ -8,7 +8,7 @@ from tests.lab.history import Histories
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a checker found: how many facts it judged, and a description of each violation."""
+    """The findings of a checker: how many facts it judged, and a description of each violation."""
 
     judged: int
     violations: list[str]

@@ -3,8 +3,13 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from tests.lab.outside import OutsideServices
 from tests.lab.session import Laboratory
+from tests.lab.workloads.calls import Calls
 from tests.lab.workloads.chat import Chat
+from tests.lab.workloads.feed import Feed
+from tests.lab.workloads.mail import Mail
+from tests.lab.workloads.publishing import Publishing
 
 
 class Workload(Protocol):
@@ -20,9 +25,15 @@ class Workload(Protocol):
         """Waits, after all faults are healed, until deferred work is done; then reads everything."""
 
 
-WORKLOADS: dict[str, Callable[[Laboratory], Workload]] = {"chat": Chat}
+WORKLOADS: dict[str, Callable[[Laboratory, OutsideServices], Workload]] = {
+    "chat": lambda laboratory, _: Chat(laboratory),
+    "feed": lambda laboratory, _: Feed(laboratory),
+    "publishing": lambda laboratory, outside: Publishing(laboratory, outside.mastodon, outside.hook),
+    "calls": lambda laboratory, outside: Calls(laboratory, outside.telephony),
+    "mail": lambda laboratory, _: Mail(laboratory),
+}
 
 
-def create_workloads(laboratory: Laboratory, areas: list[str]) -> list[Workload]:
+def create_workloads(laboratory: Laboratory, outside: OutsideServices, areas: list[str]) -> list[Workload]:
     """Returns the workloads of these areas."""
-    return [WORKLOADS[area](laboratory) for area in areas]
+    return [WORKLOADS[area](laboratory, outside) for area in areas]

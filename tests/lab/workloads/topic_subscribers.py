@@ -21,7 +21,7 @@ EVENTS = """subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $t
   ... on ReactionsChanged { message { timestamp text } }
 } }"""
 LOST = (ConnectionClosed, InvalidHandshake, OSError, TimeoutError, GraphQLFailed, AssertionError, ValueError)
-"""What a subscriber can meet when a socket can't be opened or ends."""
+"""Errors of a socket that can not be opened, or that ends."""
 
 
 @dataclass

@@ -1,0 +1,35 @@
+"""The outside services: twins that listen at the clients' address and lose a few answers after they have acted."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from tests.jobs.providers.telephony.twin import TelephonyTwin, telephony_twin
+from tests.lab.hosts import CLIENTS
+from tests.twins.mastodon import MastodonTwin
+from tests.twins.twin import Twin, running_twin
+from tests.twins.webhook import WebhookTwin
+
+LOST_SHARE = 0.03
+ALLOWED_CALLS = 6
+
+
+@dataclass(frozen=True)
+class OutsideServices:
+    """The running twins. No fault cuts them off."""
+
+    telephony: TelephonyTwin
+    mastodon: Twin
+    hook: Twin
+
+
+@asynccontextmanager
+async def outside_services() -> AsyncIterator[OutsideServices]:
+    """Runs the twins in this process."""
+    lost = {"lose_answers": LOST_SHARE, "lose_reports": LOST_SHARE}
+    async with (
+        telephony_twin(ALLOWED_CALLS, host=CLIENTS, talk_s=(0.3, 1.5), **lost) as telephony,
+        running_twin(MastodonTwin(LOST_SHARE, seed=1), host=CLIENTS) as mastodon,
+        running_twin(WebhookTwin(LOST_SHARE, seed=2), host=CLIENTS) as hook,
+    ):
+        yield OutsideServices(telephony, mastodon, hook)

@@ -1,0 +1,168 @@
+"""Feeds: posts, follows, home feeds, and subscriptions to home feeds."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.client import Socket
+from tests.lab.history import Outcome
+from tests.lab.session import RETRY_S, Laboratory, Session, micros, timestamp
+from tests.lab.workloads.topic_subscribers import CONNECT_TIMEOUT_S, LOST
+
+AREA = "feed"
+AUTHORS, READERS = 3, 3
+SETTLE_DEADLINE_S = 240.0
+CREATE = "mutation ($input: CreatePostInput!) { createPost(input: $input) { timestamp } }"
+FOLLOW = "mutation ($id: ID!) { follow(userId: $id) { id } }"
+FOLLOWERS = "query ($id: ID!) { user(id: $id) { followerCount } }"
+HOME = """query ($oldest: Timestamp, $latest: Timestamp, $limit: Int!) {
+  homeFeed(oldest: $oldest, latest: $latest, limit: $limit, inclusive: false) { hasNewer items { timestamp text } } }"""
+EVENTS = """subscription ($since: Cursor) { homeFeedEvents(since: $since) {
+  kind: __typename ... on Event { cursor } ... on StreamReady { resumed } ... on PostArrived { post { text } } } }"""
+
+
+@dataclass
+class HomeSubscriber:
+    """A reader's subscription to the home feed, which loses its socket and resumes after its last event."""
+
+    session: Session
+    cursor: str | None = None
+    received: set[str] = field(default_factory=set)
+
+    async def run(self) -> None:
+        """Subscribes again and again until the run ends."""
+        while not self.session.laboratory.ended.is_set():
+            await self.subscribe(self.session.rng.uniform(2, 25))
+            await self.session.laboratory.pause(RETRY_S)
+
+    async def subscribe(self, seconds: float, wanted: frozenset[str] = frozenset()) -> None:
+        """Records one subscription. Ends it early if it has received all posts of `wanted`."""
+        begin = self.session.history.now()
+        result: dict[str, Any] = {"resumed": None, "ready": None, "events": []}
+        arguments = {"since": self.cursor}
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S) as deadline, self.session.socket() as socket:
+                await socket.subscribe(EVENTS, since=self.cursor)
+                await self._take(socket, result)
+                deadline.reschedule(asyncio.get_running_loop().time() + seconds)
+                while not wanted or not wanted <= self.received:
+                    await self._take(socket, result)
+        except LOST as error:
+            result["ended"] = f"{type(error).__name__}: {error}"
+        outcome: Outcome = "fail" if result["ready"] is None else "ok"
+        self.session.history.record(self.session.process, AREA, "homeSubscription", arguments, begin, outcome, result)
+
+    async def _take(self, socket: Socket, result: dict[str, Any]) -> None:
+        event = await socket.next_event()
+        self.cursor = event["cursor"]
+        if event["kind"] == "StreamReady":
+            result |= {"resumed": event["resumed"], "ready": self.session.history.now()}
+        elif event["kind"] == "PostArrived":
+            result["events"].append([event["cursor"], event["post"]["text"]])
+            self.received.add(event["post"]["text"])
+
+
+@dataclass
+class Feed:
+    """Authors and readers. Reader n follows all authors but author n from the beginning, and author n later."""
+
+    laboratory: Laboratory
+    subscribers: list[HomeSubscriber] = field(default_factory=list)
+
+    async def prepare(self) -> None:
+        """Makes every reader follow most of the authors."""
+        for author in range(AUTHORS):
+            await self._session(f"author{author}").run_until_ok("viewer", {}, "{ viewer { id } }")
+        for reader in range(READERS):
+            for author in range(AUTHORS):
+                if author != reader:
+                    await self._follow(reader, author)
+
+    async def run(self) -> None:
+        """Lets all users act until the run ends."""
+        self.subscribers = [HomeSubscriber(self._session(f"reader{n}")) for n in range(READERS)]
+        await asyncio.gather(
+            *(self._post(self._session(f"author{n}")) for n in range(AUTHORS)),
+            *(self._read(self._session(f"reader{n}")) for n in range(READERS)),
+            *(self._follow_later(n) for n in range(READERS)),
+            *(subscriber.run() for subscriber in self.subscribers),
+        )
+
+    async def settle(self) -> None:
+        """Waits until each reader's feed and subscription have every post, and reads all feeds."""
+        rows = [row for row in self.laboratory.history.operations if row["operation"] == "createPost"]
+        acknowledged = {row["arguments"]["text"]: row["process"] for row in rows if row["outcome"] == "ok"}
+        await asyncio.gather(*(self._settle_reader(n, acknowledged) for n in range(READERS)))
+        for author in range(AUTHORS):
+            session = self._session(f"author{author}").as_final()
+            name = f"author{author}"
+            await session.run_until_ok("followers", {"user": name}, FOLLOWERS, _follower_count, id=name)
+
+    async def _settle_reader(self, number: int, acknowledged: dict[str, str]) -> None:
+        session, begin = self._session(f"reader{number}"), self.laboratory.history.now()
+        missing = set(acknowledged)
+        while missing and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
+            missing = set(acknowledged) - await self._read_all(session)
+            await asyncio.sleep(RETRY_S)
+        later = f"author{number}"
+        wanted = frozenset(text for text, author in acknowledged.items() if author != later)
+        subscriber = self.subscribers[number]
+        while not wanted <= subscriber.received and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
+            await subscriber.subscribe(20.0, wanted)
+        await self._read_all(session.as_final(), reader=f"reader{number}")
+
+    def _session(self, name: str) -> Session:
+        return self.laboratory.session(name, AREA)
+
+    async def _post(self, session: Session) -> None:
+        number = 0
+        while not self.laboratory.ended.is_set():
+            number += 1
+            text = f"{session.process}-{number}"
+            key = {"text": text, "idempotencyKey": text}
+            for _ in range(session.rng.choice((1, 3, 10))):
+                outcome, _result = await session.run("createPost", {"text": text}, CREATE, _created, input=key)
+                if outcome == "ok":
+                    await self._read_newest(session)
+                    break
+                await self.laboratory.pause(session.rng.uniform(0.1, 1.0))
+            await self.laboratory.pause(session.rng.uniform(0.2, 1.5))
+
+    async def _read(self, session: Session) -> None:
+        while not self.laboratory.ended.is_set():
+            await self._read_newest(session)
+            await self.laboratory.pause(session.rng.uniform(0.2, 1.0))
+
+    async def _read_newest(self, session: Session) -> None:
+        arguments = {"oldest": None, "latest": "now", "limit": 20, "reader": session.process}
+        await session.run("homeFeed", arguments, HOME, _home, latest="now", limit=20)
+
+    async def _read_all(self, session: Session, reader: str | None = None) -> set[str]:
+        """Reads the whole feed, and returns the texts."""
+        position, has_newer, texts = 0, True, set()
+        while has_newer:
+            arguments = {"oldest": position, "latest": None, "limit": 999, "reader": reader or session.process}
+            page = await session.run_until_ok("homeFeed", arguments, HOME, _home, oldest=timestamp(position), limit=999)
+            texts |= {text for _, text in page["items"]}
+            position, has_newer = max([position, *(at for at, _ in page["items"])]), page["newer"]
+        return texts
+
+    async def _follow(self, reader: int, author: int) -> None:
+        session = self._session(f"reader{reader}")
+        await session.run_until_ok("follow", {"author": f"author{author}"}, FOLLOW, id=f"author{author}")
+
+    async def _follow_later(self, number: int) -> None:
+        await self.laboratory.pause(self.laboratory.random(f"follow{number}").uniform(5, 60))
+        await self._follow(number, number)
+
+
+def _created(post: dict[str, Any]) -> int:
+    return micros(post["timestamp"])
+
+
+def _follower_count(user: dict[str, Any]) -> Any:
+    return user["followerCount"]
+
+
+def _home(page: dict[str, Any]) -> dict[str, Any]:
+    return {"items": [[micros(item["timestamp"]), item["text"]] for item in page["items"]], "newer": page["hasNewer"]}
