@@ -31,6 +31,8 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 
+-- Fails on a server that refuses writes, also without a page. Sentinel may have replaced this master, and readers may use
+-- another server: the caller must learn that its change has reached nobody.
 local function drop()
   redis.call('DEL', meta, items, pending)
 end
@@ -142,7 +144,10 @@ end
 function commands.extend()
   local first, last, size = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
   local page = usable_page()
-  if not page then return -1 end
+  if not page then
+    drop()
+    return -1
+  end
   if page.builder ~= '' or first > page.n + 1 then
     keep_pending(page, first, last)
     return 0
@@ -160,7 +165,10 @@ end
 
 function commands.require()
   local page = usable_page()
-  if not page then return 1 end
+  if not page then
+    drop()
+    return 1
+  end
   page.known = math.max(page.known, tonumber(ARGV[2]))
   save(page)
   return 1

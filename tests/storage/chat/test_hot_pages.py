@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from server.embedded import Valkey
+from server.embedded import Valkey, find_valkey
 from storage.chat.hot_pages import LEASE_S, MAYBE_HOT_PER_MINUTE
 from storage.chat.records import Message
 from storage.link_previews import LinkPreview
@@ -149,6 +149,29 @@ async def test_poster_without_redis_returns_after_every_lease(
             return duration_s < LEASE_S / 2
 
         assert await poll_until_true(is_quick)
+
+
+class ReplacedMaster(Valkey):
+    """A master that refuses writes because its replicas are gone: Sentinel has made one of them the master."""
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--min-replicas-to-write", "1"]
+
+
+async def test_post_through_replaced_master_is_in_every_page(
+    hot_topic: TopicScenario, open_process: OpenStores, tmp_path: Path
+) -> None:
+    master = ReplacedMaster(tmp_path, find_valkey())
+    await master.start()
+    try:
+        async with open_process(master.url) as posting_stores:
+            poster = hot_topic.with_stores(posting_stores)
+            await wait_for_hot_page(hot_topic)
+            async with read_continuously(hot_topic):
+                for number in range(3):
+                    await assert_visible(await poster.post(str(number)), hot_topic)
+    finally:
+        await master.stop(0)
 
 
 @pytest.mark.parametrize("renews", [True, False], ids=["renewed", "built"])
