@@ -31,8 +31,8 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 
--- Fails on a server that refuses writes, also without a page. Sentinel may have replaced this master, and readers may use
--- another server: the caller must learn that its change has reached nobody.
+-- Fails on a server that refuses writes, also without a page. Sentinel may have replaced this master, and readers may
+-- use another server: the caller must learn that its change has reached nobody.
 local function drop()
   redis.call('DEL', meta, items, pending)
 end

@@ -10,7 +10,7 @@ from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import Twin, running_twin
 from tests.twins.webhook import WebhookTwin
 
-LOST_SHARE = 0.03
+LOST_SHARE = 0.02
 ALLOWED_CALLS = 6
 
 

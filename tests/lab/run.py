@@ -15,7 +15,7 @@ from tests.lab.session import Laboratory
 from tests.lab.workloads.catalogue import Workload, create_workloads
 
 HOSTS = ("east", "west", "north")
-SETTLE_DEADLINE_S = 600.0
+SETTLE_DEADLINE_S = 900.0
 
 
 @dataclass(frozen=True)

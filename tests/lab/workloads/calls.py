@@ -11,8 +11,8 @@ from tests.lab.session import RETRY_S, Laboratory, Session
 
 AREA = "calls"
 CONCURRENT, PER_SECOND = 6, 5
-NUMBERS_PER_JOB = 12
-SETTLE_DEADLINE_S = 300.0
+NUMBERS_PER_JOB = 8
+SETTLE_DEADLINE_S = 600.0
 LIMITS = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }"
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }"
 ADD_DO_NOT_CALL = "mutation ($numbers: [String!]!) { addDoNotCall(phoneNumbers: $numbers) }"
@@ -42,7 +42,7 @@ class Calls:
         while not self.laboratory.ended.is_set():
             number += 1
             await self._launch(session, number)
-            await self.laboratory.pause(session.rng.uniform(3, 10))
+            await self.laboratory.pause(session.rng.uniform(5, 15))
 
     async def settle(self) -> None:
         """Waits until every job is completed, and records the twin's calls."""
