@@ -15,8 +15,8 @@ from storage.timeline import NOW, Timestamp, format_timestamp, parse_timestamp
 _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
 
-MAX_CURSOR = 10_000
-"""Characters. A cursor of a home feed holds a position for each merged author that the reader follows."""
+MAX_CURSOR = 65_536
+"""Characters. Cursors are shorter than 200. Longer ones, of an earlier version, are accepted but not resumed."""
 
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE

@@ -71,6 +71,8 @@ OUTBOX_RELAYS: OutboxRelays = {
     "Notify": NotificationRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,
+    "MergedPostArrived": EventRelay,
+    "MergedPostRemoved": EventRelay,
     **{kind.name: kind.relay for kind in JOB_EVENTS if kind.relay is not None},
 }
 
@@ -88,9 +90,9 @@ async def _read_notifications(stores: EventSubjectReader, stream: Stream, events
 
 
 async def _read_posts(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-    changes = [(event.kind, event.ref) for event in events]
+    changes = [(event.kind.removeprefix("Merged"), event.ref) for event in events]
     subjects = await stores.posts.changes_of_events(stream_owner(stream)[0], changes)
-    return {event.n: subjects[event.kind, event.ref] for event in events if (event.kind, event.ref) in subjects}
+    return {event.n: subjects[each] for event, each in zip(events, changes, strict=True) if each in subjects}
 
 
 async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
@@ -114,6 +116,7 @@ SUBJECT_READERS: Mapping[str, Callable[[EventSubjectReader, Stream, Sequence[Eve
     "user": _read_notifications,
     "author": _read_posts,
     "home": _read_posts,
+    "merged": _read_posts,
     "jobs": _read_jobs,
 }
 """Readers of subjects, by the kind of the stream."""

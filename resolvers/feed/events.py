@@ -2,10 +2,9 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 
 import structlog
 from strawberry import UNSET
@@ -16,13 +15,14 @@ from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, StreamReady, ViewerEventSource, viewer_events
 from storage.errors import DomainError
 from storage.feed.home import SEEN_EVERY_S
-from storage.feed.records import Post, RemovedPost, author_stream, home_stream
+from storage.feed.records import Post, RemovedPost, home_stream, merged_stream
 from storage.identity.records import User, user_stream
 from storage.notifications import Notification
 from storage.stores import Stores
 from storage.streams.hub import HydratedEvent
-from storage.streams.log import Cursor, Position, Stream, parse_cursor
+from storage.streams.log import Cursor, Position, parse_cursor
 from storage.streams.merged_subscription import MergedEvent, MergedStart, Positions, follow_merged, parse_positions
+from storage.streams.subscription import IdleTimeout
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +56,7 @@ HomeEventRecord = StreamReady | PostArrived | PostRemoved
 
 @dataclass(frozen=True, slots=True)
 class HomeFeedEventSource(ViewerEventSource):
-    """A subscription to a reader's home stream and to the streams of merged authors whom the reader follows."""
+    """A subscription to a reader's home stream and to the organization's stream of merged posts."""
 
     context: Context
     viewer: User
@@ -64,13 +64,18 @@ class HomeFeedEventSource(ViewerEventSource):
 
     async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
         """Yields events; after a failure it continues from the last position."""
-        reader_stream, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
-        author_streams = partial(self._author_streams, _PresenceRecorder(self.context.stores, self.viewer))
+        organization_id, hub = self.viewer.organization_id, self.context.stores.hub
+        reader_stream, positions = home_stream(organization_id, self.viewer.id), self.since
+        presence = _PresenceRecorder(self.context.stores, self.viewer)
         while True:
             try:
-                items = follow_merged(self.context.stores.hub, reader_stream, author_streams, positions)
+                await presence.renew()
+                items = follow_merged(hub, reader_stream, [merged_stream(organization_id)], positions)
                 async with aclosing(items):
                     async for item in items:
+                        await presence.renew()
+                        if isinstance(item, IdleTimeout):
+                            continue
                         positions = parse_positions(reader_stream, item.cursor)
                         record = await self._to_record(item)
                         if record is not None:
@@ -81,21 +86,14 @@ class HomeFeedEventSource(ViewerEventSource):
                 log.warning("home_subscription_restarted", stream=reader_stream.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
-    async def _author_streams(self, presence: "_PresenceRecorder") -> Mapping[Stream, Position]:
-        """Returns the streams of merged authors with their first positions, and records presence. Called every 10 s."""
-        await presence.renew()
-        organization_id, reader_id = self.viewer.organization_id, self.viewer.id
-        blocked = (await self.context.visibility()).blocked
-        reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
-        return {author_stream(organization_id, author): first for author, first in reader.merged.items()}
-
     async def _to_record(self, item: MergedStart | MergedEvent) -> HomeEventRecord | None:
         """Returns the item's record, or None if the viewer gets the post from the other stream or may not see it."""
         if isinstance(item, MergedStart):
             return StreamReady(item.cursor, item.at, item.resumed)
-        subject, is_own = item.event.subject, item.stream.kind == "home"
-        # Pushed posts are taken from the reader's own stream, merged posts from their author's stream.
-        if subject.merged is is_own and subject.author_id != self.viewer.id:
+        subject = item.event.subject
+        # Pushed posts and the viewer's own are taken from the home stream, merged posts of others from the other one.
+        source = "merged" if subject.merged and subject.author_id != self.viewer.id else "home"
+        if item.stream.kind != source:
             return None
         if not await self._may_see(subject.author_id):
             return None
@@ -105,9 +103,10 @@ class HomeFeedEventSource(ViewerEventSource):
         if author_id == self.viewer.id:
             return True
         relations, organization_id = self.context.stores.relations, self.viewer.organization_id
-        if author_id in await relations.blocked_users_of(organization_id, self.viewer.id):
+        # Most merged posts of a large organization are by authors whom the viewer does not follow.
+        if not await relations.follows(organization_id, self.viewer.id, author_id):
             return False
-        return await relations.follows(organization_id, self.viewer.id, author_id)
+        return author_id not in await relations.blocked_users_of(organization_id, self.viewer.id)
 
 
 def _home_record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:

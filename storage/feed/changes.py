@@ -6,7 +6,7 @@ from datetime import datetime
 
 from storage.errors import Forbidden, NotFound
 from storage.feed.documents import FanOutDocument, OrganizationUserId, PostDocument, PostSourceId
-from storage.feed.records import Post, home_stream, post_record
+from storage.feed.records import Post, home_stream, merged_stream, post_record
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import PostKey
 from storage.link_previews import LinkPreview, first_url, preview_document
@@ -67,7 +67,7 @@ class PostPlan:
         if self.new.source:
             batch.put(SOURCES, {"_id": self._source_id, "post": document["_id"]["ts"]})
         if document["merged"] and batch.get(MERGED_AUTHORS, self._author_id) is None:
-            # The subscriptions of readers start to follow the author's stream at this position.
+            # Processes of an earlier version follow the author's stream from this position.
             position = {"epoch": batch.head["epoch"], "n": batch.next_n - 1}
             batch.put(MERGED_AUTHORS, {"_id": self._author_id, **position, "at": batch.at})
         self._add_to_feeds(batch, document, followers)
@@ -105,6 +105,8 @@ class PostPlan:
         batch.put(FAN_OUTS, _fan_out(document, followers))
         batch.emit("PostArrived", timestamp)
         batch.add_outbox_row(home_stream(new.organization_id, new.author_id), "PostArrived", timestamp)
+        if document["merged"]:
+            batch.add_outbox_row(merged_stream(new.organization_id), "MergedPostArrived", timestamp)
         batch.add_outbox_row(jobs_stream(new.organization_id), "FanOutChanged", timestamp)
         for user_id in new.mention_ids:
             notify(batch, new.organization_id, user_id, NotificationKind.MENTION, new.author_id, post=timestamp)
@@ -199,6 +201,8 @@ class DeletePost(_PostChange):
         organization_id, timestamp = self.key.organization_id, self.key.timestamp
         batch.emit("PostRemoved", timestamp)
         batch.add_outbox_row(home_stream(organization_id, document["author"]), "PostRemoved", timestamp)
+        if document["merged"]:
+            batch.add_outbox_row(merged_stream(organization_id), "MergedPostRemoved", timestamp)
         fan_out: FanOutDocument | None = batch.get(FAN_OUTS, self.key.document_id)
         if fan_out is not None:
             # The new fence stops a worker that is pushing the post. The fan-out also removes backfilled items.

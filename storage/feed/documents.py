@@ -138,7 +138,7 @@ class MergedAuthorDocument(TypedDict):
 
     _id: OrganizationUserId
     epoch: str
-    """Epoch of the author's stream."""
+    """Epoch of the author's stream. Only processes of an earlier version read this and `n`."""
     n: int
     """Number of the last event in the author's stream before the first merged post."""
     at: datetime

@@ -4,8 +4,9 @@ Follows, blocks and deletions are checked during the read, so a stale item is ne
 the end of the feed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from storage.feed.changes import FEED_ITEMS, MERGED_AUTHORS, POSTS
@@ -16,11 +17,14 @@ from storage.feed.posts import PostStore
 from storage.feed.records import Post, post_record
 from storage.feed.trimming import MAX_ITEMS
 from storage.mongo import Document, Mongo
-from storage.streams.log import Position
 from storage.timeline import Page, Range, read_page
 
 SEEN_EVERY_S = 3600.0
 AUTHORS_PER_READ = 200
+AUTHORS_PER_LOOKUP = 1000
+FEW_MERGED_AUTHORS = 200
+"""Number of merged authors of an organization up to which all are read. Among more, the reader's followees are."""
+
 EXTRA_ITEMS = 10
 """Number of items that are read beyond the limit, since some of them may be hidden."""
 
@@ -34,15 +38,12 @@ class HomeFeedState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeedReader:
-    """The reader of a feed, the users that the reader blocked, and the merged authors that the reader follows.
-
-    `merged` holds, for each merged author, the position of the author's stream before the first merged post.
-    """
+    """The reader of a feed, the users that the reader blocked, and the merged authors that the reader follows."""
 
     organization_id: str
     id: str
     blocked: frozenset[str]
-    merged: Mapping[str, Position] = field(default_factory=dict)
+    merged: frozenset[str] = frozenset()
 
     @property
     def owner(self) -> OrganizationUserId:
@@ -87,10 +88,21 @@ class HomeFeedStore:
     async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> FeedReader:
         """Returns the reader with the merged authors that the reader follows now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
-        cursor = self._mongo[MERGED_AUTHORS].find({"_id": between})
-        starts = {row["_id"]["u"]: Position(row["epoch"], row["n"]) for row in await cursor.to_list(None)}
-        followed = await self._followed(organization_id, reader_id, starts) if starts else set()
-        return FeedReader(organization_id, reader_id, blocked, {each: starts[each] for each in followed - blocked})
+        rows = await self._mongo.find(MERGED_AUTHORS, {"_id": between}, {"_id": 1}, limit=FEW_MERGED_AUTHORS)
+        merged = [row["_id"]["u"] for row in rows]
+        if len(merged) < FEW_MERGED_AUTHORS:
+            followed = await self._followed(organization_id, reader_id, merged) if merged else set()
+        else:
+            followed = await self._merged_followees(organization_id, reader_id)
+        return FeedReader(organization_id, reader_id, blocked, frozenset(followed - blocked))
+
+    async def _merged_followees(self, organization_id: str, reader_id: str) -> set[str]:
+        query = {"org": organization_id, "follower": reader_id}
+        follows = await self._mongo.find(FOLLOWS, query, {"_id": 0, "followee": 1})
+        ids = [{"o": organization_id, "u": row["followee"]} for row in follows]
+        chunks = [ids[start : start + AUTHORS_PER_LOOKUP] for start in range(0, len(ids), AUTHORS_PER_LOOKUP)]
+        finds = [self._mongo.find(MERGED_AUTHORS, {"_id": {"$in": chunk}}, {"_id": 1}) for chunk in chunks]
+        return {row["_id"]["u"] for rows in await asyncio.gather(*finds) for row in rows}
 
     async def page(self, reader: FeedReader, range_: Range) -> Page[Post]:
         """Returns a page of the reader's feed, in the order of the range."""

@@ -14,13 +14,18 @@ from storage.timeline import Timestamp
 
 
 def author_stream(organization_id: str, author_id: str) -> Stream:
-    """Returns the stream of an author's posts. Subscriptions of readers follow the streams of merged authors."""
+    """Returns the stream of an author's posts, to which all changes of these posts are committed."""
     return Stream("author", f"{quote(organization_id, safe='')}/{author_id}")
 
 
 def home_stream(organization_id: str, reader_id: str) -> Stream:
     """Returns the stream of a reader's home feed: posts that arrive in it and leave it."""
     return Stream("home", f"{quote(organization_id, safe='')}/{reader_id}")
+
+
+def merged_stream(organization_id: str) -> Stream:
+    """Returns the stream of all posts of an organization that are merged on read."""
+    return Stream("merged", quote(organization_id, safe=""))
 
 
 @dataclass(frozen=True, slots=True)

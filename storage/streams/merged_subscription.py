@@ -7,30 +7,24 @@ storage/streams/subscription.py.
 import asyncio
 import base64
 import hashlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from storage.errors import BadUserInput
 from storage.streams.hub import Hub, HydratedEvent, is_resumable
-from storage.streams.log import Cursor, Head, Position, Stream
+from storage.streams.log import Cursor, Position, Stream
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
-REFRESH_EVERY_S = 10.0
-"""How often the set of followed streams is read again."""
-
-MAX_RECENT_EVENTS = 20
-"""How many events of an added stream are replayed if its starting position has expired."""
+IDLE_S = 10.0
+"""Seconds without an item after which IdleTimeout is yielded."""
 
 MAX_WAITING = 64
 """Maximum number of items that wait for the reader. Beyond it, the streams pause."""
 
 Positions = dict[str, Position]
 """Positions by the digest of the stream; the main stream's digest is empty."""
-
-OtherStreams = Callable[[], Awaitable[Mapping[Stream, Position]]]
-"""Returns the streams to follow besides the main stream, each with the position from which it is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +77,7 @@ class _FollowedStreams:
     hub: Hub
     main: Stream
     positions: Positions = field(default_factory=dict)
-    tasks: dict[Stream, asyncio.Task[None]] = field(default_factory=dict)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
     items: asyncio.Queue[tuple[Stream, SubscriptionStart | StreamEvent | Exception]] = field(
         default_factory=lambda: asyncio.Queue(MAX_WAITING)
     )
@@ -100,14 +94,13 @@ class _FollowedStreams:
     def add(self, stream: Stream, start: Position) -> None:
         """Starts following the stream from the position."""
         self.positions[self.position_key(stream)] = start
-        self.tasks[stream] = asyncio.create_task(self._queue_items(stream, start), name=f"follow {stream.name}")
+        self.tasks.append(asyncio.create_task(self._queue_items(stream, start), name=f"follow {stream.name}"))
 
-    async def drop(self, stream: Stream) -> None:
-        """Stops following the stream."""
-        task = self.tasks.pop(stream)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        self.positions.pop(self.position_key(stream), None)
+    async def close(self) -> None:
+        """Stops following the streams."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def _queue_items(self, stream: Stream, start: Position) -> None:
         try:
@@ -118,80 +111,42 @@ class _FollowedStreams:
         except Exception as error:
             await self.items.put((stream, error))
 
-    async def next(self) -> tuple[Stream, SubscriptionStart | StreamEvent] | None:
-        """Returns the next item of any stream, or None after ten seconds without an item. Raises: a stream's error."""
-        try:
-            async with asyncio.timeout(REFRESH_EVERY_S):
-                stream, item = await self.items.get()
-        except TimeoutError:
-            return None
-        if isinstance(item, Exception):
-            raise item
-        return stream, item
+    async def next(self) -> MergedStart | MergedEvent | IdleTimeout:
+        """Returns what the subscriber receives next. Raises: a stream's error."""
+        while True:
+            try:
+                async with asyncio.timeout(IDLE_S):
+                    stream, item = await self.items.get()
+            except TimeoutError:
+                return IdleTimeout()
+            if isinstance(item, Exception):
+                raise item
+            self.positions[self.position_key(stream)] = item.position
+            if isinstance(item, StreamEvent):
+                return MergedEvent(self.cursor, stream, item.event)
+            if not item.resumed:
+                return MergedStart(self.cursor, False, item.at)
 
 
 async def follow_merged(
-    hub: Hub, main: Stream, others: OtherStreams, since: Positions | None
-) -> AsyncGenerator[MergedStart | MergedEvent, None]:
-    """Yields a MergedStart, then each event once, in the order of its stream; another MergedStart after a gap.
-
-    `others` is called every ten seconds. Streams that it adds or omits are then followed or dropped.
-    """
+    hub: Hub, main: Stream, others: Sequence[Stream], since: Positions | None
+) -> AsyncGenerator[MergedStart | MergedEvent | IdleTimeout, None]:
+    """Yields a MergedStart, then each event once, in the order of its stream; another MergedStart after a gap."""
     following = _FollowedStreams(hub, main)
     try:
-        yield await _start_all(following, others, since)
-        refreshed_at = asyncio.get_running_loop().time()
+        yield await _start_all(following, [main, *others], since or {})
         while True:
-            received = await following.next()
-            if received is not None and received[0] in following.tasks:
-                item = _advance(following, *received)
-                if item is not None:
-                    yield item
-            if asyncio.get_running_loop().time() - refreshed_at >= REFRESH_EVERY_S:
-                await _refresh(following, await others())
-                refreshed_at = asyncio.get_running_loop().time()
+            yield await following.next()
     finally:
-        for stream in list(following.tasks):
-            await following.drop(stream)
+        await following.close()
 
 
-async def _start_all(following: _FollowedStreams, others: OtherStreams, since: Positions | None) -> MergedStart:
-    """Resumes all streams of the cursor if each of them is resumable. Otherwise starts all streams at their heads."""
-    hub, streams = following.hub, {following.main: Position("", 0), **await others()}
-    heads = {stream: await hub.head(stream) for stream in streams}
-    requested = since or {}
-    starts = {stream: requested.get(following.position_key(stream), start) for stream, start in streams.items()}
-    # The client has received no events of a stream that is not in the cursor, so its start cannot cause a gap.
-    in_cursor = [stream for stream in streams if following.position_key(stream) in requested]
-    resumed = since is not None and all(is_resumable(starts[stream], heads[stream]) for stream in in_cursor)
+async def _start_all(following: _FollowedStreams, streams: Sequence[Stream], since: Positions) -> MergedStart:
+    """Resumes all streams if the cursor has a resumable position in each. Otherwise starts them at their heads."""
+    heads = {stream: await following.hub.head(stream) for stream in streams}
+    starts = {stream: since.get(following.position_key(stream)) for stream in streams}
+    resumed = all(start is not None and is_resumable(start, heads[stream]) for stream, start in starts.items())
     for stream, head in heads.items():
-        following.add(stream, _valid_start(starts[stream], head) if resumed else Position(head.epoch, head.n))
+        start = starts[stream] if resumed else None
+        following.add(stream, start or Position(head.epoch, head.n))
     return MergedStart(following.cursor, resumed, datetime.now(UTC))
-
-
-def _advance(
-    following: _FollowedStreams, stream: Stream, item: SubscriptionStart | StreamEvent
-) -> MergedStart | MergedEvent | None:
-    """Moves the stream's position to the item. Returns what the subscriber receives, or None for nothing."""
-    key, position = following.position_key(stream), item.position
-    before = following.positions[key]
-    if isinstance(item, StreamEvent) and position.epoch == before.epoch and position.n <= before.n:
-        return None  # delivered before the stream was dropped and added again
-    following.positions[key] = position
-    if isinstance(item, StreamEvent):
-        return MergedEvent(following.cursor, stream, item.event)
-    return None if item.resumed else MergedStart(following.cursor, False, item.at)
-
-
-def _valid_start(start: Position, head: Head) -> Position:
-    """Returns the position `start`, or a position a few events before the head if `start` has expired."""
-    return start if is_resumable(start, head) else Position(head.epoch, max(head.floor, head.n - MAX_RECENT_EVENTS))
-
-
-async def _refresh(following: _FollowedStreams, others: Mapping[Stream, Position]) -> None:
-    """Follows exactly the main stream and `others`."""
-    for stream, start in others.items():
-        if stream not in following.tasks:
-            following.add(stream, _valid_start(start, await following.hub.head(stream)))
-    for stream in following.tasks.keys() - others.keys() - {following.main}:
-        await following.drop(stream)

@@ -15,6 +15,7 @@ from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
+from storage.feed.home import FEW_MERGED_AUTHORS
 from storage.feed.records import author_stream
 from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
@@ -313,6 +314,18 @@ async def test_blockers_lookup_reads_no_documents_and_few_keys(stores: Stores) -
     entries = await profile(stores, look_up())
     assert sum(entry["docsExamined"] for entry in entries) == 0
     assert sum(entry["keysExamined"] for entry in entries) <= FEW_BLOCKERS + 3 * len(listeners)
+
+
+async def test_home_reader_examines_few_merged_authors(stores: Stores) -> None:
+    """The organization has thousands of merged authors, of whom the reader follows some."""
+    authors = [f"author-{n}" for n in range(5000)]
+    await stores.mongo["merged_authors"].insert_many({"_id": {"o": "o", "u": author}} for author in authors)
+    follows = [{"org": "o", "follower": "bob", "followee": author} for author in (*authors[::500], "ann")]
+    await stores.mongo["follows"].insert_many(follows)
+    reader = stores.home.reader("o", "bob", NOBODY)
+    entries = await profile(stores, reader)
+    assert sum(entry["keysExamined"] for entry in entries) <= FEW_MERGED_AUTHORS + 10 * len(follows)
+    assert (await stores.home.reader("o", "bob", NOBODY)).merged == set(authors[::500])
 
 
 async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) -> None:

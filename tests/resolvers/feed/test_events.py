@@ -1,6 +1,7 @@
 """homeFeedEvents and notificationEvents: each event once, resumption by cursor, pushed and merged posts."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
@@ -9,8 +10,11 @@ import pytest
 import resolvers.feed.events
 import storage.streams.merged_subscription
 from jobs.fan_out import finish_fan_outs
+from storage.feed.records import home_stream
 from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
+from storage.streams.log import Position
+from storage.streams.merged_subscription import format_positions
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import ChatScenario, Person, SignIn, Subscription, until_outbox_is_empty
 from tests.storage.topic_scenario import poll_until_true
@@ -133,7 +137,7 @@ async def test_events_of_unfollowed_or_blocked_author_are_withheld(sign_in: Sign
 
 
 async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage.streams.merged_subscription, "REFRESH_EVERY_S", 0.05)
+    monkeypatch.setattr(storage.streams.merged_subscription, "IDLE_S", 0.05)
     monkeypatch.setattr(resolvers.feed.events, "SEEN_EVERY_S", 0.0)
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
@@ -149,6 +153,104 @@ async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: p
         await ann.create_post("visible")
         await run_fan_outs(sign_in.stores)
         assert (await next_event)["post"]["text"] == "visible"
+
+
+async def test_cursor_stays_short_with_5000_merged_authors(sign_in: SignIn) -> None:
+    """The home feed of such a reader could not be resumed: its cursor was longer than the server accepts."""
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    assert ann.user is not None
+    org, mongo = ann.user.organization_id, sign_in.stores.mongo
+    authors = ["ann", *(f"author-{n}" for n in range(4999))]
+    pairs = [{"o": org, "f": "bob", "e": author} for author in authors]
+    follows = [{"_id": id_, "org": org, "follower": "bob", "followee": id_["e"]} for id_ in pairs]
+    await mongo["follows"].insert_many(follows)
+    merged = [{"_id": {"o": org, "u": author}, "epoch": "e", "n": 0} for author in authors]
+    await mongo["merged_authors"].insert_many(merged)
+    await mongo["users"].update_one({"_id": {"org": org, "id": "ann"}}, {"$set": {"followers": 10**6}})
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
+        await ann.create_post("one")
+        cursor = (await events.event())["cursor"]
+    assert len(cursor) < 1000
+    await ann.create_post("two")
+    async with bob.subscribed(HOME_FEED_EVENTS, since=cursor) as events:
+        assert (await events.event())["post"]["text"] == "two"
+
+
+async def test_cursor_with_authors_positions_is_not_resumed(sign_in: SignIn) -> None:
+    """Earlier versions gave cursors with a position for each merged author. Clients may still hold them."""
+    bob = await sign_in("bob")
+    assert bob.user is not None
+    stream = home_stream(bob.user.organization_id, "bob")
+    position = Position((await sign_in.stores.hub.head(stream)).epoch, 0)
+    for count in (0, 1, 1400):
+        positions = {"": position, **{f"{n:010x}": Position("0123abcd", n) for n in range(count)}}
+        async with aclosing(bob.answers(HOME_FEED_EVENTS, since=format_positions(stream, positions))) as answers:
+            start = await Subscription(answers).event()
+            assert (start["type"], start["resumed"]) == ("StreamReady", False)
+
+
+async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> None:
+    """Bob always follows two authors, sometimes follows others, and never follows the last one."""
+    rng = random.Random(5)
+    authors = [await sign_in_merged(f"author-{n}") for n in range(5)]
+    bob, texts_by_author = await sign_in_merged("bob"), [[f"{n}/{k}" for k in range(12)] for n in range(5)]
+    for author in authors:
+        # A follower makes the author's posts merged.
+        await (await sign_in_merged("cyd")).follow(author)
+    for author in authors[:2]:
+        await bob.follow(author)
+    received: list[str] = []
+
+    async def post(author: Person, texts: list[str]) -> None:
+        for text in texts:
+            await author.create_post(text)
+            await asyncio.sleep(rng.uniform(0, 0.05))
+
+    async def change_mind() -> None:
+        while True:
+            await bob.follow(rng.choice(authors[2:4]))
+            await bob.unfollow(rng.choice(authors[2:4]))
+            await asyncio.sleep(0.1)
+
+    async def subscribe(since: str | None, count: int) -> str | None:
+        """Receives some events, and returns the cursor of the last one."""
+        async with aclosing(bob.answers(HOME_FEED_EVENTS, since=since)) as answers:
+            start = await (events := Subscription(answers)).event()
+            assert start["resumed"] is (since is not None)
+            since = start["cursor"]
+            started.set()
+            for _ in range(count):
+                event = await events.event()
+                received.append(event["post"]["text"])
+                since = event["cursor"]
+        return since
+
+    started, cursor = asyncio.Event(), None
+    minds = asyncio.create_task(change_mind())
+    expected = {text for texts in texts_by_author[:2] for text in texts}
+    reader_may_end = False
+
+    async def read() -> None:
+        nonlocal cursor
+        while not (reader_may_end and expected <= set(received)):
+            missing = len(expected - set(received))
+            cursor = await subscribe(cursor, min(rng.randrange(4), missing))
+
+    reader = asyncio.create_task(read())
+    try:
+        await started.wait()
+        await asyncio.gather(*map(post, authors, texts_by_author))
+        reader_may_end = True
+        async with asyncio.timeout(60):
+            await reader
+    finally:
+        minds.cancel()
+        reader.cancel()
+    assert expected <= set(received)
+    assert not set(received) & set(texts_by_author[4])
+    for texts in texts_by_author[:2]:
+        first_arrivals = [text for text in dict.fromkeys(received) if text in texts]
+        assert first_arrivals == texts
 
 
 async def test_notification_events_omit_blocked_actors(chat: ChatScenario) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import storage.feed.home
 from storage.feed.changes import CreatePost
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
@@ -46,7 +47,12 @@ async def read(
     return actual_page(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]
 
 
-async def test_home_pages_follow_timeline_rule(feed: FeedScenario) -> None:
+@pytest.mark.parametrize("few_merged_authors", [storage.feed.home.FEW_MERGED_AUTHORS, 1])
+async def test_home_pages_follow_timeline_rule(
+    feed: FeedScenario, few_merged_authors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader's merged authors are found among the merged authors, or among the followees."""
+    monkeypatch.setattr(storage.feed.home, "FEW_MERGED_AUTHORS", few_merged_authors)
     await feed.sign_in("cyd", "dan", "eve", "fay")
     await follow(feed, "ann", "cyd", "dan", "eve")
     visible: list[int] = []
