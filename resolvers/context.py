@@ -7,6 +7,7 @@ from typing import Any
 import strawberry
 
 from resolvers.audience import Audience
+from resolvers.write_limits import WriteBudgets, WriteLimit
 from storage.chat.reactions import Visibility
 from storage.errors import Unauthenticated
 from storage.identity.records import User
@@ -32,6 +33,9 @@ class Context:
     has_telephony: bool = True
     """Whether a telephony provider is chosen. Without one no call job can be launched."""
 
+    write_budgets: WriteBudgets | None = None
+    """The budgets of this process. None: writes are not limited."""
+
     coalesced: Audience | None = None
     """The audience of a coalesced query; None for a single viewer. Use cases read `audience` instead."""
 
@@ -48,6 +52,16 @@ class Context:
         if self.viewer is None:
             raise Unauthenticated
         return Audience(self.viewer.organization_id, frozenset((self.viewer.id,)))
+
+    def count_write(self, limit: WriteLimit, mutation: str, idempotency_key: str | None) -> None:
+        """Counts a mutation of the viewer. Raises: RateLimited.
+
+        Counts nothing without a viewer, since the mutation then fails with Unauthenticated.
+        """
+        if self.viewer is None or self.write_budgets is None:
+            return
+        repetition = (mutation, idempotency_key) if isinstance(idempotency_key, str) else None
+        self.write_budgets.count(self.viewer, self.roles, limit, repetition)
 
     async def visibility(self) -> Visibility:
         """Returns whose content is hidden from the audience. Of several viewers, excludes those who blocked anybody.

@@ -25,10 +25,13 @@ class _Budget:
 class RateLimiter:
     """Limits what each key, such as a viewer's id, may spend in a minute."""
 
-    def __init__(self, per_minute: float, subject: str) -> None:
-        """`subject` is the subject of the error message, such as "The cost of your operations"."""
+    def __init__(self, per_minute: float, subject: str, burst_s: float = BURST_S) -> None:
+        """`subject` is the subject of the error message, such as "The cost of your operations".
+
+        A key may spend `burst_s` seconds' worth at once.
+        """
         self._per_s = per_minute / 60
-        self._most = per_minute / 60 * BURST_S
+        self._most = per_minute / 60 * burst_s
         self._subject = subject
         self._budgets: LRUCache[Hashable, _Budget] = LRUCache(MAX_BUDGETS)
 
@@ -40,7 +43,8 @@ class RateLimiter:
         missing = min(amount, self._most) - self._refilled(key).left
         if missing > 0:
             wait_ms = math.ceil(missing / self._per_s * 1000)
-            raise RateLimited(f"{self._subject} is limited to {self._per_s * 60:,.0f} in a minute.", wait_ms)
+            limit = f"{self._subject} is limited to {self._per_s * 60:,.0f} in a minute."
+            raise RateLimited(f"{limit} Try again in {math.ceil(wait_ms / 1000)} s.", wait_ms)
 
     def spend(self, key: Hashable, amount: float) -> None:
         """Subtracts the amount, even if less is left."""

@@ -9,7 +9,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import strawberry
+from strawberry.extensions.field_extension import AsyncExtensionResolver, FieldExtension
 from strawberry.types.field import StrawberryField
+
+from resolvers.context import Info
+from resolvers.write_limits import WriteLimit
 
 BATCH_RESOLVER = "batch_resolver"
 SHARED = "shared"
@@ -75,10 +79,29 @@ def batch_resolver_of(bound: StrawberryField) -> BatchResolver | None:
     return None if bound.arguments or bound.extensions else resolver
 
 
-def mutation(resolver: Callable[..., Any], description: str, *, accepts_large_body: bool = False) -> Any:
-    """Binds a field of Mutation. `accepts_large_body` allows larger request bodies."""
+class _CountWrites(FieldExtension):
+    """Counts each execution of a mutation against its limit, before the resolver runs."""
+
+    def __init__(self, limit: WriteLimit) -> None:
+        self._limit = limit
+
+    async def resolve_async(self, next_: AsyncExtensionResolver, source: Any, info: Info, **kwargs: Any) -> Any:
+        """Runs the mutation. Raises: RateLimited."""
+        info.context.count_write(self._limit, info.field_name, getattr(kwargs.get("input"), "idempotency_key", None))
+        return await next_(source, info, **kwargs)
+
+
+def mutation(
+    resolver: Callable[..., Any], description: str, *, limit: WriteLimit | None, accepts_large_body: bool = False
+) -> Any:
+    """Binds a field of Mutation.
+
+    - `limit` says how often users and organizations may execute it. None means any number of times.
+    - `accepts_large_body` allows larger request bodies.
+    """
     metadata = {ACCEPTS_LARGE_BODY: accepts_large_body or None}
-    return strawberry.mutation(resolver=resolver, description=description, metadata=metadata)
+    extensions: list[FieldExtension] = [] if limit is None else [_CountWrites(limit)]
+    return strawberry.mutation(resolver=resolver, description=description, metadata=metadata, extensions=extensions)
 
 
 def subscription(resolver: Callable[..., Any], description: str) -> Any:

@@ -29,6 +29,7 @@ import resolvers.mail.deliveries
 import resolvers.publishing.accounts
 import resolvers.publishing.posts
 import resolvers.publishing.publications
+from resolvers.write_limits import WriteLimit
 from schema.binding import field, mutation, subscription
 from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
 from schema.chat import (
@@ -173,132 +174,175 @@ class Query:
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
 class Mutation:
     create_community: Community = mutation(
-        resolvers.chat.communities.create_community, "Creates a community with the viewer as its first member."
+        resolvers.chat.communities.create_community,
+        "Creates a community with the viewer as its first member.",
+        limit=WriteLimit.JOINS,
     )
-    join_community: Community = mutation(resolvers.chat.communities.join_community, "Joins a community. Idempotent.")
+    join_community: Community = mutation(
+        resolvers.chat.communities.join_community, "Joins a community. Idempotent.", limit=WriteLimit.JOINS
+    )
     leave_community: Community = mutation(
         resolvers.chat.communities.leave_community,
         "Leaves a community. The viewer's subscriptions to its topics end within 5 seconds. Idempotent.",
+        limit=WriteLimit.JOINS,
     )
     create_topic: Topic = mutation(
-        resolvers.chat.communities.create_topic, "Creates a topic in a community that the viewer has joined."
+        resolvers.chat.communities.create_topic,
+        "Creates a topic in a community that the viewer has joined.",
+        limit=WriteLimit.JOINS,
     )
     post_message: Message = mutation(
         resolvers.chat.messages.post_message,
         "Posts a message to a topic. The message is durable when the mutation returns.",
+        limit=WriteLimit.MESSAGES,
     )
     edit_message: Message = mutation(
-        resolvers.chat.messages.edit_message, "Replaces the text of the viewer's own message."
+        resolvers.chat.messages.edit_message,
+        "Replaces the text of the viewer's own message.",
+        limit=WriteLimit.MESSAGES,
     )
     delete_message: Message = mutation(
         resolvers.chat.messages.delete_message,
         "Deletes a message and leaves a tombstone. Users delete their own messages, an ADMIN any message. Idempotent.",
+        limit=WriteLimit.MESSAGES,
     )
-    add_reaction: Message = mutation(resolvers.chat.messages.add_reaction, "Adds a reaction to a message. Idempotent.")
+    add_reaction: Message = mutation(
+        resolvers.chat.messages.add_reaction, "Adds a reaction to a message. Idempotent.", limit=WriteLimit.REACTIONS
+    )
     remove_reaction: Message = mutation(
-        resolvers.chat.messages.remove_reaction, "Removes the viewer's reaction from a message. Idempotent."
+        resolvers.chat.messages.remove_reaction,
+        "Removes the viewer's reaction from a message. Idempotent.",
+        limit=WriteLimit.REACTIONS,
     )
     mark_read: Topic = mutation(
-        resolvers.chat.topics.mark_read, "Moves the viewer's read mark forward. An older timestamp changes nothing."
+        resolvers.chat.topics.mark_read,
+        "Moves the viewer's read mark forward. An older timestamp changes nothing.",
+        limit=None,
     )
     block_user: User = mutation(
         resolvers.identity.block_user,
         "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",
+        limit=WriteLimit.FOLLOWS,
     )
-    unblock_user: User = mutation(resolvers.identity.unblock_user, "Ends a block. Idempotent.")
+    unblock_user: User = mutation(
+        resolvers.identity.unblock_user, "Ends a block. Idempotent.", limit=WriteLimit.FOLLOWS
+    )
     connect_account: ConnectedAccount = mutation(
         resolvers.publishing.accounts.connect_account,
         "Connects an account of a social network. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     disconnect_account: ConnectedAccount = mutation(
         resolvers.publishing.accounts.disconnect_account,
         "Disconnects an account: deletes its credentials for good, and fails the publications that wait for it. Needs "
         "the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     schedule_post: ScheduledPost = mutation(
         resolvers.publishing.posts.schedule_post,
         "Schedules a post to one or more targets. The post is durable when the mutation returns.",
+        limit=WriteLimit.SCHEDULES,
     )
     update_scheduled_post: ScheduledPost = mutation(
         resolvers.publishing.posts.update_scheduled_post,
         "Changes the viewer's own scheduled post. CONFLICT if one of its publications has started.",
+        limit=WriteLimit.SCHEDULES,
     )
     cancel_scheduled_post: ScheduledPost = mutation(
         resolvers.publishing.posts.cancel_scheduled_post,
         "Cancels the publications of a scheduled post that have not started. Authors cancel their own posts, an "
         "OPERATOR any post. CONFLICT if all publications have started.",
+        limit=WriteLimit.SCHEDULES,
     )
     resolve_publication: Publication = mutation(
         resolvers.publishing.publications.resolve_publication,
         "Stores the outcome of an UNKNOWN publication, after a person has looked for the post at the network.",
+        limit=WriteLimit.OPERATIONS,
     )
     record_deliveries: RecordDeliveriesResult = mutation(
         resolvers.mail.deliveries.record_deliveries,
         "Records delivery events. Each `eventId` counts once, so the mutation may be repeated. Needs the role SERVICE.",
+        limit=None,
     )
     unblock_address: AddressStanding = mutation(
         resolvers.mail.book.unblock_address,
         "Unblocks an address and resets its counters. The user and the reason are stored. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     set_domain_blocked: DomainStanding = mutation(
         resolvers.mail.book.set_domain_blocked,
         "Blocks or allows a domain regardless of its counters, or ends such a decision. The user and the reason are "
         "stored. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     follow: User = mutation(
         resolvers.feed.follows.follow,
         "Follows a user, and adds their newest posts to the viewer's home feed. Idempotent.",
+        limit=WriteLimit.FOLLOWS,
     )
     unfollow: User = mutation(
         resolvers.feed.follows.unfollow,
         "Ends a follow, and removes the user's posts from the viewer's home feed. Idempotent.",
+        limit=WriteLimit.FOLLOWS,
     )
     create_post: Post = mutation(
         resolvers.feed.posts.create_post,
         "Creates a post. When the mutation returns, the post is durable and in the author's own feed. Workers add it "
         "to the followers' feeds.",
+        limit=WriteLimit.POSTS,
     )
     delete_post: Post = mutation(
         resolvers.feed.posts.delete_post,
         "Deletes a post from every feed. Users delete their own posts, an ADMIN any post.",
+        limit=WriteLimit.POSTS,
     )
     mark_notifications_read: int = mutation(
         resolvers.feed.notifications.mark_notifications_read,
         "Moves the viewer's read mark of notifications forward. Returns the number of notifications after the mark.",
+        limit=None,
     )
     set_call_limits: CallLimits = mutation(
         resolvers.calls.limits.set_call_limits,
         "Sets the limits of the organization's calls. They apply to calls that begin later. Needs the role ADMIN.",
+        limit=WriteLimit.OPERATIONS,
     )
     launch_call_job: CallJob = mutation(
         resolvers.calls.jobs.launch_call_job,
         "Creates a job that calls a list. A list with an invalid row is REJECTED, and nothing is "
         "dialled. Needs the role OPERATOR.",
         accepts_large_body=True,
+        limit=WriteLimit.OPERATIONS,
     )
     pause_call_job: CallJob = mutation(
         resolvers.calls.jobs.pause_call_job,
         "Pauses a job: no further calls begin, calls in progress continue. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     resume_call_job: CallJob = mutation(
-        resolvers.calls.jobs.resume_call_job, "Resumes a paused job. Needs the role OPERATOR."
+        resolvers.calls.jobs.resume_call_job,
+        "Resumes a paused job. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     cancel_call_job: CallJob = mutation(
         resolvers.calls.jobs.cancel_call_job,
         "Ends a job: calls that have not begun are CANCELLED, calls in progress continue. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     add_do_not_call: int = mutation(
         resolvers.calls.limits.add_do_not_call,
         "Adds numbers to the do-not-call list. Returns how many were new. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     remove_do_not_call: int = mutation(
         resolvers.calls.limits.remove_do_not_call,
         "Removes numbers from the do-not-call list. Returns how many were listed. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )
     report_call: CallTask = mutation(
         resolvers.calls.limits.report_call,
         "Stores a report of the telephony service about a call. Idempotent by `callId` and `sequence`. Needs the role "
         "SERVICE.",
+        limit=None,
     )
 
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from jobs.providers.egress import Egress
 from jobs.providers.legacy_book import legacy_book
 from resolvers.context import Context
+from resolvers.write_limits import WriteBudgets, WriteLimit, WritesPerMinute
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
@@ -74,6 +75,7 @@ async def _add_routes_of_stores(
             image_urls.sign,
             legacy_book=legacy,
             has_telephony=telephony_provider(settings) is not None,
+            write_budgets=WriteBudgets(writes_per_minute(settings)),
         ),
         allowed_origins=settings.allowed_origins,
         may_send_large_bodies=_is_operator,
@@ -93,6 +95,14 @@ async def _add_routes_of_stores(
         *ingest_routes(stores, viewers),
     ]
     _dispatch_before_router(app, endpoint)
+
+
+def writes_per_minute(settings: Settings) -> WritesPerMinute:
+    """Returns the limits of writes."""
+    numbers: dict[str, int] = {
+        each.name.lower(): getattr(settings, f"{each.name.lower()}_per_minute") for each in WriteLimit
+    }
+    return WritesPerMinute(**numbers, organization_factor=settings.organization_writes_factor)
 
 
 def _is_operator(roles: frozenset[Role]) -> bool:

@@ -59,6 +59,15 @@ def _cost_setting(default: int, whose: str) -> Any:
     )
 
 
+def _write_setting(default: int, activity: str) -> Any:
+    return _setting(
+        default,
+        ge=1,
+        expected="a number from 1",
+        description=f"How often a user may {activity} in a minute, in each web process: docs/limits.md.",
+    )
+
+
 class Settings(BaseSettings):
     """The settings that the operator chooses. docs/settings.md is generated from these fields."""
 
@@ -135,6 +144,19 @@ class Settings(BaseSettings):
     viewer_cost_per_minute: int = _cost_setting(3_000_000, "a person")
     service_cost_per_minute: int = _cost_setting(20_000_000, "a token with the role SERVICE")
     organization_cost_per_minute: int = _cost_setting(30_000_000, "an organization")
+    messages_per_minute: int = _write_setting(300, "post, edit and delete messages")
+    reactions_per_minute: int = _write_setting(600, "add and remove reactions")
+    follows_per_minute: int = _write_setting(300, "follow and block users")
+    posts_per_minute: int = _write_setting(120, "create and delete posts")
+    schedules_per_minute: int = _write_setting(300, "schedule posts")
+    joins_per_minute: int = _write_setting(120, "join, leave and create communities and topics")
+    operations_per_minute: int = _write_setting(120, "change accounts, publications, call jobs and mail addresses")
+    organization_writes_factor: int = _setting(
+        100,
+        ge=1,
+        expected="a number from 1",
+        description="How many times these numbers an organization may write in a minute, in each web process.",
+    )
     public_url: HttpAddress | None = _setting(
         None,
         expected="an http or https address",

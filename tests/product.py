@@ -22,10 +22,25 @@ def eventually(condition: Callable[[], Value], deadline_s: float = 60.0, interva
     return value
 
 
+NO_WRITE_LIMITS = {
+    f"NOROSHI_{name}": "1000000000"
+    for name in (
+        "MESSAGES_PER_MINUTE",
+        "REACTIONS_PER_MINUTE",
+        "FOLLOWS_PER_MINUTE",
+        "POSTS_PER_MINUTE",
+        "SCHEDULES_PER_MINUTE",
+        "JOINS_PER_MINUTE",
+        "OPERATIONS_PER_MINUTE",
+    )
+}
+"""Settings of tests and benchmarks, whose users write faster than people."""
+
+
 def environment(**more: str) -> dict[str, str]:
-    """Returns this process's environment without the product's settings, and with `more`."""
+    """Returns this process's environment without the product's settings, without limits of writes, and with `more`."""
     settings = ("NOROSHI_", "MONGODB_URI", "REDIS_URL")
-    return {name: value for name, value in os.environ.items() if not name.startswith(settings)} | more
+    return {name: value for name, value in os.environ.items() if not name.startswith(settings)} | NO_WRITE_LIMITS | more
 
 
 def processes() -> dict[int, tuple[int, str]]:

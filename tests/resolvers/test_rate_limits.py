@@ -52,7 +52,8 @@ def test_refused_key_may_spend_after_the_announced_time(clock: SettableClock) ->
 def test_error_names_subject_and_limit() -> None:
     limiter = RateLimiter(3_000_000, "The cost of your operations")
     limiter.spend("ann", 3_000_000)
-    with pytest.raises(RateLimited, match=r"^The cost of your operations is limited to 3,000,000 in a minute\.$"):
+    message = r"^The cost of your operations is limited to 3,000,000 in a minute\. Try again in 50 s\.$"
+    with pytest.raises(RateLimited, match=message):
         limiter.check("ann", 1)
 
 

@@ -25,6 +25,7 @@ from server.demo.posts import posts as demo_posts
 from server.demo.schedule import planner, scheduled_posts
 from server.graphql import DocumentLimits, Documents, limits_extension
 from storage.chat.stamps import find_stamp
+from tests.product import NO_WRITE_LIMITS
 from tests.serving import WebProcess, web_process
 
 CONVERSATIONS = [(community, topic, conversation(community, topic)) for community, topic in all_topics()]
@@ -191,15 +192,16 @@ class TestFill:
         )
         assert {handle: content(web, self.token_for(web), handle) for handle in content_by_user} == content_by_user
 
-    def test_product_without_telephony_gets_no_calls(
+    def test_fill_without_telephony_ignores_limits_of_writes(
         self,
         tmp_path: Path,
         mongodb_uri: str,
         redis_url: str,
         small_demo: list[tuple[DemoCommunity, DemoTopic]],
     ) -> None:
-        no_provider: dict[str, Any] = {"NOROSHI_TELEPHONY": ""}
-        with web_process(tmp_path, mongodb_uri, redis_url, **no_provider) as web:
+        one_write_a_minute = dict.fromkeys(NO_WRITE_LIMITS, "1")
+        settings: dict[str, Any] = {"NOROSHI_TELEPHONY": ""} | one_write_a_minute
+        with web_process(tmp_path, mongodb_uri, redis_url, **settings) as web:
             asyncio.run(fill(web.url, self.token_for(web)))
             assert content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"] == []
             assert content(web, self.token_for(web), "emma")["blockedUsers"] == [{"handle": "sora"}]

@@ -1,4 +1,4 @@
-"""Budgets of cost over HTTP and WebSocket: which viewers are refused, and for how long."""
+"""Budgets of cost and limits of writes over HTTP and WebSocket: which viewers are refused, and for how long."""
 
 import asyncio
 import re
@@ -24,6 +24,7 @@ PAGE = """query ($topic: ID!) {
 
 CREATE_COMMUNITY = 'mutation { createCommunity(input: {name: "Hills"}) { id } }'
 CREATE_TOPIC = 'mutation ($community: ID!) { createTopic(input: {communityId: $community, title: "Beacons"}) { id } }'
+POST_MESSAGE = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
 CHEAP = "{ communities(limit: 1) { id } }"
 BURST_OF_VIEWER = 166_666
 """The largest cost that a viewer may spend at once: 10 s of a million a minute."""
@@ -33,7 +34,11 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    limits = {"NOROSHI_VIEWER_COST_PER_MINUTE": "1000000", "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "3000000"}
+    limits = {
+        "NOROSHI_VIEWER_COST_PER_MINUTE": "1000000",
+        "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "3000000",
+        "NOROSHI_MESSAGES_PER_MINUTE": "3",
+    }
     with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **limits) as web:
         yield web
 
@@ -99,12 +104,41 @@ async def test_socket_and_http_share_one_budget(web: WebProcess) -> None:
 
 async def test_coalesced_queries_have_the_same_budget(web: WebProcess) -> None:
     async with client(web.url, web.token("fay", "five")) as fay:
-        community = (await fay.run(CREATE_COMMUNITY))["createCommunity"]["id"]
-        topic = (await fay.run(CREATE_TOPIC, community=community))["createTopic"]["id"]
+        topic = await created_topic(fay)
         before = await coalesced_executions(fay)
         refusals = [await run_until_refused(fay, PAGE, topic=topic) for _ in range(2)]
         assert await coalesced_executions(fay) > before
     assert [each["code"] for each in refusals] == ["RATE_LIMITED"] * 2
+
+
+async def created_topic(member: Client) -> str:
+    community = (await member.run(CREATE_COMMUNITY))["createCommunity"]["id"]
+    topic: str = (await member.run(CREATE_TOPIC, community=community))["createTopic"]["id"]
+    return topic
+
+
+async def test_writes_above_their_limit_are_refused(web: WebProcess) -> None:
+    async with client(web.url, web.token("gus", "six")) as gus, gus.socket() as socket:
+        message = {"topicId": await created_topic(gus), "text": "The beacon is lit."}
+        keyed = message | {"idempotencyKey": "k"}
+        first, repeated = [await gus.run(POST_MESSAGE, input=keyed) for _ in range(2)]
+        assert repeated == first
+        for _ in range(2):
+            await gus.run(POST_MESSAGE, input=message)
+        refusal = await gus.expect_error(POST_MESSAGE, input=message)
+        assert refusal["code"] == "RATE_LIMITED"
+        assert isinstance(refusal["retryAfterMs"], int)
+        await socket.subscribe(POST_MESSAGE, input=message)
+        with pytest.raises(GraphQLFailed) as error:
+            await socket.next_event()
+        assert error.value.codes == ["RATE_LIMITED"]
+
+
+async def test_service_writes_without_limit(web: WebProcess) -> None:
+    async with client(web.url, web.token("hal", "seven", ("MEMBER", "SERVICE"))) as hal:
+        message = {"topicId": await created_topic(hal), "text": "The beacon is lit."}
+        for _ in range(10):
+            await hal.run(POST_MESSAGE, input=message)
 
 
 async def coalesced_executions(member: Client) -> float:

@@ -18,7 +18,7 @@ const TEXT_KEYS: Record<string, TextKey> = {
   OFFLINE: "failure.offline",
   FORBIDDEN: "failure.forbidden",
   NOT_FOUND: "failure.notFound",
-  RATE_LIMITED: "failure.busy",
+  RATE_LIMITED: "failure.tooMany",
   UNAVAILABLE: "failure.busy",
   BAD_USER_INPUT: "failure.input",
   CONFLICT: "failure.changed",
@@ -32,6 +32,12 @@ export function failureTextKey(error: unknown): TextKey {
 /** Returns whether the same request may succeed later, unchanged. */
 export function isRetryable(error: unknown): boolean {
   return ["OFFLINE", "RATE_LIMITED", "UNAVAILABLE"].includes(errorCode(error));
+}
+
+/** Returns how long the server asks the client to wait, in milliseconds; null if it does not. */
+export function retryAfterMs(error: unknown): number | null {
+  const wait = (error as FailedRequest).graphQLErrors?.[0]?.extensions?.retryAfterMs;
+  return typeof wait === "number" ? wait : null;
 }
 
 /** Returns the server's error message for BAD_USER_INPUT and CONFLICT; null for every other failure. */

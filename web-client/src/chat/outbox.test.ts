@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { failureTextKey, retryAfterMs } from "../api/failure";
 import type { Message } from "./operations";
 import { createOutboxWith, type PendingMessage } from "./outbox";
 
@@ -71,4 +72,26 @@ test("an event before the answer hides the pending message until the answer or a
   failPost({ networkError: new Error("cut") });
   await runPendingTasks();
   expect(outbox.pending.get()[0]).toMatchObject({ hasArrived: false, state: "waiting" });
+});
+
+test("a message above a limit waits for as long as the server asks", async () => {
+  const refusal = { graphQLErrors: [{ extensions: { code: "RATE_LIMITED", retryAfterMs: 7 } }] };
+  const waits: (number | null)[] = [];
+  let isRefused = true;
+  const outbox = createOutboxWith({
+    post: async (entry) => {
+      if (isRefused) throw refusal;
+      return messageOf(entry);
+    },
+    waitForRetry: async (error) => {
+      waits.push(retryAfterMs(error));
+      expect(outbox.pending.get()[0]).toMatchObject({ state: "waiting", error: refusal });
+      isRefused = false;
+    },
+  });
+  outbox.send("t", "one", null);
+  await runPendingTasks();
+  expect(waits).toEqual([7]);
+  expect(outbox.pending.get()).toEqual([]);
+  expect(failureTextKey(refusal)).toBe("failure.tooMany");
 });

@@ -4,7 +4,7 @@
  */
 import { createContext, useContext } from "react";
 import { type Api, request } from "../api/api";
-import { isRetryable } from "../api/failure";
+import { isRetryable, retryAfterMs } from "../api/failure";
 import { createValue, type Value } from "../ui/value";
 import { type Message, PostMessage, type Stamp } from "./operations";
 
@@ -37,8 +37,8 @@ const RETRY_WAIT_MAX_MS = 2_000;
 
 interface Transport {
   post(entry: PendingMessage): Promise<Message>;
-  /** Resolves when a retry may succeed. */
-  waitForRetry(): Promise<void>;
+  /** Resolves when a retry after this error may succeed. */
+  waitForRetry(error: unknown): Promise<void>;
 }
 
 export function createOutbox(api: Api): Outbox {
@@ -47,8 +47,15 @@ export function createOutbox(api: Api): Outbox {
       const input = { topicId, text, stampId: stamp?.id ?? null, idempotencyKey: key };
       return (await request(api.direct, PostMessage, { input })).postMessage;
     },
-    waitForRetry: () => waitForConnection(api),
+    waitForRetry: (error) => {
+      const waitMs = retryAfterMs(error);
+      return waitMs === null ? waitForConnection(api) : sleep(waitMs);
+    },
   });
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function waitForConnection({ connection: { state } }: Api): Promise<void> {
@@ -87,7 +94,7 @@ export function createOutboxWith({ post, waitForRetry }: Transport): Outbox {
       discard(entry.key);
     } catch (error) {
       update(entry.key, { state: isRetryable(error) ? "waiting" : "failed", error, hasArrived: false });
-      if (isRetryable(error)) await waitForRetry();
+      if (isRetryable(error)) await waitForRetry(error);
     }
   }
 

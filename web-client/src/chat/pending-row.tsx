@@ -1,11 +1,18 @@
 /** A pending message with its sending state. */
 
-import { failureTextKey } from "../api/failure";
+import { errorCode, failureTextKey } from "../api/failure";
+import type { TextKey } from "../i18n/texts";
 import type { ViewerUser } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { type PendingMessage, useOutbox } from "./outbox";
+
+function stateTextKey({ state, error }: PendingMessage): TextKey {
+  if (state === "sending") return "message.sending";
+  if (state === "failed") return "message.notSent";
+  return errorCode(error) === "RATE_LIMITED" ? "message.tooMany" : "message.waiting";
+}
 
 export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: ViewerUser }) {
   const { t } = useTranslation();
@@ -23,13 +30,7 @@ export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: V
           <span className="font-semibold">{viewer.name}</span>
           <span className={`flex items-center gap-1 text-xs ${hasFailed ? "text-bad" : "text-quiet"}`}>
             {entry.state === "waiting" && <Icon name="clock" className="size-3.5" />}
-            {t(
-              entry.state === "sending"
-                ? "message.sending"
-                : hasFailed
-                  ? "message.notSent"
-                  : "message.waiting",
-            )}
+            {t(stateTextKey(entry))}
           </span>
         </p>
         {entry.text && <p className="whitespace-pre-wrap text-quiet">{entry.text}</p>}

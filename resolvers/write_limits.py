@@ -1,0 +1,104 @@
+"""Limits of writes: how many mutations of a kind a user and an organization may send in a minute (docs/limits.md).
+
+Each mutation names its limit where it is bound (schema/root.py). The budgets belong to one web process.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cachetools import LRUCache
+from prometheus_client import Counter
+
+from resolvers.rate_limits import RateLimiter
+from storage.errors import RateLimited
+from storage.identity.records import User
+from storage.identity.roles import Role
+
+BURST_S = 60.0
+"""A whole minute's number may be written at once, such as the messages that a client kept while it was offline."""
+
+MAX_REMEMBERED_KEYS = 100_000
+"""Idempotency keys whose repetition is free. The one that was used the longest ago is forgotten."""
+
+REFUSED = Counter("noroshi_write_refusals", "Mutations refused because a limit of writes was reached.", ["limit", "of"])
+
+
+class WriteLimit(Enum):
+    """A limit that several mutations share. The value names their activity in the error message."""
+
+    MESSAGES = "Posting, editing and deleting messages"
+    REACTIONS = "Adding and removing reactions"
+    FOLLOWS = "Following and blocking users"
+    POSTS = "Creating and deleting posts"
+    SCHEDULES = "Scheduling posts"
+    JOINS = "Joining, leaving and creating communities and topics"
+    OPERATIONS = "Managing accounts, publications, call jobs and mail addresses"
+
+
+@dataclass(frozen=True, slots=True)
+class WritesPerMinute:
+    """The number of each limit for one user, and how many times this number an organization may write."""
+
+    messages: int = 300
+    reactions: int = 600
+    follows: int = 300
+    posts: int = 120
+    schedules: int = 300
+    joins: int = 120
+    operations: int = 120
+    organization_factor: int = 100
+
+    def of(self, limit: WriteLimit) -> int:
+        """Returns a user's number of a limit."""
+        number: int = getattr(self, limit.name.lower())
+        return number
+
+
+DEFAULT_WRITES_PER_MINUTE = WritesPerMinute()
+Repetition = tuple[str, str]
+"""The name of a mutation and its idempotency key."""
+
+
+class WriteBudgets:
+    """Counts the writes of this process. A token with the role SERVICE is not limited, and uses no budget."""
+
+    def __init__(self, per_minute: WritesPerMinute = DEFAULT_WRITES_PER_MINUTE) -> None:
+        self._users = _limiters(per_minute, "by one user", 1)
+        self._organizations = _limiters(per_minute, "by one organization", per_minute.organization_factor)
+        self._keys: LRUCache[tuple[str, str, Repetition], bool] = LRUCache(MAX_REMEMBERED_KEYS)
+
+    def count(
+        self, viewer: User, roles: frozenset[Role], limit: WriteLimit, repetition: Repetition | None = None
+    ) -> None:
+        """Counts one write. A write and its first repetition with the same idempotency key count once.
+
+        Raises: RateLimited if the user or the organization has reached the limit.
+        """
+        if Role.SERVICE in roles:
+            return
+        key = None if repetition is None else (viewer.organization_id, viewer.id, repetition)
+        # The key is forgotten here, so that endless repetitions are limited as well.
+        if key is not None and self._keys.pop(key, False):
+            return
+        self._check(viewer, limit)
+        self._users[limit].spend((viewer.organization_id, viewer.id), 1)
+        self._organizations[limit].spend(viewer.organization_id, 1)
+        if key is not None:
+            self._keys[key] = True
+
+    def _check(self, viewer: User, limit: WriteLimit) -> None:
+        name = limit.name.lower()
+        try:
+            self._users[limit].check((viewer.organization_id, viewer.id), 1)
+        except RateLimited:
+            REFUSED.labels(name, "user").inc()
+            raise
+        try:
+            self._organizations[limit].check(viewer.organization_id, 1)
+        except RateLimited:
+            REFUSED.labels(name, "organization").inc()
+            raise
+
+
+def _limiters(per_minute: WritesPerMinute, subject: str, factor: int) -> dict[WriteLimit, RateLimiter]:
+    return {each: RateLimiter(per_minute.of(each) * factor, f"{each.value} {subject}", BURST_S) for each in WriteLimit}
