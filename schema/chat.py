@@ -157,6 +157,7 @@ class TrendingTopic:
     messages_per_minute: float = strawberry.field(
         description="Messages per minute: an average that decays exponentially with a time constant of 5 minutes."
     )
+    people: int = strawberry.field(description="Number of people who posted in the last 30 minutes, at most 50.")
 
 
 @strawberry.type(description="A reaction to one of the viewer's messages.")

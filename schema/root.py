@@ -95,7 +95,7 @@ class Query:
     )
     trending_topics: list[TrendingTopic] = field(
         resolvers.chat.communities.trending_topics,
-        "Topics of the whole organization, ordered by posting rate, highest first.",
+        "Topics of the organization where at least two people posted recently. Most people first.",
     )
     stamps: list[Stamp] = field(
         resolvers.chat.stamps.stamps, "Catalogue of stamps that messages can consist of. Needs no token."

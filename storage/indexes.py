@@ -46,7 +46,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     # TopicDocument
     "topics": [
         IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),
-        IndexModel([("org", UP), ("heat", DOWN)], partialFilterExpression={"heat": {"$exists": True}}),
+        IndexModel([("org", UP), ("trend", DOWN)], partialFilterExpression={"trend": {"$exists": True}}),
     ],
     # TopicActivityDocument
     "activity": [],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from storage.chat.documents import MessageDocument, ReactionCountDocument, ReactionDocument, ReactionDocumentId
 from storage.chat.memberships import community_stream
 from storage.chat.records import Message, message_record
+from storage.chat.trends import count_poster
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.identity.records import user_stream
@@ -51,6 +52,7 @@ class PostMessage(Change[Message]):
         document = _new_document(key, new)
         _await_preview(document, batch)
         batch.put(MESSAGES, document)
+        count_poster(batch, new.author_id)
         batch.emit("MessagePosted", timestamp)
         batch.add_outbox_row(community_stream(new.community_id), "TopicActivity", new.topic_id)
         _notify_mentioned(batch, key, new.author_id, new.mention_ids)

@@ -66,6 +66,16 @@ class MembershipDocument(TypedDict):
     """When the user joined, by the database's clock."""
 
 
+class PosterDocument(TypedDict):
+    """A person who posted lately, in a topic."""
+
+    u: str
+    """User id."""
+
+    at: int
+    """When the person posted, in Unix seconds of the database's clock; up to a minute before the person's last post."""
+
+
 class TopicDocument(TypedDict):
     """A topic and the head of its stream, in `topics`. Never deleted."""
 
@@ -92,6 +102,12 @@ class TopicDocument(TypedDict):
 
     heat: NotRequired[float]
     """Natural logarithm of the decayed number of posts, plus `now / HEAT_TAU_S`; absent until the first post."""
+
+    posters: NotRequired[list[PosterDocument]]
+    """The last 50 people who posted, each once, the latest at the end; absent until the first post."""
+
+    trend: NotRequired[float]
+    """Natural logarithm of the decayed number of `posters`, plus `now / HEAT_TAU_S`; absent until the first post."""
 
     n: int
     """Number of the last event of the topic's stream; 0 before the first one."""

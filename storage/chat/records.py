@@ -45,10 +45,11 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class TrendingTopic:
-    """A topic and its decayed posting rate."""
+    """A topic, its decayed posting rate, and how many people posted in the last half hour, at most 50."""
 
     topic: Topic
     messages_per_minute: float
+    people: int
 
 
 # Equivalent to MessageKey(topic_id, timestamp), but takes half the time.

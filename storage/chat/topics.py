@@ -1,7 +1,6 @@
 """Topics, their lists, and the read marks and unread counts of their readers."""
 
 import asyncio
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,19 +11,24 @@ from storage.chat.documents import ReadMarkDocument, ReadMarkDocumentId, TopicDo
 from storage.chat.hot_pages import HOT_PER_MINUTE
 from storage.chat.memberships import community_stream
 from storage.chat.records import Community, Topic, TrendingTopic
+from storage.chat.trends import recent_people, trend_of
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Mongo
 from storage.mongo.clock import DatabaseClock
 from storage.streams.changes import Batch, Change
-from storage.streams.heads import HEAT_TAU_S, messages_per_minute
+from storage.streams.heads import messages_per_minute
 from storage.streams.sequencer import Sequencer
 from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, move_mark, read_page
 
 UNREAD_CAP = 100
-MIN_TRENDING_PER_MINUTE = 0.05
-"""Topics with fewer messages per minute do not trend."""
+MIN_TRENDING_PEOPLE = 1.1
+"""Topics with fewer people, each counted less with time, do not trend. One person counts at most 1, and clocks of
+database servers may differ by half a minute."""
+
+_TOPIC_FIELDS = dict.fromkeys(("org", "community", "title", "created_at", "last", "heat"), 1)
+"""Projection to the fields of a `Topic`."""
 
 
 @dataclass(slots=True)
@@ -104,20 +108,20 @@ class TopicStore:
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Topic]:
             query = {"community": community_id, "last": {"$gte": low, "$lte": high}}
             order = 1 if ascending else -1
-            cursor = self._topics.find(query).sort([("last", order), ("_id", order)]).limit(limit)
+            cursor = self._topics.find(query, _TOPIC_FIELDS).sort([("last", order), ("_id", order)]).limit(limit)
             return [_topic(document) for document in await cursor.to_list(None)]
 
         return await read_page(range_, fetch, lambda topic: topic.last_activity)
 
     async def trending(self, organization_id: str, limit: int) -> list[TrendingTopic]:
-        """Returns the organization's topics by decayed posting rate, highest first, without negligible rates."""
+        """Returns the organization's topics by the decayed number of people who posted, highest first.
+
+        A topic where only one person posted is never among them.
+        """
         now_s = (await self._clock.now()).timestamp()
-        min_heat = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now_s / HEAT_TAU_S
-        query = {"org": organization_id, "heat": {"$gt": min_heat}}
-        cursor = self._topics.find(query).sort("heat", -1).limit(limit)
-        return [
-            TrendingTopic(_topic(document), messages_per_minute(document["heat"], now_s)) async for document in cursor
-        ]
+        query = {"org": organization_id, "trend": {"$gt": trend_of(MIN_TRENDING_PEOPLE, now_s)}}
+        cursor = self._topics.find(query).sort("trend", -1).limit(limit)
+        return [_trending_topic(document, now_s) async for document in cursor]
 
     async def is_hot(self, topic: Topic) -> bool:
         """Returns whether readers should try the hot page of the topic first."""
@@ -167,13 +171,18 @@ class TopicStore:
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:
-        documents: list[TopicDocument] = await self._mongo.find("topics", {"_id": {"$in": list(ids)}})
+        documents: list[TopicDocument] = await self._mongo.find("topics", {"_id": {"$in": list(ids)}}, _TOPIC_FIELDS)
         return {document["_id"]: _topic(document) for document in documents}
 
     async def _load_marks(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Timestamp]:
         ids: list[ReadMarkDocumentId] = [{"t": topic, "u": user} for topic, user in pairs]
         marks: list[ReadMarkDocument] = await self._mongo.find("read_marks", {"_id": {"$in": ids}})
         return {(mark["_id"]["t"], mark["_id"]["u"]): Timestamp(mark["ts"]) for mark in marks}
+
+
+def _trending_topic(document: TopicDocument, now_s: float) -> TrendingTopic:
+    rate = messages_per_minute(document.get("heat"), now_s)
+    return TrendingTopic(_topic(document), rate, recent_people(document["posters"], now_s))
 
 
 def _topic(document: TopicDocument) -> Topic:

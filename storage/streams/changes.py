@@ -65,6 +65,9 @@ class Batch:
     written: dict[DocumentKey, Any] = field(default_factory=dict)
     """The _id of each document that was put or removed."""
 
+    head_changes: dict[str, Any] = field(default_factory=dict)
+    """Fields of the head that members changed, with their new values."""
+
     shared: dict[str, Any] = field(default_factory=dict)
     """Other data that members load and share, by a name that their area chooses."""
 
@@ -92,6 +95,11 @@ class Batch:
         """Returns the next timestamp of the stream, in microseconds."""
         self.taken += 1
         return self.last_timestamp
+
+    def change_head(self, **fields: Any) -> None:
+        """Sets fields of the head other than those of `HeadFields`. Later members of the batch see them in `head`."""
+        self.head.update(fields)
+        self.head_changes.update(fields)
 
     def emit(self, kind: str, ref: Any) -> None:
         """Appends an event to the stream."""

@@ -20,7 +20,7 @@ from pymongo import InsertOne
 from storage.errors import DomainError, NotFound, RateLimited, Unavailable
 from storage.idempotency import DuplicateRequest, IdempotencyKeyDocument, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS, REFUSED_CHANGES
-from storage.mongo import Mongo, Session, Write, unavailable
+from storage.mongo import Document, Mongo, Session, Write, unavailable
 from storage.streams.changes import Batch, Change
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 from storage.streams.heads import head_correction, head_update, timestamp_offset_us
@@ -258,9 +258,13 @@ class Sequencer:
         for member in members:
             _plan(batch, member, used)
         # In a topic, unused timestamps would count as messages in its heat. In other streams they leave a harmless gap.
+        changes: Document = {}
         if len(batch.events) != events or (stream.kind == "topic" and batch.taken != timestamps):
-            correction = head_correction(stream, batch.head, batch.last_n, batch.last_timestamp, batch.taken)
-            await self._mongo[stream.head_collection].update_one({"_id": stream.head_id}, correction, session=session)
+            changes = head_correction(stream, batch.head, batch.last_n, batch.last_timestamp, batch.taken)
+        if batch.head_changes:
+            changes["$set"] = {**changes.get("$set", {}), **batch.head_changes}
+        if changes:
+            await self._mongo[stream.head_collection].update_one({"_id": stream.head_id}, changes, session=session)
         await self._store(batch, session)
         return batch
 

@@ -39,6 +39,7 @@ async def test_hot_topic_trends_and_is_read_from_hot_page(product: DeployedProdu
     ):
         chat, quiet = await create_chat_topic(ann), await create_chat_topic(ann)
         await join(chat, bob)
+        await join(quiet, bob)
         await post(quiet, ann, "anybody here?")
         texts = [str(number) for number in range(90)]
         for start in range(0, len(texts), 15):
@@ -57,6 +58,11 @@ async def test_hot_topic_trends_and_is_read_from_hot_page(product: DeployedProdu
             assert (await newest_texts(chat, bob))[0] == text
         assert await hot_page_hits(bob) - hits_before >= 10
 
+        assert (await bob.run(TRENDING))["trendingTopics"] == [], "One person's messages trend."
+        cat = Client(bob.url, product.token("cat", ORG), bob.http)
+        await join(chat, cat)
+        for topic, poster in ((quiet, bob), (chat, bob), (chat, cat)):
+            await post(topic, poster, "I see it too")
         trending = (await bob.run(TRENDING))["trendingTopics"]
         assert [each["topic"]["id"] for each in trending] == [chat.topic, quiet.topic]
         assert trending[0]["messagesPerMinute"] > 10 > trending[1]["messagesPerMinute"]

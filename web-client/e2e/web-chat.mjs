@@ -27,9 +27,9 @@ try {
   await deleteMessage(ann, ben);
   report.preview = await postLink(ann, ben);
   report.tabs = await writeInTwoTabs(ann, ben, topicId);
-  report.trending = await isTrending(ben, topicId);
   await postWithHashtag(ann, ben);
   report.messagesDuringBlock = await blockAndUnblock(ben, topicId);
+  report.trending = await isTrending(ben, topicId);
   report.draftOfNextUser = await changeUser(ann, topicId);
   const { requests, pageErrors } = session;
   console.log(JSON.stringify({ ...report, requests, pageErrors }));
@@ -170,8 +170,12 @@ async function changeUser(ann, topicId) {
   return await field.inputValue();
 }
 
-/** Returns whether the topic is among the trending topics. */
+/** Returns whether the topic is among the trending topics after a second person has posted. */
 async function isTrending(page, topicId) {
+  await run(
+    tokens.ben,
+    `mutation { postMessage(input: {topicId: "${topicId}", text: "I see it too"}) { id } }`,
+  );
   const link = page.locator('section[aria-labelledby="trending"]').getByRole("link", { name: /Watch/ });
   // The list of trending topics does not update live.
   await page.reload();

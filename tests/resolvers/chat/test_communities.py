@@ -30,7 +30,7 @@ query ($id: ID!, $oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50, $inc
 LATEST = "query ($id: ID!, $limit: Int! = 20) { community(id: $id) { topics(limit: $limit) { title } } }"
 TRENDING = """
 query ($limit: Int! = 10) {
-  trendingTopics(limit: $limit) { topic { title lastMessage { id } } messagesPerMinute }
+  trendingTopics(limit: $limit) { topic { title lastMessage { id } } messagesPerMinute people }
 }
 """
 UNKNOWN_ID = "01aaaaaaaaaaaaaaaaaaaaaaaa"
@@ -178,16 +178,22 @@ async def test_community_topics_are_the_most_recently_active(chat: ChatScenario)
     assert (await chat.eve.run(LATEST, id=chat.community, limit=1))["community"]["topics"] == [{"title": "Nets"}]
 
 
-async def test_trending_topics_rank_the_whole_organization(chat: ChatScenario) -> None:
+async def test_trending_topics_rank_the_whole_organization(chat: ChatScenario, sign_in: SignIn) -> None:
     nets, _ = await chat.ann.create_topic(chat.community, "Nets"), await chat.ann.create_topic(chat.community, "Quiet")
     await asyncio.gather(*(chat.bob.post(chat.topic) for _ in range(4)), *(chat.bob.post(nets) for _ in range(9)))
+    assert (await chat.eve.run(TRENDING))["trendingTopics"] == []
+    await asyncio.gather(chat.ann.post(nets), chat.ann.post(chat.topic))
     trends = (await chat.eve.run(TRENDING))["trendingTopics"]
+    trends.sort(key=lambda trend: str(trend["topic"]["title"]))
     assert [trend["topic"]["title"] for trend in trends] == ["Nets", "Tides"]
+    assert [trend["people"] for trend in trends] == [2, 2]
     rates = [trend["messagesPerMinute"] for trend in trends]
-    assert rates[0] / rates[1] == pytest.approx(9 / 4, rel=0.01)
-    assert rates[0] == pytest.approx(9 / 5, rel=0.05)
+    assert rates[0] / rates[1] == pytest.approx(10 / 5, rel=0.01)
+    assert rates[0] == pytest.approx(10 / 5, rel=0.05)
     assert [trend["topic"]["lastMessage"] for trend in trends] == [None, None]
-    await asyncio.gather(*(chat.bob.post(chat.topic) for _ in range(9)))
+    cat = await sign_in("cat")
+    await cat.join(chat.community)
+    await cat.post(chat.topic)
     assert (await chat.eve.run(TRENDING, limit=1))["trendingTopics"][0]["topic"]["title"] == "Tides"
 
 

@@ -81,12 +81,14 @@ async def test_topics_are_listed_by_last_activity(scenario: TopicScenario) -> No
     assert await listed() == [other.id, scenario.topic.id]
 
 
-async def test_trending_ranks_topics_by_posting_rate(scenario: TopicScenario) -> None:
+async def test_trending_ranks_topics_by_people(scenario: TopicScenario) -> None:
     hot = TopicScenario(
         scenario.stores, scenario.community, await scenario.stores.topics.create(scenario.community, "ann", "Hot", None)
     )
     await scenario.stores.topics.create(scenario.community, "ann", "Quiet", None)
-    await asyncio.gather(*(hot.post() for _ in range(20)), *(scenario.post() for _ in range(5)))
+    await asyncio.gather(
+        *(hot.post(author=f"user{n}") for n in range(20)), *(scenario.post(author=f"user{n}") for n in range(5))
+    )
     trending = await scenario.stores.topics.trending(scenario.organization_id, 10)
     assert [each.topic.id for each in trending] == [hot.topic.id, scenario.topic.id]
     assert [each.messages_per_minute for each in trending] == pytest.approx([4, 1], rel=0.1)
@@ -102,6 +104,9 @@ async def test_wrong_clock_of_host_leaves_rates_unchanged(
     cold = TopicScenario(
         scenario.stores, scenario.community, await topics.create(scenario.community, "ann", "Cold", None)
     )
+    for number in range(3):
+        await scenario.post(author=f"user{number}")
+        await cold.post(author=f"user{number % 2}")
     await make_hot(scenario, per_minute=1000)
     await make_hot(cold, per_minute=1)
     monkeypatch.setattr(time, "time", lambda: now() + ahead_s)

@@ -64,7 +64,7 @@ export const OtherCommunities = graphql(`
 
 export const Trending = graphql(`
   query Trending {
-    trendingTopics(limit: 5) { messagesPerMinute topic { id title community { id name joined } } }
+    trendingTopics(limit: 5) { people topic { id title community { id name joined } } }
   }
 `);
 

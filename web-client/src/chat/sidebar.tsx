@@ -179,7 +179,7 @@ function TrendingTopics() {
         {t("trending")}
       </h3>
       <ul className="mt-1">
-        {data.trendingTopics.map(({ topic, messagesPerMinute }) => (
+        {data.trendingTopics.map(({ topic, people }) => (
           <li key={topic.id}>
             <a
               href={hrefOf({ name: "topic", id: topic.id, at: null })}
@@ -187,7 +187,7 @@ function TrendingTopics() {
             >
               <span className="truncate">{topic.title}</span>
               <span className="shrink-0 text-xs text-quiet tabular-nums">
-                {t("perMinute", { count: messagesPerMinute.toFixed(1) })}
+                {t("people", { count: people })}
               </span>
             </a>
           </li>

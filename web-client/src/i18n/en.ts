@@ -85,7 +85,7 @@ export const en = {
   "notifications.noneHint": "Mentions, reactions and new followers appear here.",
   "palette.label": "Go to a topic, a person, a screen …",
   "palette.none": "No results. Try fewer letters.",
-  perMinute: "{count}/min",
+  people: { one: "{count} person", other: "{count} people" },
   "post.by": "Post by {name}, {time}",
   "post.delete": "Delete post",
   "post.deleteAsk": "It is removed from every feed. This can’t be undone.",

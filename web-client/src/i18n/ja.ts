@@ -87,7 +87,7 @@ export const ja: Record<keyof typeof en, Text> = {
   "notifications.noneHint": "メンション、リアクション、新しいフォロワーがここに表示されます。",
   "palette.label": "トピック、人、画面へ移動 …",
   "palette.none": "見つかりません。文字を減らしてみてください。",
-  perMinute: "{count} 件/分",
+  people: "{count} 人",
   "post.by": "{name} の投稿、{time}",
   "post.delete": "投稿を削除",
   "post.deleteAsk": "すべてのフィードから削除されます。元には戻せません。",
