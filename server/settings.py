@@ -122,6 +122,14 @@ class Settings(BaseSettings):
         expected="the `iss` claim that tokens must have",
         description="The issuer that tokens must name. If unset, any issuer is accepted.",
     )
+    roles_last_days: int = _setting(
+        90,
+        ge=1,
+        le=3650,
+        expected="a number of days from 1 to 3650",
+        description="The days that an author may publish with a role after the last token that had it. "
+        "The same for all processes.",
+    )
     allowed_origins: Annotated[tuple[Origin, ...], NoDecode, COMMA_SEPARATED] = _setting(
         (),
         expected="origins such as https://example.org, separated by commas",

@@ -19,4 +19,5 @@ def open_stores_for(settings: Settings) -> AbstractAsyncContextManager[Stores]:
         settings.fan_out_max_followers,
         versioned_keys(settings.credential_keys or ""),
         settings.keys_of_addresses,
+        settings.roles_last_days,
     )

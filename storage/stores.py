@@ -24,7 +24,7 @@ from storage.feed.home import HomeFeedStore
 from storage.feed.posts import PostStore
 from storage.feed.subscribers import HomeSubscribers
 from storage.identity.relations import RelationStore
-from storage.identity.users import UserStore
+from storage.identity.users import ROLES_LAST_DAYS, UserStore
 from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
 from storage.mail.aggregation import Aggregator
@@ -107,12 +107,13 @@ async def open_stores(
     fan_out_max_followers: int = FAN_OUT_MAX_FOLLOWERS,
     credential_keys: Mapping[str, bytes] = NO_CREDENTIAL_KEYS,
     address_keys: AddressKeys = NO_ADDRESS_KEYS,
+    roles_last_days: int = ROLES_LAST_DAYS,
 ) -> AsyncIterator[Stores]:
     """Connects, prepares an empty database, and starts the hub, the publisher and the outbox; stops them at the end.
 
     Fails if MongoDB does not answer or the data need `noroshi migrate`, but works without Redis. Posts of authors with
-    more than `fan_out_max_followers` followers are merged on read. Without `credential_keys` (by version, newest first)
-    no accounts can be connected.
+    more than `fan_out_max_followers` followers are merged on read. A user's role lasts for `roles_last_days` after the
+    last token that had it. Without `credential_keys` (by version, newest first) no accounts can be connected.
     """
     async with AsyncExitStack() as stack:
         mongo = connect(mongodb_uri, database, driver)
@@ -121,7 +122,8 @@ async def open_stores(
         redis = await stack.enter_async_context(redis_client(redis_url, Redis, answer_timeout_s=None))
         await prepare_database(mongo)
         cipher = CredentialCipher(credential_keys)
-        async with _started(mongo, redis, arq, Keys(database), fan_out_max_followers, cipher, address_keys) as stores:
+        limits = fan_out_max_followers, roles_last_days
+        async with _started(mongo, redis, arq, Keys(database), *limits, cipher, address_keys) as stores:
             yield stores
 
 
@@ -132,6 +134,7 @@ async def _started(
     arq: ArqRedis,
     keys: Keys,
     fan_out_max_followers: int,
+    roles_last_days: int,
     credentials: CredentialCipher,
     address_keys: AddressKeys,
 ) -> AsyncIterator[Stores]:
@@ -157,7 +160,7 @@ async def _started(
         redis=redis,
         keys=keys,
         clock=clock,
-        users=UserStore(mongo),
+        users=UserStore(mongo, clock, roles_last_days),
         relations=RelationStore(mongo),
         communities=CommunityStore(mongo, sequencer),
         topics=topics,

@@ -25,9 +25,10 @@ from jobs.providers.social.network import (
     UploadExpired,
 )
 from jobs.providers.social.registry import Networks
+from jobs.publishing.author_rights import missing_role
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
-from storage.identity.roles import Role, with_included
+from storage.identity.roles import Role
 from storage.publishing.networks import BEHAVIOURS, NetworkBehaviour, ReconciliationMethod
 from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
 from storage.publishing.transitions import (
@@ -193,8 +194,8 @@ class ExternalPublisher:
         author = await self._stores.users.get(organization_id, publication.author_id)
         if account.disconnected_at is not None:
             raise PublishingForbidden(FORBIDDEN, "The account is disconnected.")
-        if Role.OPERATOR not in with_included(author.roles):
-            raise PublishingForbidden(FORBIDDEN, "The author no longer has the role OPERATOR.")
+        if reason := await missing_role(self._stores.users, author, Role.OPERATOR):
+            raise PublishingForbidden(FORBIDDEN, reason)
         try:
             secret = await self._stores.accounts.decrypt_credentials(account)
         except CredentialsLost as error:

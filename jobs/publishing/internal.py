@@ -2,11 +2,12 @@
 
 import asyncio
 
+from jobs.publishing.author_rights import missing_role
 from storage.chat.changes import NewMessage
 from storage.feed.changes import NewPost
 from storage.identity.mentions import find_hashtags, find_mentioned
 from storage.identity.records import User
-from storage.identity.roles import Role, with_included
+from storage.identity.roles import Role
 from storage.ids import message_key, post_key
 from storage.link_previews import first_url
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
@@ -46,8 +47,8 @@ async def _check_rights(stores: Stores, publication: Publication) -> tuple[User,
     """Returns the author, and a reason if the author may not publish to the target now."""
     target = publication.target
     author = await stores.users.get(publication.organization_id, publication.author_id)
-    if Role.MEMBER not in with_included(author.roles):
-        return author, "The author no longer has the role MEMBER."
+    if reason := await missing_role(stores.users, author, Role.MEMBER):
+        return author, reason
     if isinstance(target, TopicTarget) and not await stores.communities.is_member(target.community_id, author.id):
         return author, "The author has left the topic's community."
     return author, None

@@ -30,6 +30,10 @@ class UserDocument(TypedDict):
     roles: list[str]
     """Values of `Role` from the newest token."""
 
+    role_seen: NotRequired[dict[str, datetime]]
+    """When a token last had each role, by value of `Role` and the database's clock; up to a day before the last token.
+    Absent in documents of earlier versions."""
+
     email: NotRequired[str]
     """Mail address from the newest token that had one; absent before that token."""
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pymongo.asynchronous.collection import AsyncCollection
@@ -15,6 +15,7 @@ from storage.identity.documents import UserDocument, UserDocumentId
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role
 from storage.mongo import Document, Mongo
+from storage.mongo.clock import DatabaseClock
 
 MAX_HANDLE = 30
 MAX_SEARCH_TERMS = 8
@@ -22,14 +23,23 @@ _LAST_CHARACTER = "\U0010ffff"
 USER_FIELDS = dict.fromkeys(("handle", "name", "roles", "followers", "following", "email"), 1)
 """Projection to the fields of a `User`."""
 
+ROLES_LAST_DAYS = 90
+"""How long a role outlasts the last token that had it, for work that is done later in the name of the user."""
+
+ROLE_SEEN_EVERY = timedelta(days=1)
+"""How often at most the time of a role is written."""
+
 
 class UserStore:
     """Creates, updates and reads users."""
 
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, clock: DatabaseClock, roles_last_days: int = ROLES_LAST_DAYS) -> None:
         self._mongo = mongo
+        self._clock = clock
+        self.roles_last_days = roles_last_days
         self._users: AsyncCollection[UserDocument] = mongo["users"]
         self._by_id: BatchLoader[tuple[str, str], User] = BatchLoader(self._load)
+        self._lasting_roles: BatchLoader[tuple[str, str], frozenset[Role]] = BatchLoader(self._load_lasting_roles)
 
     async def sign_in(
         self,
@@ -43,6 +53,7 @@ class UserStore:
         """Returns the user that a token describes. The first token creates the user, and later tokens update it.
 
         Roles, name and mail address follow the newest token. The handle never changes, since texts mention it.
+        `lasting_roles` are those of earlier tokens too.
         """
         stored = await self._users.find_one({"_id": user_document_id(organization_id, id_)})
         if stored is None:
@@ -52,9 +63,19 @@ class UserStore:
             changes["name"] = name
         if email:
             changes["email"] = email
-        if all(stored.get(key) == value for key, value in changes.items()):
+        seen_roles = self._roles_to_renew(stored, changes["roles"], await self._clock.now())
+        if not seen_roles and all(stored.get(key) == value for key, value in changes.items()):
             return user_record(stored)
-        return await self._change(stored, changes)
+        return await self._change(stored, changes, seen_roles)
+
+    @staticmethod
+    def _roles_to_renew(stored: UserDocument, carried: Sequence[str], now: datetime) -> list[str]:
+        """Returns the roles of a token whose stored time is missing or a day old."""
+        seen = stored.get("role_seen")
+        if seen is None:
+            # An earlier version stored no times. The roles that it stored begin to last now.
+            return sorted({*carried, *stored["roles"]})
+        return [role for role in carried if role not in seen or now - seen[role] >= ROLE_SEEN_EVERY]
 
     async def _create(
         self, organization_id: str, id_: str, roles: Sequence[Role], name: str | None, handle: str | None
@@ -75,12 +96,15 @@ class UserStore:
                 return document
         raise AssertionError(f"A million users have the handle {base!r}.")
 
-    async def _change(self, stored: UserDocument, changes: Document) -> User:
+    async def _change(self, stored: UserDocument, changes: Document, seen_roles: Sequence[str]) -> User:
         if "name" in changes:
             changes["search"] = search_terms(stored["handle"], changes["name"])
             member = {"org": stored["_id"]["org"], "user": stored["_id"]["id"]}
             await self._mongo["memberships"].update_many(member, {"$set": {"search": changes["search"]}})
-        await self._users.update_one({"_id": stored["_id"]}, {"$set": changes})
+        update: Document = {"$set": changes}
+        if seen_roles:
+            update["$currentDate"] = {f"role_seen.{role}": True for role in seen_roles}
+        await self._users.update_one({"_id": stored["_id"]}, update)
         new_document: Any = {**stored, **changes}
         return user_record(new_document)
 
@@ -94,6 +118,17 @@ class UserStore:
         if user is None:
             raise NotFound("user", id_)
         return user
+
+    async def lasting_roles(self, organization_id: str, id_: str) -> frozenset[Role]:
+        """Returns the roles that tokens of the user had lately, without the roles that they include.
+
+        A role lasts for `roles_last_days` after the last token that had it, or up to a day longer. A token with fewer
+        roles takes none away. Raises: NotFound.
+        """
+        roles = await self._lasting_roles.get((organization_id, id_))
+        if roles is None:
+            raise NotFound("user", id_)
+        return roles
 
     async def get_all(self, organization_id: str, ids: Sequence[str]) -> list[User]:
         """Returns the user of each id, in the order of the ids. Raises: NotFound if a user does not exist."""
@@ -148,6 +183,19 @@ class UserStore:
         ids = [user_document_id(organization, id_) for organization, id_ in keys]
         users: list[UserDocument] = await self._mongo.find("users", {"_id": {"$in": ids}}, USER_FIELDS)
         return {(user["_id"]["org"], user["_id"]["id"]): user_record(user) for user in users}
+
+    async def _load_lasting_roles(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[Role]]:
+        ids = [user_document_id(organization, id_) for organization, id_ in keys]
+        fields = {"roles": 1, "role_seen": 1}
+        users: list[UserDocument] = await self._mongo.find("users", {"_id": {"$in": ids}}, fields)
+        since = await self._clock.now() - timedelta(days=self.roles_last_days) - ROLE_SEEN_EVERY
+        return {(user["_id"]["org"], user["_id"]["id"]): _roles_since(user, since) for user in users}
+
+
+def _roles_since(user: UserDocument, since: datetime) -> frozenset[Role]:
+    seen = user.get("role_seen")
+    roles = user["roles"] if seen is None else [role for role, at in seen.items() if at > since]
+    return frozenset(map(Role, roles))
 
 
 def normalize_handle(text: str) -> str:

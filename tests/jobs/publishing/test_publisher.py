@@ -127,10 +127,10 @@ async def test_rights_are_checked_at_due_moment(scenario: PublishingScenario, pu
     await scenario.stores.communities.leave(scenario.topic_scenario.community, "ann")
     assert has_failed_as_forbidden(await run_once(publisher, scenario, to_topic))
     to_account = await scenario.schedule(account_target(account), in_s=-1)
-    await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.MEMBER], None, None)
+    await scenario.end_roles(Role.OPERATOR)
     assert has_failed_as_forbidden(await run_once(publisher, scenario, to_account))
     to_home = await scenario.schedule(scenario.home, in_s=-1)
-    await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.SERVICE], None, None)
+    await scenario.end_roles(Role.OPERATOR, Role.MEMBER)
     assert has_failed_as_forbidden(await run_once(publisher, scenario, to_home))
     assert await scenario.messages() == []
 

@@ -1,6 +1,8 @@
 """Users: created by their first request, with a unique handle, and found by prefixes of handle and names."""
 
 import asyncio
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -40,6 +42,58 @@ async def test_roles_follow_the_newest_token(shared_stores: Stores, org: str) ->
     await shared_stores.users.sign_in(org, "ann", [Role.MEMBER, Role.SERVICE], None, None)
     user = await shared_stores.users.get(org, "ann")
     assert (user.roles, user.name) == ((Role.MEMBER, Role.SERVICE), "Ann")
+
+
+async def tokens_seen(stores: Stores, org: str, days_ago: float, *roles: Role) -> None:
+    """Changes the times of ann's roles, as if tokens had had them some days ago."""
+    at = await stores.clock.now() - timedelta(days=days_ago)
+    times = {f"role_seen.{role.value}": at for role in roles}
+    await stores.mongo["users"].update_one({"_id": {"org": org, "id": "ann"}}, {"$set": times})
+
+
+async def test_token_with_fewer_roles_takes_none_away(shared_stores: Stores, org: str) -> None:
+    users = shared_stores.users
+    await users.sign_in(org, "ann", [Role.OPERATOR], None, None)
+    await users.sign_in(org, "ann", [Role.MEMBER], None, None)
+    assert await users.lasting_roles(org, "ann") == {Role.OPERATOR, Role.MEMBER}
+    with pytest.raises(NotFound):
+        await users.lasting_roles(org + "x", "ann")
+
+
+@pytest.mark.parametrize(("days_ago", "lasts"), [(89, True), (92, False)])
+async def test_role_ends_days_after_its_last_token(shared_stores: Stores, org: str, days_ago: int, lasts: bool) -> None:
+    users = shared_stores.users
+    await users.sign_in(org, "ann", [Role.OPERATOR, Role.MEMBER], None, None)
+    await tokens_seen(shared_stores, org, days_ago, Role.OPERATOR)
+    await users.sign_in(org, "ann", [Role.MEMBER], None, None)
+    assert await users.lasting_roles(org, "ann") == ({Role.OPERATOR, Role.MEMBER} if lasts else {Role.MEMBER})
+    await users.sign_in(org, "ann", [Role.OPERATOR], None, None)
+    assert await users.lasting_roles(org, "ann") == {Role.OPERATOR, Role.MEMBER}
+
+
+async def test_time_of_a_role_is_written_once_a_day(shared_stores: Stores, org: str) -> None:
+    async def stored() -> dict[str, Any]:
+        user: dict[str, Any] | None = await shared_stores.mongo["users"].find_one({"_id": {"org": org, "id": "ann"}})
+        assert user is not None
+        return user
+
+    await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
+    await tokens_seen(shared_stores, org, 0.9, Role.MEMBER)
+    before = await stored()
+    await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
+    assert await stored() == before
+    await tokens_seen(shared_stores, org, 1.1, Role.MEMBER)
+    await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
+    assert (await stored())["role_seen"]["MEMBER"] > before["role_seen"]["MEMBER"]
+
+
+async def test_roles_of_earlier_versions_begin_to_last(shared_stores: Stores, org: str) -> None:
+    users = shared_stores.users
+    await users.sign_in(org, "ann", [Role.OPERATOR], None, None)
+    await shared_stores.mongo["users"].update_one({"_id": {"org": org, "id": "ann"}}, {"$unset": {"role_seen": ""}})
+    assert await users.lasting_roles(org, "ann") == {Role.OPERATOR}
+    await users.sign_in(org, "ann", [Role.MEMBER], None, None)
+    assert await users.lasting_roles(org, "ann") == {Role.OPERATOR, Role.MEMBER}
 
 
 async def test_users_of_another_organization_are_not_found(shared_stores: Stores, org: str) -> None:

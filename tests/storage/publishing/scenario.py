@@ -7,6 +7,7 @@ from typing import Any
 
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.identity.users import ROLES_LAST_DAYS
 from storage.mongo import Document
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import MediaKind, Network
@@ -52,6 +53,13 @@ class PublishingScenario:
     def with_stores(self, stores: Stores) -> "PublishingScenario":
         """Returns the scenario with another process's stores."""
         return replace(self, stores=stores, topic_scenario=self.topic_scenario.with_stores(stores))
+
+    async def end_roles(self, *roles: Role) -> None:
+        """Changes the times of Ann's roles, as if no token had had them for longer than roles last."""
+        at = await self.now() - timedelta(days=ROLES_LAST_DAYS + 2)
+        times = {f"role_seen.{role.value}": at for role in roles}
+        user_id = {"org": self.organization_id, "id": self.ann.id}
+        await self.stores.mongo["users"].update_one({"_id": user_id}, {"$set": times})
 
     async def now(self) -> datetime:
         """Returns the time of the database's clock."""
