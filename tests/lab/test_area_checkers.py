@@ -169,6 +169,7 @@ CASES: dict[str, tuple[Checker, Histories]] = {
         states_of_calls_are_true,
         [*LAUNCHES, job(("1", "COMPLETED", 2)), calls(("1", 2.0, 2.5))],
     ),
+    "job is lost": (states_of_calls_are_true, [*LAUNCHES, operation("activeCalls", 30, 0, FINAL)]),
     "call stays active": (states_of_calls_are_true, [*CALLS, operation("activeCalls", 30, 1, FINAL)]),
     "event is not counted": (counts_of_the_book_are_exact, [*SENT, book(9, 0, 1, 0)]),
     "event is counted twice": (counts_of_the_book_are_exact, [*SENT, book(9, 2, 1, 0)]),

@@ -55,7 +55,9 @@ def states_of_calls_are_true(history: Histories) -> Verdict:
             judged += 1
             if (state, number in called) != expected or attempts != int(number in called):
                 violations.append(f"{number} is {state} ({outcome}, {attempts} attempts)")
+    launched = {row["arguments"]["job"] for row in select(history, "launch") if row["arguments"]["open"]}
     for row in select(history, "activeCalls"):
+        violations += [f"{name} was acknowledged and is lost" for name in sorted(launched - jobs.keys())]
         if row["result"] and all(job["state"] == "COMPLETED" for job in jobs.values()):
             violations.append(f"{row['result']} calls are active after the end of all jobs")
     return Verdict(judged, violations)

@@ -1,12 +1,12 @@
 """Calls: jobs against the telephony twin, with numbers on the do-not-call list and windows that are closed."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.jobs.providers.telephony.twin import TelephonyTwin
-from tests.lab.history import FINAL
+from tests.lab.history import FINAL, select
 from tests.lab.session import RETRY_S, Laboratory, Session
 
 AREA = "calls"
@@ -17,6 +17,7 @@ LIMITS = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { c
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }"
 ADD_DO_NOT_CALL = "mutation ($numbers: [String!]!) { addDoNotCall(phoneNumbers: $numbers) }"
 JOB = "query ($id: ID!) { callJob(id: $id) { state tasks(limit: 100) { phoneNumber state outcome attempts } } }"
+JOBS = '{ callJobs(latest: "now", limit: 999) { items { id name } } }'
 ACTIVE = "{ callLimits { activeCalls } }"
 FINAL_STATES = {"COMPLETED", "CANCELLED", "REJECTED"}
 
@@ -27,8 +28,6 @@ class Calls:
 
     laboratory: Laboratory
     telephony: TelephonyTwin
-    jobs: dict[str, str] = field(default_factory=dict)
-    """Names of acknowledged jobs whose window is open, by id."""
 
     async def prepare(self) -> None:
         """Sets the limits."""
@@ -45,9 +44,10 @@ class Calls:
             await self.laboratory.pause(session.rng.uniform(5, 15))
 
     async def settle(self) -> None:
-        """Waits until every job is completed, and records the twin's calls."""
+        """Waits until every job with an open window is completed, and records the twin's calls."""
         session, begin = self._session(), self.laboratory.history.now()
-        waiting = dict(self.jobs)
+        jobs = await self._open_jobs(session)
+        waiting = dict(jobs)
         while waiting and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
             for id_ in list(waiting):
                 job = await session.run_until_ok("callJob", {"job": waiting[id_]}, JOB, _job, id=id_)
@@ -55,7 +55,7 @@ class Calls:
                     del waiting[id_]
             await asyncio.sleep(RETRY_S)
         final = session.as_final()
-        for id_, name in self.jobs.items():
+        for id_, name in jobs.items():
             await final.run_until_ok("callJob", {"job": name}, JOB, _job, id=id_)
         await final.run_until_ok("activeCalls", {}, ACTIVE, lambda limits: limits["activeCalls"])
         calls = [[call.number, call.begun_at, call.ended_at] for call in self.telephony.calls.values()]
@@ -63,6 +63,13 @@ class Calls:
 
     def _session(self) -> Session:
         return self.laboratory.session("operator", AREA, "OPERATOR")
+
+    async def _open_jobs(self, session: Session) -> dict[str, str]:
+        """Returns the names of jobs with an open window by id, also of those whose launch was not acknowledged."""
+        launches = select(self.laboratory.history.operations, "launch", outcome=None)
+        names = {row["arguments"]["job"] for row in launches if row["arguments"]["open"]}
+        jobs = await session.run_until_ok("callJobs", {}, JOBS, lambda page: page["items"])
+        return {job["id"]: job["name"] for job in jobs if job["name"] in names}
 
     async def _launch(self, session: Session, job: int) -> None:
         numbers = [f"+8190{10_000_000 + 100 * job + n}" for n in range(NUMBERS_PER_JOB)]
@@ -79,9 +86,8 @@ class Calls:
             "window": None if is_open else _closed_window(),
         }
         for _ in range(session.rng.choice((1, 5))):
-            outcome, id_ = await session.run("launch", arguments, LAUNCH, lambda launched: launched["id"], input=launch)
+            outcome, _ = await session.run("launch", arguments, LAUNCH, lambda launched: launched["id"], input=launch)
             if outcome == "ok":
-                self.jobs |= {id_: f"job-{job}"} if is_open else {}
                 return
             await self.laboratory.pause(session.rng.uniform(0.1, 1.0))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.client import Socket
-from tests.lab.history import Outcome
+from tests.lab.history import Histories, Outcome, select
 from tests.lab.session import RETRY_S, Laboratory, Session, micros, timestamp
 from tests.lab.workloads.topic_subscribers import CONNECT_TIMEOUT_S, LOST
 
@@ -28,6 +28,7 @@ class HomeSubscriber:
     session: Session
     cursor: str | None = None
     received: set[str] = field(default_factory=set)
+    first_ready: float | None = None
 
     async def run(self) -> None:
         """Subscribes again and again until the run ends."""
@@ -57,6 +58,7 @@ class HomeSubscriber:
         self.cursor = event["cursor"]
         if event["kind"] == "StreamReady":
             result |= {"resumed": event["resumed"], "ready": self.session.history.now()}
+            self.first_ready = self.first_ready or result["ready"]
         elif event["kind"] == "PostArrived":
             result["events"].append([event["cursor"], event["post"]["text"]])
             self.received.add(event["post"]["text"])
@@ -90,23 +92,23 @@ class Feed:
 
     async def settle(self) -> None:
         """Waits until each reader's feed and subscription have every post, and reads all feeds."""
-        rows = [row for row in self.laboratory.history.operations if row["operation"] == "createPost"]
-        acknowledged = {row["arguments"]["text"]: row["process"] for row in rows if row["outcome"] == "ok"}
-        await asyncio.gather(*(self._settle_reader(n, acknowledged) for n in range(READERS)))
+        rows = list(select(self.laboratory.history.operations, "createPost"))
+        await asyncio.gather(*(self._settle_reader(n, rows) for n in range(READERS)))
         for author in range(AUTHORS):
             session = self._session(f"author{author}").as_final()
             name = f"author{author}"
             await session.run_until_ok("followers", {"user": name}, FOLLOWERS, _follower_count, id=name)
 
-    async def _settle_reader(self, number: int, acknowledged: dict[str, str]) -> None:
+    async def _settle_reader(self, number: int, posts: Histories) -> None:
         session, begin = self._session(f"reader{number}"), self.laboratory.history.now()
-        missing = set(acknowledged)
+        missing = {row["arguments"]["text"] for row in posts}
         while missing and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
-            missing = set(acknowledged) - await self._read_all(session)
+            missing -= await self._read_all(session)
             await asyncio.sleep(RETRY_S)
-        later = f"author{number}"
-        wanted = frozenset(text for text, author in acknowledged.items() if author != later)
         subscriber = self.subscribers[number]
+        ready, author = subscriber.first_ready or begin, f"author{number}"
+        later = [row for row in posts if row["process"] != author and row["begin"] > ready]
+        wanted = frozenset(row["arguments"]["text"] for row in later)
         while not wanted <= subscriber.received and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
             await subscriber.subscribe(20.0, wanted)
         await self._read_all(session.as_final(), reader=f"reader{number}")
