@@ -9,6 +9,7 @@ import asyncio
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,9 +44,13 @@ def _run_isolated(arguments: argparse.Namespace) -> int:
     plan = Plan(arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder)
     faults = ",".join(plan.faults) or "none"
     print(f"Seed {plan.seed}, {plan.minutes:g} min, faults {faults}. Logs and history: {folder}", flush=True)
+    # The first process of a namespace ignores SIGTERM unless it handles it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 1
     try:
         code = 1 if asyncio.run(run(plan)) else 0
+    except KeyboardInterrupt:
+        print("Interrupted.")
     finally:
         if code or arguments.keep:
             print(f"The history and the logs are kept in {folder}", flush=True)
