@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from storage.errors import RateLimited
+from storage.metrics import REFUSED_LOOKUPS
+
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Load = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
@@ -16,6 +19,9 @@ MAX_KEYS = 1000
 MAX_ID_CHARS = 1000
 """Keys with longer ids are not looked up, because no id is that long. A query with several of them could exceed
 MongoDB's limit of 16 MB, and would then fail for all callers."""
+
+MAX_WAITING_KEYS = 100_000
+"""Keys that one loader looks up, or that wait for a lookup. Callers with further keys are refused."""
 
 MAX_WAIT_S = 0.02
 """How long a batch waits at most for the lookup in progress."""
@@ -53,6 +59,7 @@ class BatchLoader(Generic[Key, Value]):
         self._max_keys = max_keys
         self._batch: _Batch[Key, Value] | None = None
         self._lookups: set[asyncio.Task[None]] = set()
+        self._waiting_keys = 0
 
     async def get(self, key: Key) -> Value | None:
         """Returns the value of a key, or None if it does not exist."""
@@ -64,13 +71,21 @@ class BatchLoader(Generic[Key, Value]):
         return [value for value in map(values.get, keys) if value is not None]
 
     async def find(self, keys: Iterable[Key]) -> Mapping[Key, Value]:
-        """Returns the values of the keys that exist, by key. The mapping may also hold keys of other callers."""
+        """Returns the values of the keys that exist, by key. The mapping may also hold keys of other callers.
+
+        Raises: RateLimited if too many keys wait.
+        """
         loop = asyncio.get_running_loop()
+        if self._waiting_keys >= MAX_WAITING_KEYS:
+            REFUSED_LOOKUPS.inc()
+            raise RateLimited("The server looks up too many objects at the moment.", 1000)
         if self._batch is None:
             start = loop.call_later(MAX_WAIT_S, self._start) if self._lookups else loop.call_soon(self._start)
             self._batch = _Batch(start)
         answer: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
+        before = len(self._batch.keys)
         self._batch.keys.update(key for key in keys if not _has_long_id(key))
+        self._waiting_keys += len(self._batch.keys) - before
         self._batch.callers.append(answer)
         return await answer
 
@@ -93,6 +108,8 @@ class BatchLoader(Generic[Key, Value]):
             batch.resolve(await self._look_up(list(batch.keys)))
         except Exception as error:
             batch.fail(error)
+        finally:
+            self._waiting_keys -= len(batch.keys)
 
     async def _look_up(self, keys: Sequence[Key]) -> Mapping[Key, Value]:
         if len(keys) <= self._max_keys:

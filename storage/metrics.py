@@ -25,6 +25,9 @@ REFUSED_CHANGES = Counter(
     "Changes that were refused because too many waited for the same stream, by kind of stream.",
     ["kind"],
 )
+REFUSED_LOOKUPS = Counter(
+    "noroshi_refused_lookups", "Lookups that were refused because too many ids waited in one batch loader."
+)
 HOT_PAGE_READS = Counter(
     "noroshi_pool_reads",
     "Reads of hot topics, by whether the hot page in Redis contained the range (hit or miss).",

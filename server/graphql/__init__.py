@@ -24,20 +24,17 @@ its admission control, and whether it accepts larger request bodies.
 from server.graphql.budgets import CostPerMinute
 from server.graphql.compiled import compiled_executor
 from server.graphql.documents import Documents
-from server.graphql.http import MAX_BODY_BYTES, BodyTooLarge, GraphQLEndpoint, limit_body
+from server.graphql.http import GraphQLEndpoint
 from server.graphql.limits import DocumentLimits
 from server.graphql.limits_extension import limits_extension
 from server.graphql.socket_writer import WebSocketProtocol
 
 __all__ = [
-    "MAX_BODY_BYTES",
-    "BodyTooLarge",
     "CostPerMinute",
     "DocumentLimits",
     "Documents",
     "GraphQLEndpoint",
     "WebSocketProtocol",
     "compiled_executor",
-    "limit_body",
     "limits_extension",
 ]

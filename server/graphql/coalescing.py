@@ -14,10 +14,14 @@ from typing import NamedTuple
 from prometheus_client import Counter
 from starlette.responses import Response
 
+from storage.errors import RateLimited, Unavailable
 from storage.identity.records import User
 
 MAX_REQUESTS = 500
 """Maximum number of requests that one execution answers."""
+
+MAX_WAITING = 5_000
+"""Maximum number of requests that wait for one query."""
 
 REGROUP_WINDOW_S = 0.02
 """Longest time that the next execution waits for viewers who just received an answer to ask again."""
@@ -31,6 +35,7 @@ ANSWERS = Counter(
     "shared answer and executed for the viewer alone).",
     ["outcome"],
 )
+REFUSED = Counter("noroshi_refused_coalesced", "Coalescible queries that were refused because too many waited.")
 EXECUTED, SHARED, EXCLUDED = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "apart"))
 
 
@@ -73,6 +78,12 @@ class _Query:
         count = min(len(self.waiting), MAX_REQUESTS)
         return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
 
+    def take_all(self) -> list[_Request]:
+        """Removes and returns all requests that wait."""
+        taken = list(self.waiting)
+        self.waiting.clear()
+        return taken
+
     async def regroup(self, count: int) -> None:
         """Waits until the `count` viewers who were just answered ask again, or until the window closes.
 
@@ -97,9 +108,12 @@ class QueryCoalescer:
     async def answer(self, key: Hashable, viewer: User, execute: Execute) -> Response:
         """Returns the shared response, or the response of an execution for the viewer alone if it excludes the viewer.
 
-        Raises: what `execute` raises.
+        Raises: what `execute` raises; RateLimited if too many requests wait.
         """
         query = self._queries.get(key)
+        if query is not None and len(query.waiting) >= MAX_WAITING:
+            REFUSED.inc()
+            raise RateLimited("Too many requests wait for this query.", 1000)
         if query is None:
             query = self._queries[key] = _Query(execute)
             query.task = asyncio.create_task(self._serve(key, query), name="coalesced query")
@@ -116,7 +130,7 @@ class QueryCoalescer:
         try:
             while query.waiting:
                 requests = query.take_next()
-                answered = await _answer(query.execute, requests) if requests else 0
+                answered = await _answer(query, requests) if requests else 0
                 if answered > 1:
                     await query.regroup(answered)
         finally:
@@ -126,13 +140,18 @@ class QueryCoalescer:
                 each.answer.cancel()
 
 
-async def _answer(execute: Execute, requests: list[_Request]) -> int:
-    """Resolves all requests with one execution. Returns the number of requests that received its response."""
+async def _answer(query: _Query, requests: list[_Request]) -> int:
+    """Resolves all requests with one execution. Returns the number of requests that received its response.
+
+    If a required service does not answer, the requests that arrived meanwhile fail too: otherwise each further
+    execution would keep the remaining requests waiting for its whole timeout.
+    """
     viewers = list({each.viewer.id: each.viewer for each in requests}.values())
     try:
-        answer = await execute(viewers)
+        answer = await query.execute(viewers)
     except Exception as error:
-        for each in requests:
+        failed = [*requests, *query.take_all()] if isinstance(error, Unavailable) else requests
+        for each in failed:
             if not each.answer.done():
                 each.answer.set_exception(error)
         return 0

@@ -18,7 +18,7 @@ from cross_web import AsyncHTTPRequestAdapter, HTTPException
 from graphql import GraphQLError, GraphQLSchema
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData, process_result
@@ -48,12 +48,11 @@ from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, 
 from server.graphql.documents import Documents, OperationRequest, PreparedDocument
 from server.graphql.subscriptions import SubscriptionStarter
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
+from server.transport.bodies import MAX_BODY_BYTES, MAX_LIST_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
 from storage.errors import BadUserInput, DomainError
 from storage.identity.records import User
 from storage.identity.roles import Role
 
-MAX_BODY_BYTES = 1_000_000
-MAX_LIST_BODY_BYTES = 16_000_000
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
 REQUEST_MEDIA_TYPE = "application/json"
@@ -64,13 +63,6 @@ HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 ContextFactory = Callable[..., Context]
 """Returns a new context; takes the keyword arguments `viewer`, `roles`, `coalesced` and `is_query` of Context."""
-
-
-class BodyTooLarge(BadUserInput):
-    """The request's body is over the limit."""
-
-    def __init__(self) -> None:
-        super().__init__("body", f"at most {MAX_BODY_BYTES} bytes; {MAX_LIST_BODY_BYTES} for lists of calls")
 
 
 class MethodNotAllowed(BadUserInput):
@@ -164,7 +156,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
                 if query is not None and (response := await self._coalesce(query, headers.get(b"authorization"))):
                     return response
                 receive = prepend_message(body_start, receive)
-            return await self.run(Request(scope, limit_body(receive, await self._body_limit(Request(scope)))))
+            with PROCESS_BODIES.limited(receive, await self._body_limit(Request(scope))) as limited:
+                return await self.run(Request(scope, limited))
         except ClientDisconnect:
             # No client receives this response, but ASGI expects one.
             return Response(status_code=400)
@@ -343,21 +336,6 @@ def _member(body: Mapping[str, Any], name: str, type_: type, expected: str) -> A
     if value is not None and not isinstance(value, type_):
         raise HTTPException(400, f"`{name}` must be {expected} or null, if provided.")
     return value
-
-
-def limit_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
-    """Returns a `receive` that raises BodyTooLarge once more than `max_bytes` bytes of the body were received."""
-    read_bytes = 0
-
-    async def limited() -> Message:
-        nonlocal read_bytes
-        message = await receive()
-        read_bytes += len(message.get("body", b""))
-        if read_bytes > max_bytes:
-            raise BodyTooLarge
-        return message
-
-    return limited
 
 
 def _refusal(error: Exception) -> Response:

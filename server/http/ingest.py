@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
 from server.auth.viewers import ViewerSessions
-from server.graphql import MAX_BODY_BYTES, BodyTooLarge, limit_body
+from server.transport.bodies import MAX_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -85,9 +85,10 @@ def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request]
     async def endpoint(request: Request) -> Response:
         try:
             sender = await _authenticate(viewers, request)
-            body = await Request(request.scope, limit_body(request.receive)).body()
-            decoded = _decode(body, request.headers.get("content-encoding", "identity"))
-            return _json(result_as_json(await record(sender, decoded)), 200)
+            with PROCESS_BODIES.limited(request.receive) as limited:
+                body = await Request(request.scope, limited).body()
+                decoded = _decode(body, request.headers.get("content-encoding", "identity"))
+                return _json(result_as_json(await record(sender, decoded)), 200)
         except ClientDisconnect:
             return Response(status_code=400)
         except (DomainError, PyMongoError) as error:
@@ -137,6 +138,8 @@ async def record_lines(ledger: Ledger, sender: User, body: bytes) -> RecordDeliv
     rejected: list[RejectedDelivery] = []
     for start in range(0, len(lines), BATCH):
         indexes, events = _parse_lines(lines, start, rejected)
+        if not events:
+            continue
         result = await ledger.record(sender.organization_id, sender.id, events)
         accepted, duplicates = accepted + result.accepted, duplicates + result.duplicates
         rejected += [RejectedDelivery(indexes[each.index], each.event_id, each.message) for each in result.rejected]

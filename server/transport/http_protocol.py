@@ -11,6 +11,9 @@ from server.transport.unsent_data import ABORTED, PROCESS_UNSENT
 STALLED_S = 10.0
 """A client that takes no byte of its response for this time is disconnected."""
 
+ARRIVAL_TIMEOUT_S = 60.0
+"""A request must have arrived completely after this time."""
+
 KERNEL_BUFFER_BYTES = 256 * 1024
 """By default the kernel buffers some megabytes for each connection."""
 
@@ -21,11 +24,29 @@ class HttpProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._progress_timer: asyncio.TimerHandle | None = None
+        self._arrival_timer: asyncio.TimerHandle | None = None
+        self._is_complete = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Limits the data that waits in the kernel."""
+        """Limits the data that waits in the kernel, and the time for the first request."""
         super().connection_made(transport)
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER_BYTES)
+        self._update_arrival_timer()
+
+    def data_received(self, data: bytes) -> None:
+        """Limits the time until the request is complete."""
+        super().data_received(data)
+        self._update_arrival_timer()
+
+    def on_message_begin(self) -> None:
+        """Notes that a request began to arrive."""
+        self._is_complete = False
+        super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        """Notes that a request has arrived."""
+        self._is_complete = True
+        super().on_message_complete()
 
     def pause_writing(self) -> None:
         """Counts the unsent data, and begins to watch whether the client takes it."""
@@ -40,13 +61,26 @@ class HttpProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Stops watching the connection, which has another protocol from now on."""
+        self._is_complete = True
         self._stop_watching()
         super().handle_websocket_upgrade()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops watching the client."""
+        self._is_complete = True
+        self._update_arrival_timer()
         self._stop_watching()
         super().connection_lost(exc)
+
+    def _update_arrival_timer(self) -> None:
+        if self._is_complete and self._arrival_timer is not None:
+            self._arrival_timer.cancel()
+            self._arrival_timer = None
+        elif not self._is_complete and self._arrival_timer is None:
+            self._arrival_timer = self.loop.call_later(ARRIVAL_TIMEOUT_S, self._refuse_late_request)
+
+    def _refuse_late_request(self) -> None:
+        self.send_400_response(f"The request did not arrive within {ARRIVAL_TIMEOUT_S:g} s.")
 
     def _check_progress_later(self) -> None:
         unsent_bytes = self.transport.get_write_buffer_size()

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+import storage.batch_loader
 from storage.batch_loader import MAX_KEYS, BatchLoader
-from storage.errors import NotFound
+from storage.errors import NotFound, RateLimited
 from storage.stores import Stores
 from tests.storage.topic_scenario import create_topic_scenario
 
@@ -143,3 +144,18 @@ async def test_long_ids_do_not_affect_other_callers(shared_stores: Stores, is_pa
     assert found is not None
     assert not isinstance(found, BaseException)
     assert all(each is None or isinstance(each, NotFound) for each in missing)
+
+
+async def test_lookups_over_the_number_of_waiting_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage.batch_loader, "MAX_WAITING_KEYS", 3)
+    squares = SlowSquareLoader()
+    loader = BatchLoader(squares.load)
+    first = asyncio.create_task(loader.get(2))
+    await squares.started.wait()
+    later = asyncio.create_task(loader.get_many([4, 6, 6]))
+    await asyncio.sleep(0)
+    with pytest.raises(RateLimited):
+        await loader.get(8)
+    squares.proceed.set()
+    assert (await first, await later) == (4, [16, 36, 36])
+    assert await loader.get(8) == 64

@@ -10,7 +10,7 @@ import orjson
 import pymongo
 import pytest
 
-from server.graphql.http import MAX_BODY_BYTES
+from server.transport.bodies import MAX_BODY_BYTES
 from tests.product import eventually
 from tests.serving import ORIGIN, WebProcess, web_process
 

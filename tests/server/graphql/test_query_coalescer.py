@@ -8,7 +8,9 @@ from contextlib import suppress
 import pytest
 from starlette.responses import Response
 
+import server.graphql.coalescing
 from server.graphql.coalescing import MAX_REQUESTS, Answer, QueryCoalescer
+from storage.errors import RateLimited, Unavailable
 from storage.identity.records import User
 
 pytestmark = pytest.mark.anyio
@@ -158,3 +160,29 @@ async def test_requests_over_the_limit_wait_for_another_execution() -> None:
     execution.released.set()
     assert all(await asyncio.gather(*tasks))
     assert [len(each) for each in execution.audiences] == [1, MAX_REQUESTS, 2]
+
+
+async def test_unavailable_service_fails_waiting_requests_at_once() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+
+    def fail() -> Response:
+        raise Unavailable("No primary.")
+
+    execution.respond = fail
+    started = await start_requests(coalescer, execution, ANN)
+    waiting = await start_requests(coalescer, execution, ANN, BOB)
+    execution.released.set()
+    outcomes = await asyncio.gather(*started, *waiting, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
+    assert execution.audiences == [{"ann"}]
+
+
+async def test_request_over_the_number_of_waiting_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.graphql.coalescing, "MAX_WAITING", 1)
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    admitted = await start_requests(coalescer, execution, ANN)
+    admitted += await start_requests(coalescer, execution, ANN)
+    with pytest.raises(RateLimited):
+        await coalescer.answer("query", BOB, execution)
+    execution.released.set()
+    assert len(await asyncio.gather(*admitted)) == 2

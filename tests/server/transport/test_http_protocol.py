@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 import server.transport.http_protocol
@@ -20,10 +22,15 @@ DEADLINE_S = 30
 pytestmark = pytest.mark.anyio
 
 
+async def answer_after_body(scope: Scope, receive: Receive, send: Send) -> None:
+    await Request(scope, receive).body()
+    await Response(BODY)(scope, receive, send)
+
+
 @asynccontextmanager
-async def requesting_client() -> AsyncIterator[tuple[socket.socket, ServerState]]:
+async def requesting_client(request: bytes = REQUEST) -> AsyncIterator[tuple[socket.socket, ServerState]]:
     """Serves a body of 4 MiB, and yields a client that has sent a request and reads only on demand."""
-    config = uvicorn.Config(Response(BODY), lifespan="off", log_config=None)
+    config = uvicorn.Config(answer_after_body, lifespan="off", log_config=None)
     config.load()
     state, loop = ServerState(), asyncio.get_running_loop()
     app_server = await loop.create_server(lambda: HttpProtocol(config, state, {}), "127.0.0.1", 0)
@@ -31,7 +38,7 @@ async def requesting_client() -> AsyncIterator[tuple[socket.socket, ServerState]
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.setblocking(False)
         await loop.sock_connect(client, app_server.sockets[0].getsockname())
-        await loop.sock_sendall(client, REQUEST)
+        await loop.sock_sendall(client, request)
         async with asyncio.timeout(DEADLINE_S):
             try:
                 yield client, state
@@ -66,3 +73,14 @@ async def test_client_that_reads_slowly_gets_whole_response(monkeypatch: pytest.
     monkeypatch.setattr(server.transport.http_protocol, "STALLED_S", 2)
     async with requesting_client() as (client, _):
         assert await read_to_end(client) > len(BODY)
+
+
+@pytest.mark.parametrize("start", [b"", b"POST / HT", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx"])
+async def test_request_that_does_not_arrive_is_refused(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    monkeypatch.setattr(server.transport.http_protocol, "ARRIVAL_TIMEOUT_S", 0.2)
+    async with requesting_client(start) as (client, state):
+        answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.endswith(b"The request did not arrive within 0.2 s.")
+        while state.connections:
+            await asyncio.sleep(0.05)

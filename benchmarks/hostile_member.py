@@ -1,0 +1,226 @@
+"""Others' requests, and the memory of the web process, while one member sends the most expensive documents.
+
+Five members post and read in one topic. In every second phase, another member keeps six HTTP connections and two
+WebSockets busy with documents that validation accepts. Phases with and without that member alternate in one run.
+"""
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx2
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+from websockets.exceptions import ConnectionClosed
+
+from benchmarks.servers import Deployment, deployment
+from tests.client import Client, client
+from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post_several
+
+OTHERS = 5
+HTTP_CONNECTIONS = 6
+SOCKETS = 2
+MESSAGES = 300
+REACTIONS = 5
+PAUSE_S = 0.02
+PAUSE_AFTER_ATTACK_S = 1.0
+TEXT = "@ann @ben #news 狼煙" * 20
+
+READ = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { id text author { name } } } }'
+POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
+USER = "id handle name organizationId roles followerCount followingCount"
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def aliased(count: int, selection: str) -> str:
+    """Returns the selection under several aliases."""
+    return " ".join(f"a{number}: {selection}" for number in range(count))
+
+
+def documents(chat: ChatTopic) -> dict[str, str]:
+    """Returns the most expensive documents that validation accepts, by what they read."""
+    page = f'messages(topicId: "{chat.topic}", latest: "now", limit: %d) {{ items {{ %s }} }}'
+    feed = '%s(latest: "now", limit: 999) { items { %s } }'
+    post = f"id text author {{ {USER} following blocked }} mentions {{ id }} hashtags linkPreview {{ title }}"
+    topic = "id title lastMessage { text author { id } mentions { id } } unreadCount readUpTo"
+    return {
+        "users of reactions": aliased(9, page % (20, "reactions { users(limit: 1) { id } }")),
+        "reactions": aliased(9, page % (999, "reactions { emoji count reacted }")),
+        "mentions": aliased(9, page % (999, f"text mentions {{ {USER} }}")),
+        "authors": aliased(15, page % (999, f"id timestamp text author {{ {USER} following blocked }}")),
+        "home feed": aliased(9, feed % ("homeFeed", post)),
+        "local feed": aliased(9, feed % ("localFeed", post)),
+        "notifications": aliased(9, feed % ("notifications", "id kind actor { id } message { text mentions { id } }")),
+        "trending topics": aliased(9, f"trendingTopics(limit: 999) {{ topic {{ {topic} }} messagesPerMinute }}"),
+        "user search": aliased(15, f'users(query: "a", limit: 999) {{ {USER} following blocked }}'),
+        "communities": aliased(3, f"communities(limit: 99) {{ id members(limit: 99) {{ id }} topics {{ {topic} }} }}"),
+    }
+
+
+@dataclass(slots=True)
+class Phase:
+    """Results of all phases with or without the hostile member."""
+
+    reads_ms: list[float] = field(default_factory=list)
+    posts_ms: list[float] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    hostile_answers: Counter[str] = field(default_factory=Counter)
+    growth_mib: float = 0.0
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Returns the smallest value that at least `share` of the values do not exceed."""
+    return sorted(values)[min(int(len(values) * share), len(values) - 1)] if values else 0.0
+
+
+async def time_requests(person: Client, chat: ChatTopic, phase: Phase, ends_at_s: float) -> None:
+    """Posts and reads alternately until the phase ends."""
+    while time.perf_counter() < ends_at_s:
+        post = {"topicId": chat.topic, "text": "The beacon is lit."}
+        for latencies, query, variables in (
+            (phase.posts_ms, POST, {"input": post}),
+            (phase.reads_ms, READ, {"topic": chat.topic}),
+        ):
+            began_s = time.perf_counter()
+            result = await person.post(query, **variables)
+            latencies.append((time.perf_counter() - began_s) * 1000)
+            phase.errors.update(error["extensions"]["code"] for error in result.get("errors", ()))
+        await asyncio.sleep(PAUSE_S)
+
+
+def outcome(result: dict[str, Any]) -> str:
+    """Returns "answered", or the code of the first error."""
+    errors = result.get("errors")
+    return str(errors[0].get("extensions", {}).get("code", "error")) if errors else "answered"
+
+
+async def attack_by_http(url: str, token: str, queries: list[str], phase: Phase, first: int) -> None:
+    """Sends one document after the other on one connection, until it is cancelled."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(timeout=60) as connection:
+        for number, query in enumerate(cycle(queries[first:] + queries[:first])):
+            # A comment makes each document distinct, so that no two requests share an execution.
+            body = {"query": f"{{ {query} }} # {first} {number % 5}"}
+            response = await connection.post(f"{url}/graphql", json=body, headers=headers)
+            phase.hostile_answers[outcome(orjson.loads(response.content))] += 1
+            await asyncio.sleep(PAUSE_S)
+
+
+async def attack_by_socket(person: Client, queries: list[str], phase: Phase) -> None:
+    """Sends all documents at once over one socket, again and again, until it is cancelled."""
+    while True:
+        with suppress(ConnectionClosed):
+            async with person.socket() as socket:
+                while True:
+                    pending = {await socket.subscribe(f"{{ {query} }}") for query in queries}
+                    while pending:
+                        frame = await socket.next_frame()
+                        if frame["type"] in ("complete", "error"):
+                            pending.discard(frame["id"])
+                            phase.hostile_answers["answered" if frame["type"] == "complete" else "refused"] += 1
+                    await asyncio.sleep(PAUSE_S)
+
+
+def memory_mib(pid: int, name: str) -> float:
+    """Returns VmRSS or VmHWM of a process."""
+    found = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+@asynccontextmanager
+async def hostile_member(running: Deployment, queries: list[str], phase: Phase) -> AsyncIterator[None]:
+    """Attacks during the block."""
+    url, token = running.product.url, running.token("mallory")
+    async with client(url, token) as mallory:
+        attacks = [attack_by_http(url, token, queries, phase, n % len(queries)) for n in range(HTTP_CONNECTIONS)]
+        attacks += [attack_by_socket(mallory, queries, phase) for _ in range(SOCKETS)]
+        tasks = [asyncio.create_task(each) for each in attacks]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def fill(people: list[Client], chat: ChatTopic) -> None:
+    """Posts the messages of the hostile member's topic, with reactions of every person."""
+    for start in range(0, MESSAGES, 15):
+        await post_several(chat, people[start % len(people)], [TEXT] * 15)
+    query = 'query ($id: ID!) { messages(topicId: $id, latest: "now", limit: 999) { items { id } } }'
+    items = (await people[0].run(query, id=chat.topic))["messages"]["items"]
+    for number, person in enumerate(people):
+        for start in range(0, len(items) * REACTIONS // OTHERS, 15):
+            ids = [items[(start + offset) % len(items)]["id"] for offset in range(15)]
+            emoji = chr(0x1F600 + number + OTHERS * (start // len(items)))
+            fields = (f'addReaction(messageId: "{id_}", emoji: "{emoji}") {{ id }}' for id_ in ids)
+            await person.post(f"mutation {{ {' '.join(f'a{n}: {each}' for n, each in enumerate(fields))} }}")
+
+
+async def measure(running: Deployment, seconds: float, rounds: int, only: str | None) -> dict[str, Phase]:
+    """Alternates phases without and with the hostile member."""
+    phases = {"without": Phase(), "with": Phase()}
+    async with AsyncExitStack() as stack:
+        names = [*(f"user{n}" for n in range(OTHERS)), "mallory"]
+        members = [await stack.enter_async_context(client(running.product.url, running.token(name))) for name in names]
+        quiet, attacked = await create_chat_topic(members[0]), await create_chat_topic(members[0])
+        for chat in (quiet, attacked):
+            await join(chat, *members)
+        people = members[:OTHERS]
+        await fill(people, attacked)
+        queries = [text for name, text in documents(attacked).items() if only in (None, name)]
+        (pid,) = running.web_processes.pids
+        for _ in range(rounds):
+            await run_phase(phases["without"], people, quiet, seconds, pid)
+            async with hostile_member(running, queries, phases["with"]):
+                await run_phase(phases["with"], people, quiet, seconds, pid)
+            await asyncio.sleep(PAUSE_AFTER_ATTACK_S)
+    return phases
+
+
+async def run_phase(phase: Phase, people: list[Client], chat: ChatTopic, seconds: float, pid: int) -> None:
+    """Measures the others' requests, and the growth of the web process's memory."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+    before_mib, ends_at_s = memory_mib(pid, "VmRSS"), time.perf_counter() + seconds
+    await asyncio.gather(*(time_requests(person, chat, phase, ends_at_s) for person in people))
+    phase.growth_mib = max(phase.growth_mib, memory_mib(pid, "VmHWM") - before_mib)
+
+
+def print_table(phases: dict[str, Phase]) -> None:
+    table = Table(
+        "hostile member", "reads p50", "reads p99", "posts p50", "posts p99", "errors", "memory", "its answers"
+    )
+    for name, phase in phases.items():
+        figures = [
+            f"{percentile(latencies, share):.0f} ms"
+            for latencies in (phase.reads_ms, phase.posts_ms)
+            for share in (0.5, 0.99)
+        ]
+        answers = ", ".join(f"{count} {answer}" for answer, count in phase.hostile_answers.most_common())
+        table.add_row(name, *figures, f"{dict(phase.errors) or 0}", f"+{phase.growth_mib:.0f} MiB", answers)
+    Console(width=160).print(table)
+
+
+@app.command()
+def main(
+    seconds: Annotated[float, typer.Option(help="Duration of each phase.")] = 5.0,
+    rounds: Annotated[int, typer.Option(help="Number of phases with the hostile member, and without.")] = 3,
+    only: Annotated[str | None, typer.Option(help="Name of one document, such as `reactions`.")] = None,
+) -> None:
+    """Prints others' latencies and the growth of memory, with and without a hostile member."""
+    with deployment(1, "pymongo") as running:
+        print_table(asyncio.run(measure(running, seconds, rounds, only)))
+
+
+if __name__ == "__main__":
+    app()

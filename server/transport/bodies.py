@@ -1,0 +1,69 @@
+"""Limits on request bodies: the size of each, and the bytes of all bodies that a process holds at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import Counter, Gauge
+from starlette.types import Message, Receive
+
+from storage.errors import BadUserInput, RateLimited
+
+MAX_BODY_BYTES = 1_000_000
+MAX_LIST_BODY_BYTES = 16_000_000
+MAX_HELD_BYTES = 128 * 1024 * 1024
+
+HELD = Gauge("noroshi_request_body_bytes", "Bytes of the bodies of requests that are received or executed.")
+REFUSED = Counter("noroshi_refused_bodies", "Requests refused because other requests' bodies took all the memory.")
+
+
+class BodyTooLarge(BadUserInput):
+    """The request's body is over the limit."""
+
+    def __init__(self) -> None:
+        super().__init__("body", f"at most {MAX_BODY_BYTES} bytes; {MAX_LIST_BODY_BYTES} for lists of calls")
+
+
+class RequestBodies:
+    """The bodies that this process holds."""
+
+    def __init__(self, max_held_bytes: int = MAX_HELD_BYTES) -> None:
+        self._max_held_bytes = max_held_bytes
+        self._held_bytes = 0
+
+    @contextmanager
+    def limited(self, receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Iterator[Receive]:
+        """Yields a `receive` that counts the body. The body counts as held until the block ends.
+
+        The `receive` raises BodyTooLarge once the body has more than `max_bytes` bytes, and RateLimited while all
+        bodies together have too many.
+        """
+        read_bytes = 0
+
+        async def counted() -> Message:
+            nonlocal read_bytes
+            message = await receive()
+            chunk_bytes = len(message.get("body", b""))
+            if read_bytes + chunk_bytes > max_bytes:
+                raise BodyTooLarge
+            self._hold(chunk_bytes)
+            read_bytes += chunk_bytes
+            return message
+
+        try:
+            yield counted
+        finally:
+            self._change(-read_bytes)
+
+    def _hold(self, chunk_bytes: int) -> None:
+        if self._held_bytes + chunk_bytes > self._max_held_bytes:
+            REFUSED.inc()
+            raise RateLimited("The server receives too many large requests at the moment.", 1000)
+        self._change(chunk_bytes)
+
+    def _change(self, by_bytes: int) -> None:
+        self._held_bytes += by_bytes
+        HELD.set(self._held_bytes)
+
+
+PROCESS_BODIES = RequestBodies()
+"""The bodies of this process."""

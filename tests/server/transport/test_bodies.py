@@ -1,0 +1,40 @@
+"""The bound on the bodies that a process holds, with an ASGI `receive` of fixed messages."""
+
+import pytest
+from starlette.types import Message, Receive
+
+from server.transport.bodies import BodyTooLarge, RequestBodies
+from storage.errors import RateLimited
+
+pytestmark = pytest.mark.anyio
+
+
+def receive_of(*chunks: bytes) -> Receive:
+    """Returns a `receive` that returns these chunks of a body, and then a disconnect."""
+    messages: list[Message] = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+    messages.append({"type": "http.disconnect"})
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    return receive
+
+
+async def test_body_over_its_limit_is_refused() -> None:
+    with RequestBodies().limited(receive_of(b"12345", b"67890", b"1"), 10) as limited:
+        assert [(await limited())["body"] for _ in range(2)] == [b"12345", b"67890"]
+        with pytest.raises(BodyTooLarge):
+            await limited()
+
+
+async def test_bodies_over_common_limit_are_refused_until_others_end() -> None:
+    bodies = RequestBodies(max_held_bytes=10)
+    with bodies.limited(receive_of(b"12345678"), 10) as first:
+        await first()
+        with bodies.limited(receive_of(b"12", b"3"), 10) as second:
+            await second()
+            with pytest.raises(RateLimited):
+                await second()
+        assert (await first())["type"] == "http.disconnect"
+    with bodies.limited(receive_of(b"1234567890"), 10) as later:
+        assert len((await later())["body"]) == 10
