@@ -60,7 +60,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def handle_websocket_upgrade(self) -> None:
-        """Stops watching the connection, which has another protocol from now on."""
+        """Stops watching the connection, which gets another protocol."""
         self._is_complete = True
         self._stop_watching()
         super().handle_websocket_upgrade()
