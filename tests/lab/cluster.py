@@ -19,7 +19,7 @@ from tests.jobs.providers.telephony.twin import SECRET as TELEPHONY_SECRET
 from tests.keys import ADDRESS_KEYS_SETTING
 from tests.lab.hosts import SUBNET, Host
 from tests.lab.programs import Program
-from tests.product import NOROSHI
+from tests.product import NO_WRITE_LIMITS, NOROSHI
 
 MONGO_PORT, REDIS_PORT, SENTINEL_PORT, WEB_PORT = 27017, 6379, 26379, 8000
 AUTH_SECRET = "the secret of the laboratory's tokens"
@@ -145,6 +145,7 @@ def _variables(hosts: list[Host], telephony_url: str) -> dict[str, str]:
         "NOROSHI_SERVICE_COST_PER_MINUTE": "1000000000",
         "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "1000000000",
         "NOROSHI_LOG_FORMAT": "json",
+        **NO_WRITE_LIMITS,
     }
 
 
