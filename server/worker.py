@@ -65,10 +65,12 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         await stop.wait()
         for task in tasks:
             task.cancel()
+        # At once: while jobs finish, claimed publications would otherwise begin calls to networks.
+        closing = asyncio.create_task(jobs.publisher.close())
         await asyncio.gather(*tasks, return_exceptions=True)
         if jobs.telephony is not None:
             await jobs.telephony.aclose()
-        await jobs.publisher.close()
+        await closing
     await egress.aclose()
 
 

@@ -1,8 +1,8 @@
 """Runs a replica set of three mongods for tests of elections. Each mongod needs about 130 MB."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,25 @@ class ReplicaSet:
         finally:
             await asyncio.gather(*(_run_command(each, **_replication(off=False)) for each in secondaries))
 
+    @asynccontextmanager
+    async def killed_primary(self, write: Callable[[], Awaitable[object]]) -> AsyncIterator[Mongod]:
+        """Kills the primary when it has acknowledged `write`. Yields the secondary that holds the write.
+
+        That member does not know that the write is committed. It can be elected, but no entry of it reaches a majority
+        until the block ends. Then the killed member is started again. The write may run several times.
+        """
+        primary, holder, other = await self._replicating_members()
+        await _run_command(other, **_replication(off=True))
+        try:
+            await _write_once_replicated(holder, write)
+            primary.kill()
+            await _run_command(holder, **_replication(off=False))
+            yield holder
+        finally:
+            await _run_command(other, **_replication(off=False))
+            await primary.stop()
+            await primary.start()
+
     async def initiate(self) -> None:
         """Configures the replica set, and waits for a primary."""
         addresses = [{"_id": number, "host": member.address} for number, member in enumerate(self.members)]
@@ -66,12 +85,46 @@ class ReplicaSet:
             await client.admin.command("replSetInitiate", config)
         await self.primary()
 
+    async def _replicating_members(self) -> tuple[Mongod, Mongod, Mongod]:
+        """Returns the primary, a secondary that replicates from it, and the other secondary."""
+        while True:
+            primary = await self.primary()
+            holder, other = (member for member in self.members if member is not primary)
+            # On a busy machine, another member may be elected meanwhile.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    await _wait_for_sync_source(holder, primary)
+                    return primary, holder, other
+
     def _client(self) -> AsyncMongoClient[dict[str, Any]]:
         return AsyncMongoClient(self.uri, serverSelectionTimeoutMS=20_000)
 
 
 def _replication(off: bool) -> dict[str, Any]:
     return {"configureFailPoint": "stopReplProducer", "mode": "alwaysOn" if off else "off"}
+
+
+async def _wait_for_sync_source(member: Mongod, source: Mongod) -> None:
+    """Makes a member replicate from `source`, not from another secondary."""
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(member.uri)
+    async with client:
+        while (await client.admin.command("replSetGetStatus"))["syncSourceHost"] != source.address:
+            with suppress(PyMongoError):
+                await client.admin.command("replSetSyncFrom", source.address)
+            await asyncio.sleep(0.05)
+
+
+async def _write_once_replicated(member: Mongod, write: Callable[[], Awaitable[object]]) -> None:
+    """Writes until a write is acknowledged after the member fetched it, and before it fetched anything more."""
+    while True:
+        # The next fetch works. It may be of an earlier entry, and then the write is not acknowledged.
+        await _run_command(member, configureFailPoint="stopReplProducer", mode={"skip": 1})
+        writing = asyncio.ensure_future(write())
+        if (await asyncio.wait([writing], timeout=1))[0]:
+            await writing
+            return
+        await _run_command(member, **_replication(off=False))
+        await writing
 
 
 async def _run_command(member: Mongod, **command: Any) -> None:

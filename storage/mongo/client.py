@@ -16,6 +16,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.read_concern import ReadConcern
 
 from storage.mongo import transactions
+from storage.mongo.elections import HEARTBEAT_S, SettledPrimaries
 from storage.mongo.reads import MAX_BATCH, Document, SingleRoundTripReads, Sort
 from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session, awaited
 
@@ -147,8 +148,12 @@ def _client(driver: Driver, uri: str, command_timeout_s: float | None) -> AsyncM
         from motor.motor_asyncio import AsyncIOMotorClient
 
         client_class = AsyncIOMotorClient
+    primaries = SettledPrimaries()
     client: AsyncMongoClient[Document] = client_class(
         uri,
+        event_listeners=[primaries],
+        server_selector=primaries.select,
+        heartbeatFrequencyMS=int(HEARTBEAT_S * 1000),
         serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
         # Without a timeout, commands to a suspended server process would never end. `timeoutMS` would also send
         # maxTimeMS with each command, but lets the selection of a server take as long.

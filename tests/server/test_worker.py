@@ -14,11 +14,13 @@ import pytest
 from jobs import FUNCTIONS, SWEEPERS
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.chat.records import Message
+from storage.publishing.records import PublicationState
 from storage.redis.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
 from tests.jobs.providers.stub_server import StubResponse, StubServer, respond, stub_server
 from tests.serving import ServerProcess, drop_database, worker_process
 from tests.storage.faulty_proxy import faulty_proxy
+from tests.storage.publishing.scenario import create_publishing_scenario
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
 PAGE = b'<meta property="og:title" content="The Mountain"><meta property="og:site_name" content="Hills">'
@@ -131,6 +133,37 @@ async def test_sigterm_lets_running_jobs_finish(
         assert worker.process.returncode == 0
         assert await has_preview(scenario, message)()
         assert "Traceback" not in worker.log_text
+
+
+async def test_sigterm_releases_claimed_publications_at_once(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    """While a job still runs, the worker would otherwise publish what becomes due."""
+    release = asyncio.Event()
+    async with (
+        stub_server() as stub,
+        scenario_with_worker(tmp_path, mongodb_uri, redis_url, database) as (scenario, worker),
+    ):
+        stub.answers["/slow"] = respond_after(release)
+        publishing = await create_publishing_scenario(scenario.stores)
+        publication = await publishing.publication(await publishing.schedule(in_s=6))
+
+        async def is_claimed() -> bool:
+            return "claim" in await publishing.stored_document(publication)
+
+        async def is_released_or_published() -> bool:
+            stored = await publishing.stored_document(publication)
+            return "wake_at" not in stored or bool(stored["wake_at"] < stored["due"])
+
+        assert await poll_until_true(is_claimed)
+        message = await post(scenario, stub.url("/slow"))
+        assert await poll_until_true(lambda: is_requested(stub, "/slow"))
+        worker.process.send_signal(signal.SIGTERM)
+        assert await poll_until_true(is_released_or_published)
+        release.set()
+        assert await poll_until_true(lambda: has_ended(worker))
+        assert (await publishing.stored_document(publication))["state"] == PublicationState.SCHEDULED.value
+        assert await has_preview(scenario, message)(), "The publication was released only after the job had ended."
 
 
 async def test_sigterm_without_jobs_ends_worker_at_once(
