@@ -161,6 +161,7 @@ async function changeUser(ann, topicId) {
   const second = await openTab(session, ann.context(), url, tokens.ann, `/topic/${topicId}`);
   await second.getByRole("button", { name: "Account" }).click();
   await second.getByRole("button", { name: "Sign out" }).click();
+  await second.getByRole("dialog", { name: "Sign out" }).getByRole("button", { name: "Sign out" }).click();
   await ann.locator("#token").waitFor();
   await ann.evaluate((token) => {
     location.hash = `token=${token}`;

@@ -1,7 +1,9 @@
 /** The account menu: profile, theme, language and sign-out. */
-
+import { useState } from "react";
+import { ConfirmDialog } from "../chat/confirm";
 import { signOut, token } from "../session/session";
 import { LanguageSelect } from "../session/sign-in";
+import { useUserStorage } from "../session/user-storage";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
@@ -13,6 +15,27 @@ import { hrefOf } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
 
 export function AccountMenu({ className }: { className: string }) {
+  const { t } = useTranslation();
+  const storage = useUserStorage();
+  const [isConfirming, setIsConfirming] = useState(false);
+  // Signing out deletes what the user typed, so that nobody else reads it in this browser.
+  const leave = () => (storage.names("").length > 0 ? setIsConfirming(true) : signOut());
+  return (
+    <>
+      <AccountPanel className={className} leave={leave} />
+      {isConfirming && (
+        <ConfirmDialog
+          title={t("signOut")}
+          text={t("signOut.ask")}
+          action={t("signOut")}
+          onDone={(isConfirmed) => (isConfirmed ? signOut() : setIsConfirming(false))}
+        />
+      )}
+    </>
+  );
+}
+
+function AccountPanel({ className, leave }: { className: string; leave: () => void }) {
   const { t } = useTranslation();
   const viewer = useViewer();
   return (
@@ -50,7 +73,14 @@ export function AccountMenu({ className }: { className: string }) {
             >
               GraphiQL
             </a>
-            <Button onClick={() => signOut()}>{t("signOut")}</Button>
+            <Button
+              onClick={() => {
+                close();
+                leave();
+              }}
+            >
+              {t("signOut")}
+            </Button>
           </div>
         </div>
       )}

@@ -1,11 +1,13 @@
 /** Shows the sign-in page or, with a valid token, the frame. */
-import { useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { Provider } from "urql";
-import { ApiProvider, createApi, request } from "../api/api";
+import { type Api, ApiProvider, createApi, request } from "../api/api";
 import { errorCode } from "../api/failure";
 import { createOutbox, OutboxProvider } from "../chat/outbox";
-import { signOut, token } from "../session/session";
+import { endSession, token, userStorageOf } from "../session/session";
 import { SignInPage } from "../session/sign-in";
+import { SignInLink } from "../session/sign-in-link";
+import { UserStorageProvider } from "../session/user-storage";
 import { ViewerProvider, ViewerQuery, type ViewerUser } from "../session/viewer";
 import { ErrorState, LoadingState } from "../ui/states";
 import { Toasts } from "../ui/toasts";
@@ -17,14 +19,14 @@ export function App() {
   return (
     <>
       {currentToken === null ? <SignInPage /> : <SignedInApp key={currentToken} token={currentToken} />}
+      <SignInLink />
       <Toasts />
     </>
   );
 }
 
 function SignedInApp({ token }: { token: string }) {
-  const api = useMemo(() => createApi(token, () => signOut("refused")), [token]);
-  const outbox = useMemo(() => createOutbox(api), [api]);
+  const api = useMemo(() => createApi(token, () => endSession("refused")), [token]);
   const [viewer, setViewer] = useState<ViewerUser | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [attempt, setAttempt] = useState(0);
@@ -33,8 +35,8 @@ function SignedInApp({ token }: { token: string }) {
   useEffect(() => {
     setError(null);
     request(api.cached, ViewerQuery, {}).then(
-      (answer) => (answer.viewer ? setViewer(answer.viewer) : signOut("refused")),
-      (failure) => (errorCode(failure) === "UNAUTHENTICATED" ? signOut("refused") : setError(failure)),
+      (answer) => (answer.viewer ? setViewer(answer.viewer) : endSession("refused")),
+      (failure) => (errorCode(failure) === "UNAUTHENTICATED" ? endSession("refused") : setError(failure)),
     );
   }, [api, attempt]);
 
@@ -43,12 +45,24 @@ function SignedInApp({ token }: { token: string }) {
   return (
     <Provider value={api.cached}>
       <ApiProvider value={api}>
-        <OutboxProvider value={outbox}>
-          <ViewerProvider value={viewer}>
+        <ViewerProvider value={viewer}>
+          <TypedText api={api} token={token}>
             <Frame />
-          </ViewerProvider>
-        </OutboxProvider>
+          </TypedText>
+        </ViewerProvider>
       </ApiProvider>
     </Provider>
+  );
+}
+
+/** Provides the texts that the user typed in this browser: drafts, and messages that are not sent yet. */
+function TypedText({ api, token, children }: { api: Api; token: string; children: ReactNode }) {
+  const storage = useMemo(() => userStorageOf(token), [token]);
+  const outbox = useMemo(() => createOutbox(api, storage), [api, storage]);
+  useEffect(() => outbox.start(), [outbox]);
+  return (
+    <UserStorageProvider value={storage}>
+      <OutboxProvider value={outbox}>{children}</OutboxProvider>
+    </UserStorageProvider>
   );
 }

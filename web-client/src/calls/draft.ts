@@ -1,4 +1,6 @@
 /** A draft of a call list, and its conversion to the API input. The server validates it. */
+import { LIMITS } from "../api/limits";
+import { excessOf } from "../ui/text-length";
 import type { CallJob, LaunchInput } from "./operations";
 
 export type Weekday = NonNullable<CallJob["window"]>["weekdays"][number];
@@ -38,7 +40,9 @@ export function emptyDraft(): Draft {
 }
 
 export const isComplete = ({ name, scenario, csv }: Draft) =>
-  name.trim() !== "" && scenario.trim() !== "" && csv.trim() !== "";
+  [name, scenario, csv].every((text) => text.trim() !== "") &&
+  excessOf(name, LIMITS.callJobName) <= 0 &&
+  excessOf(scenario, LIMITS.scenario) <= 0;
 
 export function launchInput(draft: Draft): LaunchInput {
   const { start, end, timeZone, weekdays } = draft;

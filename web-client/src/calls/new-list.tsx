@@ -2,10 +2,12 @@
 import { type FormEvent, useState } from "react";
 import { request, useApi } from "../api/api";
 import { rejectionText } from "../api/failure";
+import { LIMITS } from "../api/limits";
 import { hrefOf, navigate } from "../app/router";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { LabelledField } from "../ui/labelled-field";
+import { useLength } from "../ui/length";
 import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useCallStore } from "./call-store";
@@ -90,28 +92,30 @@ export function NewList() {
 
 function TextFields({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
   const { t } = useTranslation();
+  const name = useLength(draft.name, LIMITS.callJobName);
+  const scenario = useLength(draft.scenario, LIMITS.scenario);
   return (
     <>
-      <LabelledField label={t("callList.name")}>
+      <LabelledField label={t("callList.name")} note={name.note}>
         {(props) => (
           <input
             {...props}
             className="field"
-            maxLength={200}
             placeholder={t("callList.namePlaceholder")}
             value={draft.name}
             onChange={(event) => change({ name: event.target.value })}
+            {...name.fieldProps}
           />
         )}
       </LabelledField>
-      <LabelledField label={t("callList.scenario")} hint={t("callList.scenarioHint")}>
+      <LabelledField label={t("callList.scenario")} hint={t("callList.scenarioHint")} note={scenario.note}>
         {(props) => (
           <textarea
             {...props}
             className="field field-sizing-content max-h-60 min-h-20"
-            maxLength={4000}
             value={draft.scenario}
             onChange={(event) => change({ scenario: event.target.value })}
+            {...scenario.fieldProps}
           />
         )}
       </LabelledField>

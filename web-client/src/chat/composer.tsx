@@ -1,16 +1,15 @@
-/** The message field: text with mentions, or a stamp. Drafts are kept per viewer and topic. */
-import { type KeyboardEvent, type Ref, useState } from "react";
+/** The message field: text with mentions, or a stamp. */
+import type { KeyboardEvent, Ref } from "react";
 import { useQuery } from "urql";
-import { useViewer } from "../session/viewer";
+import { LIMITS } from "../api/limits";
+import { isText, useDraft } from "../session/drafts";
 import { IconButton } from "../ui/button";
+import { useLength } from "../ui/length";
 import { MentionField } from "../ui/mentions";
 import { Popover } from "../ui/popover";
 import { useTranslation } from "../ui/preferences";
 import { type Stamp, Stamps } from "./operations";
 import { useOutbox } from "./outbox";
-
-const LENGTH_MAX = 4000;
-const drafts = new Map<string, string>();
 
 interface Props {
   topicId: string;
@@ -25,19 +24,14 @@ interface Props {
 export function Composer({ topicId, topicTitle, communityId, field, onSent, onEditLast }: Props) {
   const { t } = useTranslation();
   const outbox = useOutbox();
-  const draftKey = `${useViewer().id} ${topicId}`;
-  const [text, setText] = useState(drafts.get(draftKey) ?? "");
-
-  function changeText(next: string) {
-    drafts.set(draftKey, next);
-    setText(next);
-  }
+  const { draft: text, setDraft: setText } = useDraft(`topic ${topicId}`, "", isText);
+  const length = useLength(text, LIMITS.message);
+  const canSend = text.trim() !== "" && !length.isTooLong;
 
   function send(stamp: Stamp | null = null) {
-    const message = stamp ? "" : text.trim();
-    if (!message && !stamp) return;
-    outbox.send(topicId, message, stamp);
-    if (!stamp) changeText("");
+    if (!stamp && !canSend) return;
+    outbox.send(topicId, stamp ? "" : text.trim(), stamp);
+    if (!stamp) setText("");
     onSent();
   }
 
@@ -49,33 +43,36 @@ export function Composer({ topicId, topicTitle, communityId, field, onSent, onEd
 
   return (
     <form
-      className="mx-auto mb-3 flex w-[min(100%-1.5rem,62rem)] items-end gap-1 rounded-card border border-quiet bg-raised p-1.5 focus-within:border-accent"
+      className="mx-auto mb-3 w-[min(100%-1.5rem,62rem)]"
       onSubmit={(event) => {
         event.preventDefault();
         send();
       }}
     >
-      <StampPicker onPick={send} />
-      <MentionField
-        ref={field}
-        rows={1}
-        className="thin-scroll block field-sizing-content max-h-48 w-full resize-none bg-transparent px-1 py-1.5 outline-none"
-        aria-label={t("composer.label", { topic: topicTitle })}
-        placeholder={t("composer.label", { topic: topicTitle })}
-        value={text}
-        onText={changeText}
-        onEnter={send}
-        onKeyDown={handleKey}
-        maxLength={LENGTH_MAX}
-        communityId={communityId}
-      />
-      <IconButton
-        icon="send"
-        label={t("composer.send")}
-        type="submit"
-        disabled={!text.trim()}
-        className="enabled:bg-accent enabled:text-on-accent"
-      />
+      {length.note}
+      <div className="flex items-end gap-1 rounded-card border border-quiet bg-raised p-1.5 focus-within:border-accent">
+        <StampPicker onPick={send} />
+        <MentionField
+          ref={field}
+          rows={1}
+          className="thin-scroll block field-sizing-content max-h-48 w-full resize-none bg-transparent px-1 py-1.5 outline-none"
+          aria-label={t("composer.label", { topic: topicTitle })}
+          placeholder={t("composer.label", { topic: topicTitle })}
+          value={text}
+          onText={setText}
+          onEnter={send}
+          onKeyDown={handleKey}
+          communityId={communityId}
+          {...length.fieldProps}
+        />
+        <IconButton
+          icon="send"
+          label={t("composer.send")}
+          type="submit"
+          disabled={!canSend}
+          className="enabled:bg-accent enabled:text-on-accent"
+        />
+      </div>
     </form>
   );
 }

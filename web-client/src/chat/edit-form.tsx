@@ -1,6 +1,9 @@
 /** Edits the viewer's message in place. */
 import { useEffect, useRef, useState } from "react";
+import { LIMITS } from "../api/limits";
+import { isText, useDraft } from "../session/drafts";
 import { Button } from "../ui/button";
+import { useLength } from "../ui/length";
 import { MentionField } from "../ui/mentions";
 import { useTranslation } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
@@ -17,7 +20,14 @@ export function EditForm({
   onDone: () => void;
 }) {
   const { t } = useTranslation();
-  const [text, setText] = useState(message.text);
+  // Scrolling the message out of the window removes this form, and scrolling back restores it.
+  const {
+    draft: text,
+    setDraft: setText,
+    discardDraft,
+  } = useDraft(`edit ${message.id}`, message.text, isText);
+  const length = useLength(text, LIMITS.message);
+  const canSave = text.trim() !== "" && !length.isTooLong;
   const [isSaving, setIsSaving] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
@@ -25,12 +35,18 @@ export function EditForm({
     field.current?.setSelectionRange(field.current.value.length, field.current.value.length);
   }, []);
 
+  function close() {
+    discardDraft();
+    onDone();
+  }
+
   async function save() {
-    if (!text.trim() || text === message.text) return onDone();
+    if (length.isTooLong) return;
+    if (!text.trim() || text === message.text) return close();
     setIsSaving(true);
     try {
       await topicView.edit(message.id, text.trim());
-      onDone();
+      close();
     } catch (error) {
       notifyFailure(error);
       setIsSaving(false);
@@ -52,14 +68,15 @@ export function EditForm({
         value={text}
         onText={setText}
         onEnter={save}
-        maxLength={4000}
-        onKeyDown={(event) => event.key === "Escape" && onDone()}
+        onKeyDown={(event) => event.key === "Escape" && close()}
+        {...length.fieldProps}
       />
+      {length.note}
       <div className="flex gap-2">
-        <Button type="submit" kind="main" disabled={isSaving || !text.trim()}>
+        <Button type="submit" kind="main" disabled={isSaving || !canSave}>
           {t("save")}
         </Button>
-        <Button onClick={onDone}>{t("cancel")}</Button>
+        <Button onClick={close}>{t("cancel")}</Button>
       </div>
     </form>
   );

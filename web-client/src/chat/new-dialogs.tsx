@@ -1,10 +1,13 @@
 /** Dialogs for a new community and a new topic. */
 import { type FormEvent, type ReactNode, useState } from "react";
 import { useMutation } from "urql";
+import { LIMITS } from "../api/limits";
 import { navigate } from "../app/router";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
+import { useLength } from "../ui/length";
 import { useTranslation } from "../ui/preferences";
+import { excessOf } from "../ui/text-length";
 import { notifyFailure } from "../ui/toasts";
 import { CreateCommunity, CreateTopic } from "./operations";
 
@@ -25,11 +28,11 @@ export function NewTopicDialog({ communityId, onClose }: { communityId: string; 
     <FormDialog
       title={t("topic.new")}
       action={t("create")}
-      canSubmit={!!title.trim() && !fetching}
+      canSubmit={!!title.trim() && excessOf(title, LIMITS.topicTitle) <= 0 && !fetching}
       submit={submit}
       onClose={onClose}
     >
-      <Field label={t("topic.title")} value={title} onChange={setTitle} maxLength={200} />
+      <Field label={t("topic.title")} value={title} onChange={setTitle} limit={LIMITS.topicTitle} />
     </FormDialog>
   );
 }
@@ -40,6 +43,8 @@ export function NewCommunityDialog({ onClose }: { onClose: () => void }) {
   const [{ fetching }, create] = useMutation(CreateCommunity);
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
+  const isTooLong =
+    excessOf(name, LIMITS.communityName) > 0 || excessOf(description, LIMITS.communityDescription) > 0;
   async function submit() {
     const { error } = await create({ input: { name: name.trim(), description, idempotencyKey: key } });
     if (error) return notifyFailure(error);
@@ -49,16 +54,16 @@ export function NewCommunityDialog({ onClose }: { onClose: () => void }) {
     <FormDialog
       title={t("community.new")}
       action={t("create")}
-      canSubmit={!!name.trim() && !fetching}
+      canSubmit={!!name.trim() && !isTooLong && !fetching}
       submit={submit}
       onClose={onClose}
     >
-      <Field label={t("community.name")} value={name} onChange={setName} maxLength={100} />
+      <Field label={t("community.name")} value={name} onChange={setName} limit={LIMITS.communityName} />
       <Field
         label={t("community.description")}
         value={description}
         onChange={setDescription}
-        maxLength={2000}
+        limit={LIMITS.communityDescription}
       />
     </FormDialog>
   );
@@ -96,19 +101,21 @@ interface FieldProps {
   label: string;
   value: string;
   onChange: (value: string) => void;
-  maxLength: number;
+  limit: number;
 }
 
-function Field({ label, value, onChange, maxLength }: FieldProps) {
+function Field({ label, value, onChange, limit }: FieldProps) {
+  const length = useLength(value, limit);
   return (
     <label className="flex flex-col gap-1">
       <span className="text-sm font-medium">{label}</span>
       <input
         className="field"
         value={value}
-        maxLength={maxLength}
         onChange={(event) => onChange(event.target.value)}
+        {...length.fieldProps}
       />
+      {length.note}
     </label>
   );
 }

@@ -1,6 +1,5 @@
 /** A pending message with its sending state. */
 
-import { errorCode, failureTextKey } from "../api/failure";
 import type { TextKey } from "../i18n/texts";
 import type { ViewerUser } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
@@ -8,10 +7,10 @@ import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { type PendingMessage, useOutbox } from "./outbox";
 
-function stateTextKey({ state, error }: PendingMessage): TextKey {
+function stateTextKey({ state, reason }: PendingMessage): TextKey {
   if (state === "sending") return "message.sending";
   if (state === "failed") return "message.notSent";
-  return errorCode(error) === "RATE_LIMITED" ? "message.tooMany" : "message.waiting";
+  return reason ?? "message.waiting";
 }
 
 export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: ViewerUser }) {
@@ -37,7 +36,7 @@ export function PendingRow({ entry, viewer }: { entry: PendingMessage; viewer: V
         {entry.stamp && <img src={entry.stamp.imageUrl} alt={entry.stamp.name} className="my-1 size-24" />}
         {hasFailed && (
           <p className="flex flex-wrap items-center gap-3 text-sm">
-            <span className="text-bad">{t(failureTextKey(entry.error))}</span>
+            {entry.reason && <span className="text-bad">{t(entry.reason)}</span>}
             <button type="button" className="text-accent underline" onClick={() => outbox.retry(entry.key)}>
               {t("tryAgain")}
             </button>

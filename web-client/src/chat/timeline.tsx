@@ -16,6 +16,7 @@ import { firstUnreadId, rowContext } from "./row-context";
 import type { TopicView } from "./topic-view";
 
 const AT_END_PX = 60;
+const PINNED_PX = 2;
 const LOAD_WITHIN_PX = 900;
 
 type Row = Message | PendingMessage;
@@ -36,7 +37,11 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
   const state = useValue(topicView.feed.state);
   const allPending = useValue(useOutbox().pending);
   const list = useRef<VirtualizerHandle>(null);
+  const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  /** Whether nothing was scrolled since the end was reached, so that a change of sizes must not hide it. */
+  const isPinned = useRef(true);
+  const lastScrollTop = useRef(0);
   const renderedWindow = useRef(state.window);
   const [isAwayFromEnd, setIsAwayFromEnd] = useState(false);
   const [focusedId, setFocusedId] = useState<string | null>(null);
@@ -50,10 +55,17 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
   const handleViewportChange = useCallback(() => {
     const viewport = list.current;
     const { window, phase } = topicView.feed.state.get();
-    if (!viewport || phase !== "ready") return;
-    const below_px = viewport.scrollSize - viewport.scrollOffset - viewport.viewportSize;
+    if (!viewport || !box.current || phase !== "ready") return;
+    // The virtualizer learns of a new height later than this function does.
+    const { scrollHeight, scrollTop, clientHeight } = box.current;
+    const below_px = scrollHeight - scrollTop - clientHeight;
     isAtEnd.current = below_px < AT_END_PX && !window.hasNewer;
-    setIsAwayFromEnd(below_px > viewport.viewportSize || window.hasNewer);
+    const hasScrolledUp = scrollTop < lastScrollTop.current;
+    lastScrollTop.current = scrollTop;
+    if (below_px <= PINNED_PX && !window.hasNewer) isPinned.current = true;
+    else if (hasScrolledUp || window.hasNewer) isPinned.current = false;
+    isAtEnd.current ||= isPinned.current;
+    setIsAwayFromEnd(below_px > clientHeight || window.hasNewer);
     if (viewport.scrollOffset < LOAD_WITHIN_PX) void topicView.feed.loadOlder();
     if (below_px < LOAD_WITHIN_PX) void topicView.feed.loadNewer();
     const lastVisibleIndex = viewport.findItemIndex(
@@ -69,6 +81,7 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
     if (target) list.current?.scrollToIndex(items.indexOf(target), { align: "center" });
     else list.current?.scrollToIndex(rows.length - 1, { align: "end" });
     isAtEnd.current = !target;
+    isPinned.current = !target;
   }, [state.openCount]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only if the end was visible before.
@@ -88,6 +101,20 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
     document.addEventListener("visibilitychange", handleViewportChange);
     return () => document.removeEventListener("visibilitychange", handleViewportChange);
   }, [handleViewportChange]);
+
+  // A keyboard, a longer draft or a banner takes space from the timeline, and rows grow when they are measured. The
+  // end stays visible until the user scrolls away from it.
+  const keepEnd = useCallback((element: HTMLDivElement) => {
+    box.current = element;
+    const observer = new ResizeObserver(() => {
+      if (isPinned.current) element.scrollTop = element.scrollHeight;
+    });
+    for (const observed of [element, ...element.children]) observer.observe(observed);
+    return () => {
+      box.current = null;
+      observer.disconnect();
+    };
+  }, []);
 
   const currentRows = useRef(rows);
   currentRows.current = rows;
@@ -121,6 +148,7 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
         </button>
       )}
       <div
+        ref={keepEnd}
         className="thin-scroll flex min-h-0 grow flex-col overflow-y-auto overscroll-contain pb-3 [overflow-anchor:none] px-[max(0px,calc((100%-64rem)/2))]"
         data-testid="timeline"
         tabIndex={-1}

@@ -2,9 +2,15 @@
  * The header editor's content when the page opens. The token of a sign-in link is kept while the browser's tab is open,
  * so a reload stays signed in. GraphiQL stores headers longer only if the user chose that in its settings.
  */
+
+import { translate } from "../i18n/texts";
+import { identityOf, userTextOf } from "../session/identity";
+import { isSignedOut, removeSignOutMark } from "../session/sign-out-marks";
 import { takeTokenFromFragment } from "../token";
+import { language } from "../ui/preferences";
 
 const LINK_TOKEN_KEY = "noroshi:linkToken";
+const SESSION_TOKEN_KEY = "noroshi.token";
 const HEADERS_KEY = "graphiql:headers";
 const TABS_KEY = "graphiql:tabState";
 const KEEP_HEADERS_KEY = "graphiql:shouldPersistHeaders";
@@ -15,12 +21,33 @@ export const headersAreKept = (): boolean => localStorage.getItem(KEEP_HEADERS_K
 /** Returns the headers with the sign-in link's token as JSON; undefined if no link was opened in this tab. */
 export function headersFromLink(): string | undefined {
   const linkToken = takeTokenFromFragment();
-  if (linkToken !== null) {
+  if (linkToken !== null && mayReplaceUser(linkToken)) {
     sessionStorage.setItem(LINK_TOKEN_KEY, linkToken);
+    removeSignOutMark(linkToken);
     forgetKeptHeaders();
   }
+  removeTokenAfterSignOut();
   const token = sessionStorage.getItem(LINK_TOKEN_KEY);
   return token === null ? undefined : JSON.stringify({ Authorization: `Bearer ${token}` }, null, 2);
+}
+
+/** Asks before a link replaces another user. Anybody can make a page that opens such a link. */
+function mayReplaceUser(linkToken: string): boolean {
+  const ownToken =
+    sessionStorage.getItem(LINK_TOKEN_KEY) ??
+    sessionStorage.getItem(SESSION_TOKEN_KEY) ??
+    localStorage.getItem(SESSION_TOKEN_KEY);
+  if (!ownToken || isSignedOut(ownToken) || identityOf(ownToken) === identityOf(linkToken)) return true;
+  const users = { own: userTextOf(ownToken), linked: userTextOf(linkToken) };
+  return confirm(translate(language.get(), "signInLink.text", users));
+}
+
+/** Removes the link's token if its user has signed out. Returns whether it was removed. */
+export function removeTokenAfterSignOut(): boolean {
+  const token = sessionStorage.getItem(LINK_TOKEN_KEY);
+  if (token === null || !isSignedOut(token)) return false;
+  sessionStorage.removeItem(LINK_TOKEN_KEY);
+  return true;
 }
 
 /** Removes headers that GraphiQL kept from an earlier visit, because they would override those of the link. */

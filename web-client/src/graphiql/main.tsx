@@ -6,9 +6,10 @@ import "./graphiql.css";
 import { explorerPlugin } from "@graphiql/plugin-explorer";
 import { GraphiQL } from "graphiql";
 import { createRoot } from "react-dom/client";
+import { watchSignOut } from "../session/sign-out-marks";
 import { tokenInFragment } from "../token";
 import { fetcher } from "./fetcher";
-import { headersAreKept, headersFromLink } from "./headers";
+import { headersAreKept, headersFromLink, removeTokenAfterSignOut } from "./headers";
 import { OPERATIONS } from "./operations";
 
 // GraphiQL's history plugin is left out, because it writes the headers of every run to local storage.
@@ -18,6 +19,8 @@ const plugins = [explorerPlugin({ showAttribution: false })];
 addEventListener("hashchange", () => {
   if (tokenInFragment() !== null) location.reload();
 });
+
+watchSignOut(() => removeTokenAfterSignOut() && location.reload());
 
 createRoot(document.getElementById("graphiql") as HTMLElement).render(
   <GraphiQL

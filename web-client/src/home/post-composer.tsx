@@ -2,43 +2,59 @@
 import { useState } from "react";
 import { request, useApi } from "../api/api";
 import { isRetryable } from "../api/failure";
+import { LIMITS } from "../api/limits";
+import { useDraft } from "../session/drafts";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button, IconButton } from "../ui/button";
+import { useLength } from "../ui/length";
 import { MentionField } from "../ui/mentions";
 import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { CreatePost, type Post } from "./operations";
 
-const LENGTH_MAX = 4000;
-const SHOW_REMAINING_BELOW = 200;
+interface PostDraft {
+  text: string;
+  /** Null while the field for image URLs is hidden. */
+  mediaText: string | null;
+  /** Stays until the post is changed or sent, so a retry never posts twice, even after a reload. */
+  idempotencyKey: string;
+}
+
+const emptyDraft = (): PostDraft => ({ text: "", mediaText: null, idempotencyKey: crypto.randomUUID() });
+
+function isPostDraft(value: unknown): value is PostDraft {
+  const { text, mediaText, idempotencyKey } = Object(value);
+  const isMediaText = mediaText === null || typeof mediaText === "string";
+  return typeof text === "string" && isMediaText && typeof idempotencyKey === "string";
+}
 
 export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const viewer = useViewer();
-  const [text, setText] = useState("");
-  const [mediaText, setMediaText] = useState<string | null>(null);
+  const [initialDraft] = useState(emptyDraft);
+  const { draft, setDraft, discardDraft } = useDraft("post", initialDraft, isPostDraft);
+  const { text, mediaText, idempotencyKey } = draft;
   const [isPosting, setIsPosting] = useState(false);
-  // The idempotency key stays until the post is changed or sent, so a retry never posts twice.
-  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
+  const length = useLength(text, LIMITS.post);
   const mediaUrls = mediaText?.split(/\s+/).filter(Boolean) ?? [];
-  const canPost = !isPosting && (text.trim() !== "" || mediaUrls.length > 0);
-  const remaining = LENGTH_MAX - text.length;
+  const hasContent = text.trim() !== "" || mediaUrls.length > 0;
+  const canPost = hasContent && !length.isTooLong && !isPosting;
 
-  function changeText(next: string) {
-    setText(next);
-    setIdempotencyKey(crypto.randomUUID());
+  function change(part: Partial<PostDraft>) {
+    const next = { ...draft, ...part, idempotencyKey: crypto.randomUUID() };
+    if (next.text === "" && next.mediaText === null) discardDraft();
+    else setDraft(next);
   }
 
   async function post() {
     if (!canPost) return;
     setIsPosting(true);
     try {
-      const input = { text: text.trim(), mediaUrls, idempotencyKey: idempotencyKey };
+      const input = { text: text.trim(), mediaUrls, idempotencyKey };
       onPosted((await request(direct, CreatePost, { input })).createPost);
-      changeText("");
-      setMediaText(null);
+      discardDraft();
     } catch (error) {
       notifyFailure(error);
       if (isRetryable(error)) notify(t("post.kept"));
@@ -62,9 +78,9 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
           aria-label={t("post.label")}
           placeholder={t("post.label")}
           value={text}
-          onText={changeText}
-          maxLength={LENGTH_MAX}
+          onText={(text) => change({ text })}
           onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && void post()}
+          {...length.fieldProps}
         />
         {mediaText !== null && (
           <textarea
@@ -73,10 +89,7 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
             placeholder={t("post.media")}
             rows={2}
             value={mediaText}
-            onChange={(event) => {
-              setMediaText(event.target.value);
-              setIdempotencyKey(crypto.randomUUID());
-            }}
+            onChange={(event) => change({ mediaText: event.target.value })}
           />
         )}
         <div className="flex items-center gap-2">
@@ -84,11 +97,9 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
             icon="image"
             label={t("post.media")}
             aria-pressed={mediaText !== null}
-            onClick={() => setMediaText(mediaText === null ? "" : null)}
+            onClick={() => change({ mediaText: mediaText === null ? "" : null })}
           />
-          <span className="grow text-right text-sm text-quiet tabular-nums">
-            {remaining < SHOW_REMAINING_BELOW && remaining}
-          </span>
+          <span className="grow">{length.note}</span>
           <Button type="submit" kind="main" disabled={!canPost}>
             {t("post.send")}
           </Button>

@@ -60,6 +60,11 @@ export const en = {
   join: "Join",
   joinNamed: "Join {name}",
   language: "Language",
+  "length.left": { one: "{count} character left", other: "{count} characters left" },
+  "length.tooLong": {
+    one: "{count} character too long. At most {limit} can be sent.",
+    other: "{count} characters too long. At most {limit} can be sent.",
+  },
   loading: "Loading …",
   members: { one: "{count} member", other: "{count} members" },
   "mention.people": "People to mention",
@@ -74,6 +79,8 @@ export const en = {
   "message.notSent": "Not sent",
   "message.sending": "Sending …",
   "message.tooMany": "Too many messages at once. This one is sent in a few seconds.",
+  "message.tooOld":
+    "This was written more than a day ago. Check whether it was sent, then try again or discard it.",
   "message.waiting": "Waiting for the connection",
   "notification.FOLLOW": "{name} followed you",
   "notification.MENTION": "{name} mentioned you",
@@ -121,7 +128,14 @@ export const en = {
   "signIn.token": "Sign in with a token",
   "signIn.tokenHint":
     "Get one from your administrator, or create one with “noroshi token”. It is stored only in this browser.",
+  "signInLink.accept": "Sign in as {name}",
+  "signInLink.invalid": "This sign-in link is not valid. Nothing has changed.",
+  "signInLink.reject": "Stay signed in as {name}",
+  "signInLink.text":
+    "You are signed in as {own}. The link that was opened would sign you in as {linked} instead. Continue only if you opened it yourself.",
+  "signInLink.title": "Sign in as {name}?",
   signOut: "Sign out",
+  "signOut.ask": "Drafts and messages that are not sent yet are deleted from this browser.",
   skip: "Skip to content",
   "state.asking": "Checking the server …",
   theme: "Theme",

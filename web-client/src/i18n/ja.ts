@@ -62,6 +62,8 @@ export const ja: Record<keyof typeof en, Text> = {
   join: "参加",
   joinNamed: "{name} に参加",
   language: "言語",
+  "length.left": "残り {count} 文字",
+  "length.tooLong": "{count} 文字超過しています。送信できるのは {limit} 文字までです。",
   loading: "読み込み中 …",
   members: "メンバー {count} 人",
   "mention.people": "メンションする相手",
@@ -76,6 +78,8 @@ export const ja: Record<keyof typeof en, Text> = {
   "message.notSent": "送信できませんでした",
   "message.sending": "送信中 …",
   "message.tooMany": "短時間に多くのメッセージが送られました。数秒後に自動で送信されます。",
+  "message.tooOld":
+    "1 日以上前に書かれたメッセージです。送信済みかどうかを確認して、再試行するか破棄してください。",
   "message.waiting": "接続待ち",
   "notification.FOLLOW": "{name} さんにフォローされました",
   "notification.MENTION": "{name} さんがあなたをメンションしました",
@@ -122,7 +126,14 @@ export const ja: Record<keyof typeof en, Text> = {
   "signIn.token": "トークンでサインイン",
   "signIn.tokenHint":
     "管理者から受け取るか、「noroshi token」で作成したトークンを貼り付けてください。このブラウザーにのみ保存されます。",
+  "signInLink.accept": "{name} さんとしてサインイン",
+  "signInLink.invalid": "このサインインリンクは無効です。何も変更されていません。",
+  "signInLink.reject": "{name} さんのまま続ける",
+  "signInLink.text":
+    "現在 {own} としてサインインしています。開かれたリンクを使うと、代わりに {linked} としてサインインします。自分で開いた場合のみ続けてください。",
+  "signInLink.title": "{name} さんとしてサインインしますか？",
   signOut: "サインアウト",
+  "signOut.ask": "下書きと未送信のメッセージは、このブラウザーから削除されます。",
   skip: "本文へ移動",
   "state.asking": "サーバーに確認しています …",
   theme: "テーマ",

@@ -33,6 +33,9 @@ export const en = {
   "publishing.disconnectAsk":
     "Its credentials are deleted, and scheduled posts for it will fail. This can’t be undone.",
   "publishing.disconnectDo": "Disconnect",
+  "publishing.draftDiscard": "Discard draft",
+  "publishing.draftKept": "Your draft is kept. Open the form again to continue.",
+  "publishing.draftRestored": "This is the draft that you left here.",
   "publishing.earlier": "Earlier",
   "publishing.edit": "Edit post",
   "publishing.elsewhere": "{time} in {zone}",
@@ -80,7 +83,7 @@ export const en = {
   "publishing.notThere": "Clocks skip {time} in {zone}. Which time do you mean?",
   "publishing.onlyAuthor": "Only the author can change this post.",
   "publishing.onlyMedia": "No text",
-  "publishing.past": "This time has passed. The post is published immediately if the allowed delay permits.",
+  "publishing.past": "This time has passed. The post is published immediately.",
   "publishing.post": "Scheduled post",
   "publishing.sandboxHint": "The sandbox simulates a network inside Noroshi. Nothing leaves this server.",
   "publishing.schedule": "Schedule",
@@ -98,6 +101,8 @@ export const en = {
   "publishing.thereTwice": "{time} occurs twice in {zone}. Which time do you mean?",
   "publishing.time": "Time",
   "publishing.today": "Today",
+  "publishing.tooLate":
+    "This time is more than {duration} ago, and the post may not be published later than that. Choose a later time.",
   "publishing.topicGone": "Deleted topic",
   "publishing.unknownHint":
     "The account was asked to publish the post but did not confirm it. Check there, then choose the result.",
@@ -154,6 +159,9 @@ export const ja: Record<keyof typeof en, string> = {
   "publishing.disconnectAsk":
     "認証情報は削除され、このアカウントへの予約投稿は失敗します。元には戻せません。",
   "publishing.disconnectDo": "解除する",
+  "publishing.draftDiscard": "下書きを破棄",
+  "publishing.draftKept": "下書きを保存しました。もう一度開くと続きを書けます。",
+  "publishing.draftRestored": "前回の下書きです。",
   "publishing.earlier": "前へ",
   "publishing.edit": "投稿を編集",
   "publishing.elsewhere": "{zone} では {time}",
@@ -200,7 +208,7 @@ export const ja: Record<keyof typeof en, string> = {
   "publishing.notThere": "{zone} では {time} が存在しません（時計が進むため）。どちらの時刻にしますか？",
   "publishing.onlyAuthor": "変更できるのは投稿者だけです。",
   "publishing.onlyMedia": "本文なし",
-  "publishing.past": "この時刻は過ぎています。許容時間内であれば、すぐに公開されます。",
+  "publishing.past": "この時刻は過ぎています。すぐに公開されます。",
   "publishing.post": "予約投稿",
   "publishing.sandboxHint": "サンドボックスは Noroshi 内の模擬ネットワークです。外部には何も送信されません。",
   "publishing.schedule": "予約する",
@@ -218,6 +226,8 @@ export const ja: Record<keyof typeof en, string> = {
   "publishing.thereTwice": "{zone} では {time} が 2 回あります。どちらの時刻にしますか？",
   "publishing.time": "時刻",
   "publishing.today": "今日",
+  "publishing.tooLate":
+    "この時刻から {duration} を超えているため、公開できません。もっと後の時刻を選んでください。",
   "publishing.topicGone": "削除されたトピック",
   "publishing.unknownHint":
     "公開を依頼しましたが、応答がありませんでした。公開先を確認して、結果を選択してください。",

@@ -1,8 +1,10 @@
 /** Asks for the reason of a manual change. The server stores the reason with the change. */
 import { type FormEvent, useState } from "react";
+import { LIMITS } from "../api/limits";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { LabelledField } from "../ui/labelled-field";
+import { useLength } from "../ui/length";
 import { useTranslation } from "../ui/preferences";
 
 interface Props {
@@ -17,28 +19,30 @@ interface Props {
 export function ReasonDialog({ title, text, action, isDestructive = false, onDone }: Props) {
   const { t } = useTranslation();
   const [reason, setReason] = useState("");
+  const length = useLength(reason, LIMITS.reason);
+  const canSubmit = reason.trim() !== "" && !length.isTooLong;
   function submit(event: FormEvent) {
     event.preventDefault();
-    if (reason.trim()) onDone(reason.trim());
+    if (canSubmit) onDone(reason.trim());
   }
   return (
     <Dialog title={title} onClose={() => onDone(null)}>
       <form onSubmit={submit} className="flex flex-col gap-4">
         <p>{text}</p>
-        <LabelledField label={t("mail.reason")} hint={t("mail.reasonHint")}>
+        <LabelledField label={t("mail.reason")} hint={t("mail.reasonHint")} note={length.note}>
           {(props) => (
             <input
               {...props}
               className="field"
-              maxLength={500}
               value={reason}
               onChange={(event) => setReason(event.target.value)}
+              {...length.fieldProps}
             />
           )}
         </LabelledField>
         <div className="flex justify-end gap-2">
           <Button onClick={() => onDone(null)}>{t("cancel")}</Button>
-          <Button type="submit" kind={isDestructive ? "bad" : "main"} disabled={!reason.trim()}>
+          <Button type="submit" kind={isDestructive ? "bad" : "main"} disabled={!canSubmit}>
             {action}
           </Button>
         </div>

@@ -1,10 +1,12 @@
 /** The organization's connected accounts: list, connect and disconnect. */
 import { type ReactNode, useState } from "react";
 import { useMutation, useQuery } from "urql";
+import { LIMITS } from "../api/limits";
 import { ConfirmDialog } from "../chat/confirm";
 import { dayLabel } from "../i18n/times";
 import { Button, IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
+import { useLength } from "../ui/length";
 import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
@@ -85,6 +87,8 @@ function ConnectForm({ reload }: { reload: () => void }) {
   const [baseUrl, setBaseUrl] = useState("");
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
   const isSandbox = network === "SANDBOX";
+  const length = useLength(name, LIMITS.accountName);
+  const canConnect = name.trim() !== "" && !length.isTooLong && !submission.busy;
 
   function choose(next: Network) {
     setNetwork(next);
@@ -114,7 +118,7 @@ function ConnectForm({ reload }: { reload: () => void }) {
       className="flex flex-col gap-3 border-t border-line pt-4"
       onSubmit={(event) => {
         event.preventDefault();
-        void submission.run(send);
+        if (canConnect) void submission.run(send);
       }}
     >
       <h3 className="font-semibold">{t("publishing.connect")}</h3>
@@ -132,10 +136,11 @@ function ConnectForm({ reload }: { reload: () => void }) {
         <input
           className="field"
           required
-          maxLength={100}
           value={name}
           onChange={(event) => setName(event.target.value)}
+          {...length.fieldProps}
         />
+        {length.note}
       </FormField>
       {isSandbox ? (
         <FormField text={t("publishing.mood")}>
@@ -176,7 +181,7 @@ function ConnectForm({ reload }: { reload: () => void }) {
         </>
       )}
       <FormError {...submission} />
-      <Button type="submit" kind="main" disabled={submission.busy || !name.trim()} className="self-end">
+      <Button type="submit" kind="main" disabled={!canConnect} className="self-end">
         {t("publishing.connectDo")}
       </Button>
     </form>

@@ -7,16 +7,21 @@ import { PostList } from "./agenda";
 import type { ChipContext } from "./chip";
 import { type Draft, draftOf, emptyDraft, ScheduledPostComposer } from "./composer";
 import { PostDialog } from "./details";
-import { type DueTime, dueTimeOf } from "./due-time-fields";
+import { type DueTime, dueTimeOf } from "./due-time";
 import { dayText } from "./local-times";
 import { MoveDialog } from "./move";
 import type { ScheduledPost } from "./operations";
 import type { TimeReadings } from "./rejections";
 
 export type OpenDialog =
-  | { kind: "write"; draft: Draft; post: ScheduledPost | null }
+  | { kind: "write"; draft: Draft; draftName: string; post: ScheduledPost | null }
   | { kind: "move"; post: ScheduledPost; initialTime: DueTime; readings: TimeReadings | null }
   | { kind: "day"; day: string };
+
+/** Names of drafts. A change of the post by somebody else ends the draft of an edit. */
+export const NEW_POST = "new";
+const copyOf = ({ id }: ScheduledPost) => `copy ${id}`;
+const editOf = ({ id, revision }: ScheduledPost) => `edit ${id} ${revision}`;
 
 interface Props {
   place: PublishingPlace;
@@ -49,7 +54,8 @@ export function Dialogs(props: Props) {
   } = props;
   const { zone } = chipContext;
   const close = () => showDialog(null);
-  const write = (draft: Draft, post: ScheduledPost | null) => showDialog({ kind: "write", draft, post });
+  const write = (draft: Draft, draftName: string, post: ScheduledPost | null = null) =>
+    showDialog({ kind: "write", draft, draftName, post });
 
   if (openDialog?.kind === "day") return <DayDialog day={openDialog.day} write={write} {...props} />;
   if (openDialog?.kind === "move")
@@ -66,6 +72,7 @@ export function Dialogs(props: Props) {
     return (
       <ScheduledPostComposer
         draft={openDialog?.draft ?? emptyDraft(suggestTime(today))}
+        draftName={openDialog?.draftName ?? NEW_POST}
         post={openDialog?.post ?? null}
         openAccounts={openAccounts}
         onDone={() => {
@@ -81,8 +88,10 @@ export function Dialogs(props: Props) {
       key={place.post}
       id={place.post}
       zone={zone}
-      edit={(post) => write(draftOf(post, dueTimeOf(new Date(post.dueAt), post.timeZone)), post)}
-      copy={(post) => write(draftOf(post, suggestTime(today)), null)}
+      edit={(post) =>
+        write(draftOf(post, dueTimeOf(new Date(post.dueAt), post.timeZone)), editOf(post), post)
+      }
+      copy={(post) => write(draftOf(post, suggestTime(today)), copyOf(post))}
       openMoveDialog={chipContext.openMoveDialog}
       onClose={close}
     />
@@ -91,7 +100,7 @@ export function Dialogs(props: Props) {
 
 interface DayProps extends Props {
   day: string;
-  write: (draft: Draft, post: null) => void;
+  write: (draft: Draft, draftName: string) => void;
 }
 
 function DayDialog({ day, today, postsBySlot, chipContext, showDialog, suggestTime, write }: DayProps) {
@@ -102,7 +111,7 @@ function DayDialog({ day, today, postsBySlot, chipContext, showDialog, suggestTi
       {posts.length === 0 && <p className="text-quiet">{t("publishing.none")}</p>}
       <PostList posts={posts} chipContext={chipContext} />
       {day >= today && (
-        <Button kind="main" className="mt-4" onClick={() => write(emptyDraft(suggestTime(day)), null)}>
+        <Button kind="main" className="mt-4" onClick={() => write(emptyDraft(suggestTime(day)), NEW_POST)}>
           {t("publishing.new")}
         </Button>
       )}

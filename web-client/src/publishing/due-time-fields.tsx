@@ -3,30 +3,10 @@
  * ambiguous: it has two readings, and the user chooses one of these instants.
  */
 import { useTranslation } from "../ui/preferences";
-import { instantText } from "./local-times";
+import { type DueTime, isComplete, isTooLate, lateness_s } from "./due-time";
+import { instantText, roundedDuration } from "./local-times";
 import type { TimeReadings } from "./rejections";
 import { ZoneSelect } from "./zone";
-import { localOf, withOffset } from "./zones";
-
-export interface DueTime {
-  /** "2026-11-23T09:30". */
-  local: string;
-  zone: string;
-  /** The chosen instant (RFC 3339) of an ambiguous local time; null if none is chosen. */
-  reading: string | null;
-}
-
-export function dueTimeOf(at: Date, zone: string): DueTime {
-  return { local: localOf(zone, at).slice(0, 16), zone, reading: null };
-}
-
-export function dueAtOf({ local, zone, reading }: DueTime): string {
-  return reading ?? withOffset(zone, local);
-}
-
-export function isComplete({ local }: DueTime): boolean {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(local);
-}
 
 interface Props {
   value: DueTime;
@@ -35,7 +15,8 @@ interface Props {
   readings: TimeReadings | null;
 }
 
-export function DueTimeFields({ value, onChange, readings }: Props) {
+export function DueTimeFields({ maxLatenessS, ...choice }: Props & { maxLatenessS: number }) {
+  const { value, onChange, readings } = choice;
   const { t } = useTranslation();
   const [day = "", time = ""] = value.local.split("T");
   const change = (part: Partial<DueTime>) => onChange({ ...value, reading: null, ...part });
@@ -61,11 +42,22 @@ export function DueTimeFields({ value, onChange, readings }: Props) {
         />
         <ZoneSelect value={value.zone} onChange={(zone) => change({ zone })} className="flex-1 basis-44" />
       </div>
-      {isComplete(value) && new Date(dueAtOf(value)).getTime() < Date.now() && (
-        <p className="text-sm text-wait">{t("publishing.past")}</p>
-      )}
+      <PastTimeNote dueTime={value} maxLatenessS={maxLatenessS} />
       {readings && <ReadingChoice value={value} onChange={onChange} readings={readings} />}
     </fieldset>
+  );
+}
+
+/** Says what happens to a post whose time has passed. */
+function PastTimeNote({ dueTime, maxLatenessS }: { dueTime: DueTime; maxLatenessS: number }) {
+  const { t } = useTranslation();
+  if (!isComplete(dueTime) || lateness_s(dueTime) <= 0) return null;
+  if (!isTooLate(dueTime, maxLatenessS)) return <p className="text-sm text-wait">{t("publishing.past")}</p>;
+  const duration = roundedDuration(maxLatenessS, t);
+  return (
+    <p role="alert" className="text-sm text-bad">
+      {t("publishing.tooLate", { duration })}
+    </p>
   );
 }
 

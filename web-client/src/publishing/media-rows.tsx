@@ -1,5 +1,7 @@
 /** Images and videos of a post, by URL. */
+import { LIMITS } from "../api/limits";
 import { Button, IconButton } from "../ui/button";
+import { useLength } from "../ui/length";
 import { useTranslation } from "../ui/preferences";
 import type { MediaKind, ScheduledPost } from "./operations";
 
@@ -49,14 +51,7 @@ export function MediaRows({ value, onChange }: Props) {
             label={t("publishing.mediaRemove")}
             onClick={() => onChange(value.filter((_, mediumIndex) => mediumIndex !== index))}
           />
-          <input
-            className="field basis-full text-sm"
-            aria-label={t("publishing.altText")}
-            placeholder={t("publishing.altText")}
-            maxLength={1500}
-            value={medium.altText}
-            onChange={(event) => change(index, { altText: event.target.value })}
-          />
+          <AltTextField value={medium.altText} onChange={(altText) => change(index, { altText })} />
         </div>
       ))}
       {value.length < MEDIA_MAX && (
@@ -69,5 +64,23 @@ export function MediaRows({ value, onChange }: Props) {
         </Button>
       )}
     </fieldset>
+  );
+}
+
+function AltTextField({ value, onChange }: { value: string; onChange: (altText: string) => void }) {
+  const { t } = useTranslation();
+  const length = useLength(value, LIMITS.altText);
+  return (
+    <div className="basis-full">
+      <input
+        className="field text-sm"
+        aria-label={t("publishing.altText")}
+        placeholder={t("publishing.altText")}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        {...length.fieldProps}
+      />
+      {length.note}
+    </div>
   );
 }

@@ -5,7 +5,8 @@ import { useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useTranslation } from "../ui/preferences";
-import { type DueTime, DueTimeFields, dueAtOf, isComplete } from "./due-time-fields";
+import { type DueTime, dueAtOf, isComplete, isTooLate } from "./due-time";
+import { DueTimeFields } from "./due-time-fields";
 import { FormError, useSubmission } from "./form-error";
 import type { ScheduledPost } from "./operations";
 import type { TimeReadings } from "./rejections";
@@ -26,7 +27,8 @@ export function MoveDialog({ post, initialTime, readings: offeredReadings, moveP
   const [initialReadings, setInitialReadings] = useState(offeredReadings);
   const readings = submission.readings ?? initialReadings;
   const isAmbiguous = readings !== null && dueTime.reading === null;
-  const isReady = isComplete(dueTime) && !submission.busy && !isAmbiguous;
+  const isPossible = isComplete(dueTime) && !isTooLate(dueTime, post.maxLatenessS) && !isAmbiguous;
+  const isReady = isPossible && !submission.busy;
 
   function change(next: DueTime) {
     if (next.reading === null) {
@@ -52,7 +54,12 @@ export function MoveDialog({ post, initialTime, readings: offeredReadings, moveP
         <p className="line-clamp-3 border-l-3 border-accent pl-3 text-quiet">
           {post.text || t("publishing.onlyMedia")}
         </p>
-        <DueTimeFields value={dueTime} onChange={change} readings={readings} />
+        <DueTimeFields
+          value={dueTime}
+          onChange={change}
+          readings={readings}
+          maxLatenessS={post.maxLatenessS}
+        />
         <FormError {...submission} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>

@@ -12,9 +12,9 @@ import { CalendarHeader } from "./calendar-header";
 import { type ChipContext, DraggedChip } from "./chip";
 import { emptyDraft } from "./composer";
 import { daysOf, firstWeekday, type View } from "./days";
-import { Dialogs, type OpenDialog } from "./dialogs";
+import { Dialogs, NEW_POST, type OpenDialog } from "./dialogs";
 import { useDrag } from "./drag";
-import { type DueTime, dueTimeOf } from "./due-time-fields";
+import { type DueTime, dueTimeOf } from "./due-time";
 import type { LiveQuery } from "./live-query";
 import { Month } from "./month";
 import { useLocalNow } from "./now";
@@ -46,7 +46,12 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
 
   const suggestTime = (slot: string) => suggestedTime(slot, now, zone);
   const createPost = (slot: string) =>
-    showDialog({ kind: "write", post: null, draft: emptyDraft(suggestTime(slot < today ? today : slot)) });
+    showDialog({
+      kind: "write",
+      post: null,
+      draft: emptyDraft(suggestTime(slot < today ? today : slot)),
+      draftName: NEW_POST,
+    });
   const openDay = (openedDay: string) => showDialog({ kind: "day", day: openedDay });
   const gridProps = {
     days,

@@ -1,9 +1,11 @@
 /** One target of a post: state, error and attempts, and the buttons that resolve an unconfirmed publication. */
 import { useState } from "react";
 import { request, useApi } from "../api/api";
+import { LIMITS } from "../api/limits";
 import type { TextKey } from "../i18n/texts";
 import { Button } from "../ui/button";
 import { Icon, type IconName } from "../ui/icons";
+import { useLength } from "../ui/length";
 import { useTranslation } from "../ui/preferences";
 import { notifyFailure } from "../ui/toasts";
 import { instantText, roundedDuration } from "./local-times";
@@ -103,6 +105,7 @@ function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
   const { direct } = useApi();
   const [postId, setPostId] = useState("");
   const [isSaving, setIsSaving] = useState(false);
+  const length = useLength(postId, LIMITS.externalId);
   async function resolve(isPublished: boolean) {
     setIsSaving(true);
     const externalId = isPublished && postId.trim() ? postId.trim() : null;
@@ -121,12 +124,13 @@ function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
         className="field text-sm"
         aria-label={t("publishing.externalId")}
         placeholder={t("publishing.externalId")}
-        maxLength={500}
         value={postId}
         onChange={(event) => setPostId(event.target.value)}
+        {...length.fieldProps}
       />
+      {length.note}
       <div className="flex flex-wrap gap-2">
-        <Button disabled={isSaving} onClick={() => resolve(true)}>
+        <Button disabled={isSaving || length.isTooLong} onClick={() => resolve(true)}>
           {t("publishing.isThere")}
         </Button>
         <Button disabled={isSaving} onClick={() => resolve(false)}>

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { identityOf, userTextOf } from "./identity";
+
+function tokenWith(claims: unknown): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(claims));
+  const payload = btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+  return `header.${payload}.signature`;
+}
+
+test("tokens of the same user in the same organization have the same identity", () => {
+  const first = tokenWith({ sub: "ann", org: "acme", roles: [] });
+  const renewed = tokenWith({ sub: "ann", org: "acme", roles: ["ADMIN"], exp: 1 });
+  expect(identityOf(first)).toBe(identityOf(renewed));
+  expect(identityOf(tokenWith({ sub: "ann", org: "umbrella" }))).not.toBe(identityOf(first));
+  expect(identityOf(tokenWith({ sub: "b", org: "a/c" }))).not.toBe(
+    identityOf(tokenWith({ sub: "c/b", org: "a" })),
+  );
+});
+
+test("a text that is no token has no identity", () => {
+  for (const text of ["", "abc", "a.b.c", "h.bnVsbA.s", tokenWith({ sub: "ann" })])
+    expect(identityOf(text)).toBeNull();
+});
+
+test("a user is shown by name, in any script", () => {
+  expect(userTextOf(tokenWith({ sub: "ann", org: "acme", name: "佐藤" }))).toBe("佐藤 · acme");
+  expect(userTextOf(tokenWith({ sub: "ann", org: "acme" }))).toBe("ann · acme");
+});

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { OPERATOR_SCREENS, SCREENS, visibleScreens } from "../app/screens";
+import { mayLimitCalls, mayOperate, mayReadMail } from "./permissions";
+
+test("an administrator may do all that other roles may do", () => {
+  for (const may of [mayOperate, mayReadMail, mayLimitCalls]) expect(may(["ADMIN"])).toBe(true);
+  expect(visibleScreens([...SCREENS, ...OPERATOR_SCREENS], ["ADMIN"])).toHaveLength(6);
+});
+
+test("other roles may do what the table of roles says", () => {
+  expect([mayOperate(["OPERATOR"]), mayReadMail(["OPERATOR"]), mayLimitCalls(["OPERATOR"])]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect([mayOperate(["SERVICE"]), mayReadMail(["SERVICE"])]).toEqual([false, true]);
+  expect([mayOperate(["MEMBER"]), mayReadMail(["MEMBER"]), mayLimitCalls(["MEMBER"])]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
