@@ -4,14 +4,14 @@ import asyncio
 import base64
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 from pymongo import AsyncMongoClient
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 from server.embedded import find_mongod, find_valkey
 from tests.databases import CREDENTIAL_KEYS
@@ -25,6 +25,8 @@ MONGO_PORT, REDIS_PORT, SENTINEL_PORT, WEB_PORT = 27017, 6379, 26379, 8000
 AUTH_SECRET = "the secret of the laboratory's tokens"
 ELECTION_TIMEOUT_MS = 3000
 START_DEADLINE_S = 300.0
+SUPERVISE_EVERY_S = 2.0
+ALREADY_INITIATED = 23
 CREDENTIAL_KEYS_SETTING = ",".join(f"{n}:{base64.b64encode(key).decode()}" for n, key in CREDENTIAL_KEYS.items())
 
 
@@ -48,6 +50,7 @@ class Cluster:
         for program in self.of_kind("mongod", "redis", "sentinel"):
             program.start()
         await self._initiate()
+        await _until(self._migrate, "The data can't be migrated.")
         await self.wait_until_ready()
 
     async def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
@@ -83,7 +86,10 @@ class Cluster:
 
         async def initiated() -> bool:
             async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=2_000) as client:
-                await client.admin.command("replSetInitiate", config)
+                try:
+                    await client.admin.command("replSetInitiate", config)
+                except OperationFailure as error:
+                    return error.code == ALREADY_INITIATED
             return True
 
         await _until(initiated, "The replica set can't be initiated.")
@@ -92,6 +98,20 @@ class Cluster:
         """Starts every program that does not run, as a supervisor does."""
         for program in self.programs.values():
             program.start()
+
+    async def _migrate(self) -> bool:
+        """Creates the collections before any process needs them. Returns whether this succeeded."""
+        web = self.programs["web1"]
+        migration = replace(web, command=[*NOROSHI, "migrate"], log=web.log.with_name("migrate.log"), process=None)
+        migration.start()
+        assert migration.process is not None
+        return await asyncio.to_thread(migration.process.wait) == 0
+
+    async def supervise(self) -> None:
+        """Starts programs that end, until it is cancelled."""
+        while True:
+            self.start_ended()
+            await asyncio.sleep(SUPERVISE_EVERY_S)
 
     async def _is_ready(self, url: str) -> bool:
         self.start_ended()

@@ -1,7 +1,6 @@
 """One run: starts the deployment, lets workloads and faults act, heals everything, reads everything, and checks."""
 
 import asyncio
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,23 +57,20 @@ async def _act(plan: Plan, laboratory: Laboratory, cluster: Cluster, workloads: 
         await workload.prepare()
     began_s = laboratory.history.now()
     nemesis = Nemesis(cluster, laboratory.history, laboratory.random("nemesis"), laboratory.ended)
-    acting = [asyncio.create_task(workload.run()) for workload in workloads]
-    tasks = [*acting, asyncio.create_task(nemesis.run(plan.faults)), asyncio.create_task(_end(plan, laboratory))]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
+    acting = asyncio.gather(*(workload.run() for workload in workloads))
+    await asyncio.gather(nemesis.run(plan.faults), _end(plan, laboratory))
     ended_s = laboratory.history.now()
     print("Healed. Reading everything.", flush=True)
-    nemesis.heal()
-    await cluster.wait_until_ready()
+    # Users repeat what was not answered. Without a supervisor, a program that failed to start would stay away.
+    supervision = asyncio.create_task(cluster.supervise())
     async with asyncio.timeout(SETTLE_DEADLINE_S):
+        await acting
+        await cluster.wait_until_ready()
         await asyncio.gather(*(workload.settle() for workload in workloads))
+    supervision.cancel()
     return began_s, ended_s
 
 
 async def _end(plan: Plan, laboratory: Laboratory) -> None:
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.sleep(plan.minutes * 60)
+    await asyncio.sleep(plan.minutes * 60)
     laboratory.ended.set()
