@@ -147,7 +147,7 @@ class Settings(BaseSettings):
         le=60,
         expected="seconds above 0, at most 60",
         description="The time after which a query or mutation is stopped and answered with UNAVAILABLE. Mutations that "
-        "may send large lists have 60 s.",
+        "may send large lists have 60 s. The execution of a subscription's event is stopped and repeated.",
     )
     viewer_cost_per_minute: int = _cost_setting(3_000_000, "a person")
     service_cost_per_minute: int = _cost_setting(20_000_000, "a token with the role SERVICE")

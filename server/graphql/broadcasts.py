@@ -21,7 +21,7 @@ from prometheus_client import Counter
 from resolvers.events import HiddenEvents, SharedEventSource
 from server.graphql.event_execution import EventExecution
 from server.graphql.frames import Frames, Listener
-from storage.errors import DomainError
+from storage.errors import DomainError, Unavailable
 from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_resumable
 from storage.streams.log import Position
 from storage.streams.subscription import EventBatch, SubscriptionStart, follow_batches
@@ -137,9 +137,9 @@ class Broadcast:
         while True:
             try:
                 return await read(key)
-            except (PositionExpired, DomainError):
-                raise
             except Exception as error:
+                if isinstance(error, PositionExpired | DomainError) and not isinstance(error, Unavailable):
+                    raise
                 log.warning("listener_read_failed", stream=self.source.stream.name, error=repr(error))
             await asyncio.sleep(RETRY_PAUSE_S)
 
@@ -289,7 +289,8 @@ def _present(events: Sequence[HydratedEvent]) -> list[HydratedEvent]:
 class Broadcasts:
     """The broadcasts of this process, by the key of their subscriptions."""
 
-    def __init__(self) -> None:
+    def __init__(self, execution_timeout_s: float) -> None:
+        self._execution_timeout_s = execution_timeout_s
         self._broadcasts: dict[Hashable, Broadcast] = {}
 
     def get(self, key: Hashable, executor: Executor[Any], source: SharedEventSource) -> Broadcast:
@@ -301,7 +302,8 @@ class Broadcasts:
                 if self._broadcasts.get(key) is closed:
                     del self._broadcasts[key]
 
-            broadcast = self._broadcasts[key] = Broadcast(EventExecution(executor), source, remove)
+            execution = EventExecution(executor, self._execution_timeout_s)
+            broadcast = self._broadcasts[key] = Broadcast(execution, source, remove)
         return broadcast
 
     def __len__(self) -> int:

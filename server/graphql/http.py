@@ -92,9 +92,9 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         """Serves a schema that was built with `limits_extension(documents)` and `compiled_executor(documents)`.
 
         `may_send_large_bodies` decides by the viewer's roles, before the body is parsed. After parsing, a large body is
-        accepted only if a selected field accepts it. Queries and mutations are stopped after `execution_timeout_s`
-        seconds, or after a minute if they may have large bodies. They are refused when the viewer or the organization
-        has spent `cost_per_minute`.
+        accepted only if a selected field accepts it. Queries, mutations and executions of events are stopped after
+        `execution_timeout_s` seconds, mutations that may have large bodies after a minute. Queries and mutations are
+        refused when the viewer or the organization has spent `cost_per_minute`.
         """
         super().__init__(
             schema,
@@ -106,7 +106,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             allowed_origins=allowed_origins,
         )
         self.viewers = viewers
-        self.broadcasts = Broadcasts()
+        self.broadcasts = Broadcasts(execution_timeout_s)
         # Strawberry has no public access to graphql-core's schema. tests/server/graphql/test_subscriptions.py fails if
         # this attribute disappears.
         self.graphql_core_schema: GraphQLSchema = schema._schema
@@ -120,7 +120,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.graphql_core_schema, documents)
         starter = SubscriptionStarter(self.graphql_core_schema, documents, schema.execution_context_class)
-        services = SocketServices(viewers, starter, self.broadcasts, self._admit)
+        services = SocketServices(viewers, starter, self.broadcasts, self._admit, execution_timeout_s)
         self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import orjson
@@ -30,9 +30,10 @@ from server.auth.tokens import TokenExpired, TokenInvalid
 from server.auth.viewers import ViewerSessions
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.documents import OperationRequest
-from server.graphql.event_execution import write_events
+from server.graphql.event_execution import EventExecution, write_events
 from server.graphql.frames import Listener
 from server.graphql.socket_writer import WebSocketProtocol, connection_of
+from server.graphql.subscription_limits import SubscriptionLimits
 from server.graphql.subscriptions import OperationRefused, SubscriptionStarter, ViewerSubscription
 from storage.errors import RateLimited, Unavailable
 
@@ -83,6 +84,9 @@ class SocketServices:
 
     Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
     """
+    execution_timeout_s: float
+    """The time limit of the execution of one event."""
+    limits: SubscriptionLimits = field(default_factory=SubscriptionLimits)
 
 
 class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
@@ -169,14 +173,16 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             ended = asyncio.get_running_loop().create_future()
             id_ = orjson.dumps(operation.id)[1:-1]
             listener = Listener(connection, id_, subscription.source.viewer.id, ended)
-            if isinstance(subscription, ViewerSubscription):
-                await write_events(subscription.executor, subscription.source, listener)
-                return True
-            broadcast = self.services.broadcasts.get(subscription.key, subscription.executor, subscription.source)
-            since = subscription.source.since
-            # Frees the memory of the executor: the broadcast uses only the executor of its first listener.
-            del subscription
-            final_error = await broadcast.serve(listener, since)
+            with self.services.limits.open(subscription):
+                if isinstance(subscription, ViewerSubscription):
+                    execution = EventExecution(subscription.executor, self.services.execution_timeout_s)
+                    await write_events(execution, subscription.source, listener)
+                    return True
+                broadcast = self.services.broadcasts.get(subscription.key, subscription.executor, subscription.source)
+                since = subscription.source.since
+                # Frees the memory of the executor: the broadcast uses only the executor of its first listener.
+                del subscription
+                final_error = await broadcast.serve(listener, since)
             errors: list[Exception] = [] if final_error is None else [final_error]
         except OperationRefused as refused:
             errors = [*refused.errors]

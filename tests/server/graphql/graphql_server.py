@@ -20,6 +20,7 @@ from schema.root import build_schema
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
+from server.graphql.deadlines import EXECUTION_TIMEOUT_S
 from server.graphql.frames import Listener
 from storage.stores import Stores
 from storage.streams.log import Position, format_cursor
@@ -214,13 +215,17 @@ class GraphQLServer:
 
 
 @asynccontextmanager
-async def serve_graphql(scenario: TopicScenario, **options: Any) -> AsyncIterator[GraphQLServer]:
+async def serve_graphql(
+    scenario: TopicScenario, execution_timeout_s: float = EXECUTION_TIMEOUT_S, **options: Any
+) -> AsyncIterator[GraphQLServer]:
     """Serves the endpoint on the scenario's stores. `options` are passed to uvicorn."""
     secret = secrets.token_hex(32)
     viewers = ViewerSessions(TokenVerifier(secret=secret), scenario.stores.users)
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
-    endpoint = GraphQLEndpoint(schema, documents, viewers, partial(Context, scenario.stores, str))
+    endpoint = GraphQLEndpoint(
+        schema, documents, viewers, partial(Context, scenario.stores, str), execution_timeout_s=execution_timeout_s
+    )
     app = Starlette(routes=[WebSocketRoute("/graphql", endpoint)])
     async with serve_in_process(app, ws_max_size=65_536, **options) as socket_server:
         yield GraphQLServer(endpoint, socket_server, scenario, secret)

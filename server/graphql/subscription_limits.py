@@ -1,0 +1,60 @@
+"""Limits how many executions each event needs because of one viewer's subscriptions (docs/limits.md)."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+import prometheus_client
+
+from server.graphql.subscriptions import SharedSubscription, ViewerSubscription
+from storage.errors import RateLimited
+
+MAX_SHARED = 20
+"""Different subscriptions of a viewer to one stream. Subscriptions with the same operation and variables are equal."""
+
+MAX_OWN = 100
+"""Subscriptions of a viewer to events that only the viewer gets. Each is executed on its own."""
+
+REFUSED = prometheus_client.Counter(
+    "noroshi_subscription_refusals", "Subscriptions refused because the viewer has too many different ones."
+)
+
+
+class SubscriptionLimits:
+    """Counts the open subscriptions of each viewer in this process."""
+
+    def __init__(self) -> None:
+        self._open: dict[Hashable, Counter[Hashable]] = {}
+
+    @contextmanager
+    def open(self, subscription: SharedSubscription | ViewerSubscription) -> Iterator[None]:
+        """Counts the subscription while the block runs. Raises: RateLimited."""
+        group, key, limit, what = _count_of(subscription)
+        # Frees the memory of the executor while the block runs.
+        del subscription
+        counts = self._open.setdefault(group, Counter())
+        if key not in counts and len(counts) >= limit:
+            REFUSED.inc()
+            raise RateLimited(f"You have {limit} {what}, which is the maximum. End one of them first.", 1000)
+        counts[key] += 1
+        try:
+            yield
+        finally:
+            self._close(group, key)
+
+    def _close(self, group: Hashable, key: Hashable) -> None:
+        counts = self._open[group]
+        counts[key] -= 1
+        if not counts[key]:
+            del counts[key]
+        if not counts:
+            del self._open[group]
+
+
+def _count_of(subscription: SharedSubscription | ViewerSubscription) -> tuple[Hashable, Hashable, int, str]:
+    """Returns what a subscription is counted with, what equal ones share, their limit, and its name in an error."""
+    viewer = subscription.source.viewer.organization_id, subscription.source.viewer.id
+    if isinstance(subscription, ViewerSubscription):
+        return viewer, object(), MAX_OWN, "subscriptions to your own events"
+    group = viewer, subscription.source.stream
+    return group, subscription.key, MAX_SHARED, "different subscriptions to one stream"

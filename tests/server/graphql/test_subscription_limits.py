@@ -1,0 +1,135 @@
+"""One viewer's subscriptions: how many different ones are executed for each event, and for how long."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
+
+import pytest
+
+from server.graphql import subscription_limits
+from storage.feed.follows import FollowPair
+from storage.identity.users import UserStore
+from storage.stores import Stores
+from tests.server.graphql.graphql_server import (
+    TOPIC_EVENTS,
+    GraphQLServer,
+    post_messages,
+    serve_graphql,
+    wait_until,
+)
+from tests.storage.topic_scenario import create_topic_scenario
+
+pytestmark = pytest.mark.anyio
+
+LIMIT = 3
+NOTIFICATION_EVENTS = """
+    subscription ($since: Cursor) {
+      notificationEvents(since: $since) {
+        __typename
+        ... on Event { cursor }
+        ... on NotificationArrived { notification { actor { id } } }
+      }
+    }
+"""
+
+
+def variant(n: int) -> str:
+    """Returns a subscription that shares no execution with other variants."""
+    return TOPIC_EVENTS.replace("timestamp text", f"timestamp text variant{n}: text")
+
+
+@pytest.fixture(autouse=True)
+def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lowers both limits, since each subscription takes time to start."""
+    monkeypatch.setattr(subscription_limits, "MAX_SHARED", LIMIT)
+    monkeypatch.setattr(subscription_limits, "MAX_OWN", LIMIT)
+
+
+async def test_different_subscriptions_to_a_stream_are_limited(server: GraphQLServer) -> None:
+    await server.join("bob")
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(server.subscribed("ann", query=variant(0)))
+        for n in range(1, LIMIT):
+            await stack.enter_async_context(server.subscribed("ann", query=variant(n)))
+        async with server.subscribed("ann", query=variant(LIMIT)) as refused:
+            assert refused.error_codes == ["RATE_LIMITED"]
+        async with server.subscribed("ann", query=variant(0)) as equal, server.subscribed("bob") as other:
+            assert (equal.error_codes, other.error_codes) == ([], [])
+        await post_messages(server.scenario, 1)
+        assert await first.receives(1)
+        assert len(server.endpoint.broadcasts) == LIMIT
+    assert await wait_until(lambda: len(server.endpoint.broadcasts) == 0)
+    async with server.subscribed("ann", query=variant(LIMIT)) as accepted:
+        assert accepted.error_codes == []
+
+
+async def test_subscriptions_to_own_events_are_limited(server: GraphQLServer) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(LIMIT):
+            await stack.enter_async_context(server.subscribed("ann", query=NOTIFICATION_EVENTS))
+        async with server.subscribed("ann", query=NOTIFICATION_EVENTS) as refused:
+            assert refused.error_codes == ["RATE_LIMITED"]
+
+
+class HangingUsers:
+    """Reads of users, of which the first does not return."""
+
+    def __init__(self, users: UserStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls = 0
+        for name in ("find", "get", "get_all", "find_many"):
+            monkeypatch.setattr(users, name, partial(self._read, getattr(users, name)))
+
+    async def _read(self, read: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        self.calls += 1
+        if self.calls == 1:
+            await asyncio.Event().wait()
+        return await read(*args)
+
+
+@pytest.fixture
+async def impatient_server(shared_stores: Stores) -> AsyncIterator[GraphQLServer]:
+    """A server that stops executions soon."""
+    async with serve_graphql(await create_topic_scenario(shared_stores), execution_timeout_s=0.5) as server:
+        yield server
+
+
+async def test_hanging_execution_for_topic_is_repeated(
+    impatient_server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = impatient_server
+    async with server.subscribed() as live:
+        hanging = HangingUsers(server.stores.users, monkeypatch)
+        await post_messages(server.scenario, 1)
+        assert await live.receives(1)
+        await post_messages(server.scenario, 1)
+        assert await live.receives(2)
+    assert (live.numbers, live.error_codes) == ([1, 2], [])
+    assert hanging.calls > 1
+
+
+async def test_hanging_execution_of_missed_event_is_repeated(
+    impatient_server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = impatient_server
+    await post_messages(server.scenario, 2)
+    since = server.cursor(0, await server.epoch())
+    hanging = HangingUsers(server.stores.users, monkeypatch)
+    async with server.subscribed(since=since) as late:
+        assert await late.receives(2)
+    assert (late.numbers, late.error_codes) == ([1, 2], [])
+    assert hanging.calls > 1
+
+
+async def test_hanging_execution_for_own_event_is_repeated(
+    impatient_server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = impatient_server
+    await server.join("bob")
+    async with server.subscribed("ann", query=NOTIFICATION_EVENTS) as own:
+        hanging = HangingUsers(server.stores.users, monkeypatch)
+        await server.stores.follows.follow(FollowPair(server.scenario.organization_id, "bob", "ann"))
+        assert await own.receives(1)
+    assert (len(own.events), own.error_codes) == (1, [])
+    assert hanging.calls > 1
