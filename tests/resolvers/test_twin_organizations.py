@@ -69,12 +69,13 @@ async def answers(organization: OrganizationScenario) -> dict[str, Any]:
     """Returns the answers to every query, and what jobs read of the organization."""
     organization.stores.address_book._domains.clear()
     queries = [field for field in FIELDS + FIELDS_WITHOUT_OPTIONAL_IDS if field.root == "Query"]
-    found = {
+    found: dict[str, Any] = {
         f"{field}({sorted(field.variables(organization.ids))})": without_decaying(
             await execute_field(organization.superuser, field, organization.ids, query=MARK, tag=MARK)
         )
         for field in queries
     }
+    found["joined"] = await organization.superuser.execute("{ communities(joined: true) { id } }")
     return found | {f"jobs: {name}": value async for name, value in read_for_jobs(organization)}
 
 

@@ -158,6 +158,25 @@ def test_viewers_of_one_execution_share_its_cost() -> None:
         budgets.check(viewers[0], frozenset(), 30)
 
 
+def test_budgets_of_equal_user_ids_are_separate() -> None:
+    """Spending concerns the viewer's id in the viewer's organization, under the role of a service or without it."""
+    budgets = CostBudgets(CostPerMinute(viewer=600, service=1200, organization=6000))
+    ann, other_user, other_organization = [
+        User(id_, id_, id_, organization, (), 0, 0)
+        for id_, organization in (("ann", "acme"), ("ben", "acme"), ("ann", "beta"))
+    ]
+    as_service = frozenset({Role.SERVICE})
+    budgets.spend([ann], frozenset(), 100)
+    assert budgets.left(ann, frozenset()) == 0
+    assert budgets.left(ann, as_service) == 200
+    for viewer in (other_user, other_organization):
+        assert budgets.left(viewer, frozenset()) == 100
+    budgets.spend([other_user], frozenset(), 900)
+    with pytest.raises(RateLimited, match="organization"):
+        budgets.check(ann, as_service, 1)
+    budgets.check(other_organization, frozenset(), 100)
+
+
 async def test_response_reports_the_cost_on_request(web: WebProcess) -> None:
     async with client(web.url, web.token("eve", "four")) as eve:
         assert "extensions" not in await eve.post(CHEAP)

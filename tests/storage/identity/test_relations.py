@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from storage.identity.relations import FEW_BLOCKERS
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -51,3 +52,11 @@ async def test_relations_ignore_equal_user_ids_of_another_organization(shared_st
     assert await relations.blockers_among(other, "bob", ["ann"]) == {"ann"}
     assert await relations.follows(other, "bob", "cyd")
     assert not await relations.follows(org, "bob", "cyd")
+
+
+async def test_blockers_beyond_the_first_are_of_the_same_organization(shared_stores: Stores, org: str) -> None:
+    blocks = shared_stores.mongo["blocks"]
+    await blocks.insert_many([{"org": org, "user": f"u{n}", "blocked": "bob"} for n in range(FEW_BLOCKERS + 1)])
+    await blocks.insert_one({"org": org + "x", "user": "ann", "blocked": "bob"})
+    await blocks.insert_one({"org": org, "user": "ann", "blocked": "cyd"})
+    assert await shared_stores.relations.blockers_among(org, "bob", ["ann", "u1"]) == {"u1"}
