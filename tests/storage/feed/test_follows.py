@@ -57,6 +57,23 @@ async def test_concurrent_follows_are_all_counted(feed: FeedScenario, open_proce
     assert [await counts(feed, names[n]) for n in (0, 39)] == [(0, 0), (0, 1)]
 
 
+async def test_follow_and_rebuild_add_no_post_of_another_organization(feed: FeedScenario) -> None:
+    other = FeedScenario(feed.stores)
+    await other.sign_in("ann", "bob")
+    await other.post()
+    await other.stores.follows.follow(pair(other, "bob", "ann"))
+    other_feeds = await other.documents("feed_items")
+    await feed.stores.follows.follow(pair(feed))
+    await feed.stores.home.rebuild(feed.organization_id, "bob")
+    assert await feed_timestamps(feed) == []
+    post = await feed.post()
+    await feed.stores.home.rebuild(feed.organization_id, "bob")
+    assert await feed_timestamps(feed) == [post.timestamp]
+    await feed.stores.follows.unfollow(pair(feed))
+    assert await feed_timestamps(feed) == []
+    assert await other.documents("feed_items") == other_feeds
+
+
 async def test_follow_backfills_posts_and_unfollow_removes_them(feed: FeedScenario) -> None:
     posts = [await feed.post() for _ in range(3)]
     own = await feed.post("bob")
