@@ -49,6 +49,13 @@ def test_refused_key_may_spend_after_the_announced_time(clock: SettableClock) ->
     limiter.check("ann", 5)
 
 
+def test_amount_that_is_missing_in_part_is_refused(clock: SettableClock) -> None:
+    limiter = RateLimiter(PER_MINUTE, "Testing")
+    limiter.spend("ann", BURST - 4.5)
+    assert wait_ms_of_refusal(lambda: limiter.check("ann", 5)) == 50
+    limiter.check("ann", 4.5)
+
+
 def test_error_names_subject_and_limit() -> None:
     limiter = RateLimiter(3_000_000, "The cost of your operations")
     limiter.spend("ann", 3_000_000)

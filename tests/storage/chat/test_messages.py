@@ -1,5 +1,6 @@
 """Reads of messages: pages, pages around a timestamp, blocked authors, the last message, and awaited previews."""
 
+import asyncio
 import itertools
 import random
 
@@ -168,3 +169,15 @@ async def test_sweep_ignores_messages_that_waited_briefly(scenario: TopicScenari
     await scenario.post("see https://example.com")
     keys = await scenario.stores.messages.awaiting_preview(60, 1000)
     assert all(key.topic_id != scenario.topic.id for key in keys)
+
+
+async def test_last_messages_that_are_read_together_respect_each_block(shared_stores: Stores) -> None:
+    topic = await insert_messages(shared_stores, {1: "ann", 2: "bob"})
+    read, blocks = (
+        shared_stores.messages.last_message,
+        [frozenset[str](), frozenset({"bob"}), frozenset({"ann", "bob"})],
+    )
+    for order in (blocks, blocks[::-1]):
+        found = await asyncio.gather(*(read(topic, 2, blocked) for blocked in order))
+        authors = {blocked: message and message.author_id for blocked, message in zip(order, found, strict=True)}
+        assert [authors[each] for each in blocks] == ["bob", "ann", None]

@@ -156,3 +156,21 @@ async def test_rebuilt_feed_holds_newest_800(feed: FeedScenario) -> None:
     await feed.stores.home.rebuild(feed.organization_id, "bob")
     kept = [row["_id"]["ts"] for row in await feed.documents("feed_items")]
     assert kept == list(range(101, MAX_ITEMS + 101))
+
+
+async def test_home_feed_ignores_equal_users_of_another_organization(feed: FeedScenario) -> None:
+    """In the other organization Bob follows Cyd, and Ann's posts are merged too."""
+    other = FeedScenario(feed.stores)
+    for each in (feed, other):
+        await each.sign_in("ann", "bob", "cyd")
+    await follow(feed, "ann")
+    await follow(other, "ann", "cyd")
+    merged = await create_merged_post(feed, "ann")
+    await create_merged_post(other, "ann", "of the other organization")
+    not_followed = await feed.post("cyd")
+    await push(feed, not_followed)
+    _, timestamps = await read(feed, PageArguments(None, NOW, 50, True))
+    assert timestamps == [merged.timestamp]
+    await feed.stores.mongo["feed_items"].delete_many({"_id.o": feed.organization_id})
+    await feed.stores.home.rebuild(feed.organization_id, "bob")
+    assert await feed.documents("feed_items") == []
