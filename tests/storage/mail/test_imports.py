@@ -46,6 +46,7 @@ def _plain(value: Any, org: str) -> Any:
 
 async def test_imported_bounces_count_until_later_delivery(mail: OrganizationMail, importer: BookImporter) -> None:
     await importer.add(mail.org, "mysql", [LegacyBookRow("Ann@example.org", 5, 2, 1)])
+    assert await importer.sources(mail.org) == ["mysql"]
     standing = await mail.standing()
     assert (standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked) == (5, 2, 1, True)
     assert "an imported hard bounce" in standing.verdict.detail
@@ -148,6 +149,7 @@ async def test_rebuild_changes_no_other_organization(mail: OrganizationMail, imp
         # This event is not aggregated yet when the source is removed.
         await each.record(soft("carol@example.org"), source="broken")
     before, events = await book_documents(other), await ledger_event_count(other)
+    assert await importer.rebuild(mail.org, None, lambda _: None) == 3
     assert await importer.rebuild(mail.org, "broken", lambda _: None) == 3
     assert (await book_documents(other), await ledger_event_count(other)) == (before, events)
     assert (await book_documents(mail), await ledger_event_count(mail)) == ({name: [] for name in before}, 0)
