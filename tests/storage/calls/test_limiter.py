@@ -18,7 +18,7 @@ from storage.calls.limiter import JITTER_S
 from storage.calls.records import CallOutcome, CallReportKind, TaskKey
 from tests.storage.calls.in_memory_stream import ORG, InMemoryStream
 
-RATES = (0.1, 0.5, 1.0, 2.5, 10.0, 100.0)
+RATES = (0.1, 0.5, 1.0, 1.5, 2.5, 10.0, 100.0)
 MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -69,6 +69,18 @@ def test_starts_as_early_as_allowed_keep_the_rate(rate: float) -> None:
     # The limiter adds only the jitter and the rounding to milliseconds.
     took_s = (starts[-1][0] - starts[0][0]).total_seconds()
     assert took_s <= (numbers - 1) * (1 / rate if rate < 1 else 1 / int(rate)) * 1.1 + numbers * 0.1 * (rate < 1) + 0.4
+
+
+def test_only_a_new_rate_delays_the_next_start() -> None:
+    stream = InMemoryStream()
+    stream.commit(SetLimits(ORG, 1000, 10.0))
+    started_at = start_at_earliest(stream, stream.launch(2).id, 2)
+    next_at = stream.limits["next_at"]
+    assert next_at < started_at + timedelta(seconds=0.2)
+    stream.commit(SetLimits(ORG, 500, 10.0))
+    assert stream.limits["next_at"] == next_at
+    stream.commit(SetLimits(ORG, 500, 20.0))
+    assert stream.limits["next_at"] == started_at + timedelta(seconds=1 + JITTER_S) + MILLISECOND
 
 
 @pytest.mark.parametrize("seed", range(20))
