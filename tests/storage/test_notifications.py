@@ -67,6 +67,16 @@ async def test_same_notification_is_created_once(feed: FeedScenario) -> None:
         assert len(await feed.events(stream)) == 1
 
 
+async def test_equal_notification_of_another_organization_changes_nothing(feed: FeedScenario) -> None:
+    """The user, the author and the timestamp of the post are equal in both organizations."""
+    ref = notification_ref(NotificationKind.MENTION, "bob", post=5)
+    for each in (feed, FeedScenario(feed.stores)):
+        stream = user_stream(each.organization_id, "ann")
+        await add_rows(each.stores.mongo, stream, "Notify", [ref])
+        each.stores.outbox.nudge(stream.name)
+        assert len(await each.events(stream)) == 1
+
+
 async def test_mention_without_access_creates_no_notification(feed: FeedScenario) -> None:
     scenario: TopicScenario = await create_topic_scenario(feed.stores, feed.organization_id)
     message = MessageKey(scenario.topic.id, 7)

@@ -38,6 +38,12 @@ async def test_rates_count_messages_with_outcome_of_day(mail: OrganizationMail) 
     assert await daily_counts(mail, "new.example") == [(0, 0), (0, 0), (0, 0)]
 
 
+async def test_rates_count_no_event_of_another_organization(mail: OrganizationMail) -> None:
+    await OrganizationMail(mail.stores, f"{mail.org}x").add_events(ok(), hard("b@example.org"))
+    for domain in (None, "example.org"):
+        assert await daily_counts(mail, domain) == [(0, 0)] * 3
+
+
 async def test_rates_of_day_by_organization(mail: OrganizationMail) -> None:
     await mail.add_events(ok(), hard("b@example.org"))
     day = day_of(yesterday_noon())
