@@ -1,6 +1,7 @@
-"""Mutants are valid Python, differ from the source, and keep their names when other lines change."""
+"""Mutants are valid Python, differ from the source, and keep their names. The listed mutants and tests exist."""
 
 import ast
+import tomllib
 from pathlib import Path
 from textwrap import indent
 
@@ -71,3 +72,17 @@ def test_mutants_of_a_module_differ_and_have_unique_names() -> None:
     assert [
         each.key for each in mutants if ast.dump(ast.parse(each.apply(source))) == ast.dump(ast.parse(source))
     ] == []
+
+
+def test_listed_equivalent_mutants_exist_and_have_reasons() -> None:
+    listed = tomllib.loads((ROOT / "tests/mutants/equivalent.toml").read_text(encoding="utf-8"))
+    for module, reasons in listed.items():
+        names = {each.key for each in find_mutants((ROOT / module).read_text(encoding="utf-8"))}
+        assert reasons.keys() - names == set(), f"{module} has changed: name its equivalent mutants anew."
+        assert all(reasons.values())
+
+
+def test_tests_listed_for_modules_exist() -> None:
+    listed = tomllib.loads((ROOT / "tests/mutants/tests.toml").read_text(encoding="utf-8"))
+    paths = [*listed, *(each for tests in listed.values() for each in tests)]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
