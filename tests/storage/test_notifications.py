@@ -67,7 +67,7 @@ async def test_same_notification_is_created_once(feed: FeedScenario) -> None:
         assert len(await feed.events(stream)) == 1
 
 
-async def test_equal_notification_of_another_organization_changes_nothing(feed: FeedScenario) -> None:
+async def test_notification_of_another_organization_changes_nothing(feed: FeedScenario) -> None:
     """The user, the author and the timestamp of the post are equal in both organizations."""
     ref = notification_ref(NotificationKind.MENTION, "bob", post=5)
     for each in (feed, FeedScenario(feed.stores)):
