@@ -1,4 +1,4 @@
-"""Mutants are valid Python, differ from the source, and keep their names. The listed mutants and tests exist."""
+"""Mutants are valid Python, differ from the source, and keep their names. The listed modules and tests exist."""
 
 import ast
 import tomllib
@@ -74,12 +74,11 @@ def test_mutants_of_a_module_differ_and_have_unique_names() -> None:
     ] == []
 
 
-def test_listed_equivalent_mutants_exist_and_have_reasons() -> None:
+def test_listed_equivalent_mutants_have_modules_and_reasons() -> None:
+    """A name that no longer fits does no harm: `make mutants` then reports the mutant again."""
     listed = tomllib.loads((ROOT / "tests/mutants/equivalent.toml").read_text(encoding="utf-8"))
-    for module, reasons in listed.items():
-        names = {each.key for each in find_mutants((ROOT / module).read_text(encoding="utf-8"))}
-        assert reasons.keys() - names == set(), f"{module} has changed: name its equivalent mutants anew."
-        assert all(reasons.values())
+    assert [module for module in listed if not (ROOT / module).exists()] == []
+    assert all(reason for reasons in listed.values() for reason in reasons.values())
 
 
 def test_tests_listed_for_modules_exist() -> None:
