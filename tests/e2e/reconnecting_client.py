@@ -20,7 +20,7 @@ from tests.client import Client, GraphQLFailed
 RETRY_S = 0.1
 SERVICE_RESTART = 1012
 BROKEN = 1006
-"""What a client library reports for a connection that ended without a close frame."""
+"""The code that client libraries report for a connection that ended without a close frame."""
 
 Event = dict[str, Any]
 

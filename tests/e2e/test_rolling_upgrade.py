@@ -95,7 +95,7 @@ def _is_ready(url: str) -> bool:
 
 @dataclass
 class Load:
-    """What clients did and received during the upgrade. Numbers are in the texts."""
+    """The actions of clients during the upgrade, and the events that they received. Texts contain their numbers."""
 
     ann: ReconnectingClient
     bob: ReconnectingClient
