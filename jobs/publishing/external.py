@@ -16,11 +16,11 @@ from jobs.providers.social.network import (
     Account,
     Author,
     MediaUpload,
-    NetworkRefused,
-    NoEffect,
     NotPublished,
     OutcomeUncertain,
     OutgoingPost,
+    PublishingRefused,
+    RetryableFailure,
     SocialNetwork,
     UploadExpired,
 )
@@ -30,7 +30,7 @@ from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.roles import Role
 from storage.publishing.networks import BEHAVIOURS, NetworkBehaviour, ReconciliationMethod
-from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
+from storage.publishing.records import AccountTarget, Publication, PublicationState, PublishingPhase, ScheduledPost
 from storage.publishing.transitions import (
     CALL_LEASE_S,
     LEASE_S,
@@ -159,12 +159,12 @@ class ExternalPublisher:
     async def _upload_media(self, call: NetworkCall) -> MediaUpload:
         try:
             return await call.network.upload(call.account, call.post)
-        except (NetworkRefused, NoEffect):
+        except (PublishingRefused, RetryableFailure):
             raise
         except Exception as error:
             # An upload publishes nothing, so any failure may be retried.
             log.error("network_call_failed", network=type(call.network).__name__, exc_info=error)
-            raise NoEffect(f"Unexpected error: {type(error).__name__}") from error
+            raise RetryableFailure(f"Unexpected error: {type(error).__name__}") from error
 
     async def _publish(self, publication: Publication, post: ScheduledPost) -> PublicationChange | None:
         """Returns the outcome to store, or None if BeginAttempt has already stored that the publication failed."""
@@ -173,14 +173,14 @@ class ExternalPublisher:
         except PublishingForbidden as error:
             return MarkFailed(publication, error.code, str(error))
         has_upload = self._has_upload(call)
-        call = await self._begin(call, CallPhase.CALLING if has_upload else CallPhase.PREPARING)
+        call = await self._begin(call, PublishingPhase.CALLING if has_upload else PublishingPhase.PREPARING)
         try:
             if not has_upload and call.publication.state is not PublicationState.FAILED:
                 call = await self._upload_and_begin(call)
             return None if call.publication.state is PublicationState.FAILED else await self._call_network(call)
-        except NetworkRefused as error:
+        except PublishingRefused as error:
             return MarkFailed(call.publication, error.code, str(error))
-        except (NoEffect, UploadExpired) as error:
+        except (RetryableFailure, UploadExpired) as error:
             return _retry_change(call, error)
         except OutcomeUncertain as error:
             return MarkUnknown(call.publication, str(error), call.reconciliation)
@@ -218,7 +218,7 @@ class ExternalPublisher:
             return True
         return (upload.expires_at - call.publication.due_at).total_seconds() > UPLOAD_MARGIN_S
 
-    async def _begin(self, call: NetworkCall, phase: CallPhase) -> NetworkCall:
+    async def _begin(self, call: NetworkCall, phase: PublishingPhase) -> NetworkCall:
         publication = call.publication
         while True:
             try:
@@ -250,7 +250,7 @@ class ExternalPublisher:
         try:
             async with self._lease(call).hold():
                 published = await call.network.publish(call.account, call.post, call.key, references)
-        except (NetworkRefused, NoEffect, UploadExpired, OutcomeUncertain, ClaimLost):
+        except (PublishingRefused, RetryableFailure, UploadExpired, OutcomeUncertain, ClaimLost):
             raise
         except Exception as error:
             log.error("network_call_failed", network=type(call.network).__name__, exc_info=error)
@@ -277,12 +277,12 @@ class ExternalPublisher:
             return None
         try:
             return await (self._look_up(call) if is_queryable else self._call_network(call))
-        except (NoEffect, OutcomeUncertain) as error:
+        except (RetryableFailure, OutcomeUncertain) as error:
             return MarkUnknown(publication, str(error), call.reconciliation)
         except UploadExpired as error:
             # The first call may have published, and thereby used up the media.
             return MarkUnknown(publication, str(error), MANUAL)
-        except NetworkRefused as error:
+        except PublishingRefused as error:
             return _outcome_of_refusal(call, error, is_queryable)
 
     async def _look_up(self, call: NetworkCall) -> PublicationChange | None:
@@ -302,16 +302,16 @@ class ExternalPublisher:
         return await self._stores.scheduled_posts.apply(change)
 
 
-def _retry_change(call: NetworkCall, error: NoEffect | UploadExpired) -> ScheduleRetry:
+def _retry_change(call: NetworkCall, error: RetryableFailure | UploadExpired) -> ScheduleRetry:
     publication = call.publication
     tries = publication.progress.tries if publication.progress is not None else 0
-    after_s = error.after_s if isinstance(error, NoEffect) else 0.0
+    after_s = error.after_s if isinstance(error, RetryableFailure) else 0.0
     if after_s is None:
         after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
     return ScheduleRetry(publication, after_s, str(error), must_upload_again=isinstance(error, UploadExpired))
 
 
-def _outcome_of_refusal(call: NetworkCall, error: NetworkRefused, is_queryable: bool) -> PublicationChange:
+def _outcome_of_refusal(call: NetworkCall, error: PublishingRefused, is_queryable: bool) -> PublicationChange:
     """Returns the outcome of the first call, after the network refused the call that reconciles it."""
     if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
         # Authentication failed, or the address is forbidden. The outcome of the first call remains unknown.

@@ -11,7 +11,7 @@ from jobs.providers.social.registry import Networks
 from jobs.publishing.external import ExternalPublisher
 from jobs.publishing.internal import publish_internal
 from jobs.publishing.uploads import MediaUploader
-from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
+from storage.publishing.records import AccountTarget, Publication, PublicationState, PublishingPhase, ScheduledPost
 from storage.stores import Stores
 
 CLAIM_LIMIT = 500
@@ -94,7 +94,7 @@ class PostPublisher:
             await publish_internal(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
             await self.external.reconcile(publication, post)
-        elif publication.progress is not None and publication.progress.phase is CallPhase.CALLING:
+        elif publication.progress is not None and publication.progress.phase is PublishingPhase.CALLING:
             await self.external.mark_unknown(publication, post)
         else:
             await self.external.publish(publication, post)

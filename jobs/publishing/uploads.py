@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
+from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
 from jobs.publishing.external import ExternalPublisher, PublishingForbidden
 from jobs.publishing.leases import keep_renewing
 from storage.publishing.claims import UPLOAD_LEASE_S
@@ -54,10 +54,10 @@ class MediaUploader:
             async with keep_renewing(lambda: self._stores.claims.renew_upload(publication, token), UPLOAD_LEASE_S / 3):
                 uploaded = await self._external.upload_ahead(publication)
             change = StoreUpload(publication, token, uploaded.references, uploaded.expires_in_s)
-        except (NetworkRefused, PublishingForbidden) as error:
+        except (PublishingRefused, PublishingForbidden) as error:
             # Rights or media may be restored by the due moment, so only the attempt at that moment fails for good.
             change = StoreUpload(publication, token, None, message=str(error))
-        except (NoEffect, OutcomeUncertain) as error:
+        except (RetryableFailure, OutcomeUncertain) as error:
             change = StoreUpload(publication, token, None, message=str(error), retry_in_s=RETRY_AFTER_S)
         except Exception as error:
             log.error("upload_failed", publication=publication.id, exc_info=error)

@@ -1,6 +1,7 @@
 """The upper bound of an operation's cost, computed from its text and from the sizes of its variables.
 
-- A scalar costs nothing. An object costs 1 plus the cost of its fields. A list costs its size times an item.
+- A scalar costs nothing, or 5 if a coroutine resolves it for each object, such as `User.following`.
+- An object costs 1 plus the cost of its fields. A list costs its size times an item.
 - A field that queries the database for each object (`queries_per_object` in schema/binding.py) costs 100 more.
 - The size of a list is the `limit` argument of its field. Without one, it is the length of a required list argument.
 - A list in a page, such as `items` of a timeline, has the `limit` of the field that returned the page.
@@ -40,10 +41,11 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
-from schema.binding import QUERIES_PER_OBJECT
+from schema.binding import QUERIES_PER_OBJECT, batch_resolver_of
 
 UNKNOWN_SIZE = 10
 QUERY_COST = 100
+COROUTINE_COST = 5
 MAX_STEPS = 10_000
 
 _Fields = dict[str, list[FieldNode]]
@@ -121,7 +123,7 @@ class _CostMeasurement:
 
     def _of_value(self, definition: GraphQLField, nodes: list[FieldNode], page_limit: int | None) -> int:
         if not is_composite_type(named := get_named_type(definition.type)):
-            return 0
+            return COROUTINE_COST if _has_coroutine(definition) else 0
         sets = tuple(node.selection_set for node in nodes if node.selection_set)
         limit = self._limit(definition, nodes[0])
         if not isinstance(get_nullable_type(definition.type), GraphQLList):
@@ -189,8 +191,19 @@ class _CostMeasurement:
 
 
 def _query_cost(field: GraphQLField) -> int:
+    bound = _bound(field)
+    return QUERY_COST if bound and bound.metadata.get(QUERIES_PER_OBJECT) else 0
+
+
+def _has_coroutine(field: GraphQLField) -> bool:
+    """Returns whether a coroutine runs for each object that the field is selected on."""
+    bound = _bound(field)
+    return bound is not None and bound.is_async and batch_resolver_of(bound) is None
+
+
+def _bound(field: GraphQLField) -> StrawberryField | None:
     bound = field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-    return QUERY_COST if isinstance(bound, StrawberryField) and bound.metadata.get(QUERIES_PER_OBJECT) else 0
+    return bound if isinstance(bound, StrawberryField) else None
 
 
 def _is_required_list(argument: GraphQLArgument) -> bool:

@@ -27,7 +27,7 @@ class _Unsent:
     abort: Callable[[], None]
 
 
-class UnsentData:
+class StalledConnections:
     """The connections whose transports have paused writing, in the order in which they paused."""
 
     def __init__(self, max_bytes: int = MAX_UNSENT_BYTES) -> None:
@@ -69,5 +69,5 @@ class UnsentData:
         UNSENT.set(self._total)
 
 
-PROCESS_UNSENT = UnsentData()
+PROCESS_UNSENT = StalledConnections()
 """The unsent data of this process."""

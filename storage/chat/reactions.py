@@ -1,4 +1,4 @@
-"""Reads reactions: to messages as a viewer sees them, by emoji with their users, and to the messages of an author."""
+"""Reads reactions to messages as a viewer sees them, the users of one emoji, and the reactions that a user received."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -16,9 +16,9 @@ from storage.timeline import Page, Range, Timestamp, read_page
 
 
 class Visibility(NamedTuple):
-    """For whom reactions are read: the viewer whose own reactions are marked, and the users that the viewer blocked.
+    """The viewer whose own reactions are marked, and the users whom the viewer blocked.
 
-    `viewer_id` is None for several viewers who did not react.
+    `viewer_id` is None if one result serves several viewers, none of whom reacted.
     """
 
     viewer_id: str | None
@@ -38,7 +38,7 @@ _ReactionIds = dict[int, list[ReactionDocumentId]]
 
 
 class _UsersKey(NamedTuple):
-    """One emoji of one message, and the number and the blocks of users who are read for it."""
+    """One emoji of one message, the maximum number of its users to read, and the blocked users to leave out."""
 
     message: MessageKey
     emoji: str
@@ -63,7 +63,7 @@ class ReactionStore:
     async def of_messages(self, messages: Sequence[Message], visibility: Visibility) -> list[list[Reaction]]:
         """Returns the reactions to each message, in the order of first use."""
         if not visibility.user_ids:
-            return [reactions_of_others(message) for message in messages]
+            return [reactions_for_bystander(message) for message in messages]
         timestamps: defaultdict[str, list[int]] = defaultdict(list)
         for message in messages:
             if message.reaction_counts:
@@ -78,7 +78,10 @@ class ReactionStore:
         ]
 
     async def possible_reactors(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
-        """Returns those of the users, at most 1000, who reacted to any of the messages, and possibly others of them."""
+        """Returns those of the users (at most 1000) who reacted to any of the messages.
+
+        The result may also hold users who did not react.
+        """
         keys = [message.key for message in messages if message.reaction_counts]
         topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
         # A timestamp may also match a message of another of these topics. This can add users, but omits none.
@@ -129,7 +132,10 @@ class ReactionStore:
     async def _first_users(
         self, keys: Sequence[_UsersKey], limit: int, blocked: frozenset[str]
     ) -> dict[_UsersKey, list[str]]:
-        """Reads the first users of each emoji of these messages, and possibly of other emoji of the messages."""
+        """Reads the first users of each key.
+
+        The result may also hold the message of one key with the emoji of another key.
+        """
         timestamps: defaultdict[str, set[int]] = defaultdict(set)
         for key in keys:
             timestamps[key.message.topic_id].add(key.message.timestamp)
@@ -149,7 +155,7 @@ class ReactionStore:
         }
 
 
-def reactions_of_others(message: Message) -> list[Reaction]:
+def reactions_for_bystander(message: Message) -> list[Reaction]:
     """Returns the reactions as seen by a viewer who did not react and blocked nobody."""
     key = message.key
     return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
@@ -157,7 +163,7 @@ def reactions_of_others(message: Message) -> list[Reaction]:
 
 def _reactions(message: Message, visibility: Visibility, ids: Sequence[ReactionDocumentId]) -> list[Reaction]:
     if not ids:
-        return reactions_of_others(message)
+        return reactions_for_bystander(message)
     key = message.key
     own_emojis = {each["e"] for each in ids if each["u"] == visibility.viewer_id}
     if not visibility.blocked:

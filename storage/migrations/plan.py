@@ -16,7 +16,10 @@ class DataMismatch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    """The work of `noroshi migrate`, in this order. Read from the state of the database, so any run may continue it."""
+    """The work of `noroshi migrate`, in the order of the fields.
+
+    The plan is computed from the present state of the database, so a run continues where an interrupted run stopped.
+    """
 
     collections: list[str]
     indexes: list[IndexChanges]
@@ -34,7 +37,7 @@ class MigrationPlan:
 
 
 async def read_plan(mongo: Mongo) -> MigrationPlan:
-    """Returns what is missing. It is empty on data of a newer, compatible release. Raises: DataMismatch."""
+    """Returns the plan. It is empty for data of a newer, compatible release. Raises: DataMismatch."""
     recorded = await read_data_version(mongo)
     version = _understood_version(mongo, recorded)
     if version > DATA_VERSION:

@@ -89,7 +89,7 @@ class ProgressDocument(TypedDict):
     """Progress of publishing to an account."""
 
     phase: str
-    """`CallPhase` value."""
+    """`PublishingPhase` value."""
     key: str
     """Idempotency key; the same for every call of the publication."""
     tries: int

@@ -23,10 +23,10 @@ from storage.publishing.records import (
     PublicationState,
     ScheduledPost,
     ScheduledPostState,
-    candidate_states,
     post_record,
     post_state,
     publication_record,
+    publication_states_to_search,
 )
 from storage.publishing.scheduling import (
     CancelScheduledPost,
@@ -50,7 +50,7 @@ def candidate_filter(query: Document, states: Collection[ScheduledPostState]) ->
     Every post in `states` has at least one of these publications. Some of them belong to posts in other states, so the
     caller checks each post. One index yields the publications in the order of due times.
     """
-    return {**query, "state": {"$in": sorted(state.value for state in candidate_states(states))}}
+    return {**query, "state": {"$in": sorted(state.value for state in publication_states_to_search(states))}}
 
 
 class ScheduledPostStore:

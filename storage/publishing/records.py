@@ -52,8 +52,8 @@ class MediaState(Enum):
     FAILED = "FAILED"
 
 
-class CallPhase(Enum):
-    """The phase of publishing to an account. Of the interrupted phases, only CALLING may have had an effect."""
+class PublishingPhase(Enum):
+    """The phase of publishing to an account. If a worker dies, only CALLING may have had an effect."""
 
     PREPARING = "PREPARING"
     CALLING = "CALLING"
@@ -151,10 +151,10 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class CallProgress:
+class PublishingProgress:
     """Progress of publishing to an account."""
 
-    phase: CallPhase
+    phase: PublishingPhase
     key: str
     """Idempotency key; the same for every call."""
 
@@ -181,7 +181,7 @@ class Publication:
     late_at: datetime
     media_state: MediaState
     upload: Upload | None
-    progress: CallProgress | None
+    progress: PublishingProgress | None
     published_at: datetime | None
     external_id: str | None
     url: str | None
@@ -209,7 +209,7 @@ def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
 
 
 _P, _S = PublicationState, ScheduledPostState
-_CANDIDATE_STATES: dict[ScheduledPostState, set[PublicationState]] = {
+_STATES_TO_SEARCH: dict[ScheduledPostState, set[PublicationState]] = {
     _S.SCHEDULED: {_P.SCHEDULED},
     _S.PUBLISHING: {_P.PUBLISHING, _P.SCHEDULED},
     _S.PUBLISHED: {_P.PUBLISHED},
@@ -221,9 +221,12 @@ _CANDIDATE_STATES: dict[ScheduledPostState, set[PublicationState]] = {
 }
 
 
-def candidate_states(states: Collection[ScheduledPostState]) -> set[PublicationState]:
-    """Returns publication states such that every post in `states` has a publication in one of them."""
-    return {candidate for state in states for candidate in _CANDIDATE_STATES[state]}
+def publication_states_to_search(states: Collection[ScheduledPostState]) -> set[PublicationState]:
+    """Returns the publication states to search for.
+
+    Every post whose state is in `states` has at least one publication in one of them.
+    """
+    return {candidate for state in states for candidate in _STATES_TO_SEARCH[state]}
 
 
 def account_record(document: AccountDocument) -> ConnectedAccount:
@@ -289,9 +292,9 @@ def _target(document: PublicationDocument) -> Target:
     return HomeFeedTarget(document["author"])
 
 
-def _progress(document: ProgressDocument) -> CallProgress:
-    return CallProgress(
-        CallPhase(document["phase"]), document["key"], document["tries"], document["at"], document.get("first_at")
+def _progress(document: ProgressDocument) -> PublishingProgress:
+    return PublishingProgress(
+        PublishingPhase(document["phase"]), document["key"], document["tries"], document["at"], document.get("first_at")
     )
 
 

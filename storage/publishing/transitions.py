@@ -18,7 +18,7 @@ from storage.publishing.documents import (
     UploadDocument,
 )
 from storage.publishing.events import emit_changed, notify_failed, notify_unknown
-from storage.publishing.records import CallPhase, MediaState, Publication, PublicationState, publication_record
+from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
 from storage.publishing.scheduling import drop_upload, put_finished, release_upload
 from storage.streams.changes import Batch, Change, DocumentKey
 
@@ -126,7 +126,7 @@ class BeginAttempt(PublicationChange):
     The result is PUBLISHING with the stored intent (key and time), or FAILED if publishing is too late.
     """
 
-    phase: CallPhase
+    phase: PublishingPhase
     key: str
     lease_s: float = CALL_LEASE_S
 
@@ -134,7 +134,7 @@ class BeginAttempt(PublicationChange):
         """Stores the phase. Raises: ClaimLost, NotYetDue."""
         document = claimed_publication(batch, self.publication, PublicationState.SCHEDULED, PublicationState.PUBLISHING)
         old_progress = document.get("step")
-        if old_progress is not None and old_progress["phase"] == CallPhase.CALLING.value:
+        if old_progress is not None and old_progress["phase"] == PublishingPhase.CALLING.value:
             raise ClaimLost("The network has been called already.")
         check_due(document, batch.at)
         if is_too_late(document, batch.at):
@@ -143,7 +143,7 @@ class BeginAttempt(PublicationChange):
             return publication_record(document)
         document["state"] = PublicationState.PUBLISHING.value
         document["step"] = self._progress(old_progress, batch.at)
-        lease_s = self.lease_s if self.phase is CallPhase.CALLING else LEASE_S
+        lease_s = self.lease_s if self.phase is PublishingPhase.CALLING else LEASE_S
         document["wake_at"] = batch.at + timedelta(seconds=lease_s)
         return self.put(batch, document)
 
@@ -151,7 +151,7 @@ class BeginAttempt(PublicationChange):
         progress: ProgressDocument = {"key": self.key, "tries": 0, "phase": self.phase.value, "at": now}
         if old_progress is not None:
             progress = {**old_progress, "phase": self.phase.value, "at": now}
-        if self.phase is CallPhase.CALLING:
+        if self.phase is PublishingPhase.CALLING:
             progress |= {"first_at": progress.get("first_at", now), "tries": progress["tries"] + 1}
         return progress
 
@@ -210,12 +210,12 @@ class ScheduleRetry(PublicationChange):
         next_at = batch.at + timedelta(seconds=self.delay_s)
         progress = document["step"]
         # BeginAttempt counts calls. A failed upload counts here.
-        tries = progress["tries"] + (progress["phase"] != CallPhase.CALLING.value)
+        tries = progress["tries"] + (progress["phase"] != PublishingPhase.CALLING.value)
         if tries >= MAX_TRIES or is_too_late(document, next_at):
             put_failed(batch, document, "UNREACHABLE", self.message)
             return publication_record(document)
         add_attempt(document, batch.at, "NO_EFFECT", self.message)
-        document["step"] = {**progress, "tries": tries, "phase": CallPhase.WAITING.value, "at": batch.at}
+        document["step"] = {**progress, "tries": tries, "phase": PublishingPhase.WAITING.value, "at": batch.at}
         document["wake_at"] = next_at
         if self.must_upload_again:
             drop_upload(document)
@@ -390,10 +390,10 @@ class StoreUploadAndBegin(PublicationChange):
     def plan(self, batch: Batch) -> Publication:
         """Stores the upload and the intent in one commit. Raises: ClaimLost."""
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING)
-        if document["step"]["phase"] == CallPhase.CALLING.value:
+        if document["step"]["phase"] == PublishingPhase.CALLING.value:
             raise ClaimLost("The network has been called already.")
         document["media_state"] = MediaState.READY.value
         document["upload"] = upload_document(self.references, self.expires_in_s, batch.at)
         release_upload(document)
         batch.put(PUBLICATIONS, document)
-        return BeginAttempt(self.publication, CallPhase.CALLING, self.key, self.lease_s).plan(batch)
+        return BeginAttempt(self.publication, PublishingPhase.CALLING, self.key, self.lease_s).plan(batch)

@@ -1,4 +1,7 @@
-"""Follows at the same time as posts and deletions: every feed is complete in the end, and no removal event is lost."""
+"""Users follow an author while posts are created and deleted. In the end every feed is complete.
+
+No removal event is lost.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -69,8 +72,8 @@ async def follow(feed: FeedScenario, *readers: str) -> None:
         await feed.stores.follows.follow(FollowPair(feed.organization_id, reader, "ann"))
 
 
-async def run_sweepers(feed: FeedScenario, jobs: JobContext) -> None:
-    """Runs every sweeper until no work is left."""
+async def complete_feeds(feed: FeedScenario, jobs: JobContext) -> None:
+    """Applies all follows, then runs fan-outs until none is open."""
     await feed.backdate("follow_changes", "at")
     await settle_follows(jobs)
     while await finish_fan_outs(jobs):
@@ -93,7 +96,7 @@ async def test_first_follower_during_commit_gets_post(feed: FeedScenario, worker
     await follow(feed, READERS[0])
     held.may_commit.set()
     post = await posting
-    await run_sweepers(feed, workers[0])
+    await complete_feeds(feed, workers[0])
     assert await home_feed_of(feed, READERS[0]) == [post.timestamp]
     fan_out = await feed.stores.fan_outs.find(post.key)
     assert fan_out is not None
@@ -122,11 +125,12 @@ async def test_follower_during_fan_out_gets_every_post(feed: FeedScenario, worke
             await finish_fan_outs(jobs)
 
     running = [asyncio.create_task(run_fan_outs(each)) for each in workers]
-    # Descending ids, so that most readers follow behind the position of the running fan-out.
+    # A fan-out processes followers by ascending id. These readers follow by descending id, so that the running fan-out
+    # has already passed most of them.
     await asyncio.gather(create_posts(), *(follow_repeatedly(n, each) for n, each in enumerate(reversed(READERS))))
     has_finished.set()
     await asyncio.gather(*running)
-    await run_sweepers(feed, workers[0])
+    await complete_feeds(feed, workers[0])
     for reader in READERS:
         assert await home_feed_of(feed, reader) == [post.timestamp for post in posts], reader
 
@@ -136,27 +140,29 @@ async def test_deleted_post_emits_removal_to_every_subscriber(feed: FeedScenario
     await follow(feed, pushed, rebuilt)
     await feed.backdate("feeds", "seen_at", {"_id.u": rebuilt}, days=31)
     post = await feed.post()
-    await run_sweepers(feed, workers[0])
+    await complete_feeds(feed, workers[0])
     assert await feed.stores.home.record_visit(org, rebuilt) is HomeFeedState.REBUILDING
     assert await rebuild_feeds(workers[0]) == 1
     await follow(feed, backfilled)
-    await assert_deletion_is_reported(feed, workers[0], post, pushed, rebuilt, backfilled)
+    await delete_and_assert_removals(feed, workers[0], post, pushed, rebuilt, backfilled)
 
 
-async def test_deleted_post_leaves_feeds_of_later_followers(feed: FeedScenario, workers: list[JobContext]) -> None:
+async def test_deleted_post_is_removed_from_feeds_of_later_followers(
+    feed: FeedScenario, workers: list[JobContext]
+) -> None:
     post = await feed.post()
-    await run_sweepers(feed, workers[0])
+    await complete_feeds(feed, workers[0])
     await follow(feed, *READERS[:5])
-    await assert_deletion_is_reported(feed, workers[0], post, *READERS[:3])
+    await delete_and_assert_removals(feed, workers[0], post, *READERS[:3])
 
 
-async def assert_deletion_is_reported(feed: FeedScenario, jobs: JobContext, post: Post, *readers: str) -> None:
+async def delete_and_assert_removals(feed: FeedScenario, jobs: JobContext, post: Post, *readers: str) -> None:
     """Deletes a post that is in the readers' feeds. Asserts that each gets one removal, and that no feed holds it."""
     for reader in readers:
         assert await home_feed_of(feed, reader) == [post.timestamp]
         await feed.subscribe(reader)
     await feed.stores.posts.delete(post.key, "ann", False)
-    await run_sweepers(feed, jobs)
+    await complete_feeds(feed, jobs)
     for reader in readers:
         events = await feed.events(home_stream(feed.organization_id, reader))
         assert [(event.kind, event.ref) for event in events] == [("PostRemoved", post.timestamp)], reader

@@ -1,4 +1,4 @@
-"""Operations for histories of tests."""
+"""Builds the operations of handwritten histories, for the tests of the checkers."""
 
 from typing import Any
 

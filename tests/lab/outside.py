@@ -1,4 +1,7 @@
-"""The outside services: twins that listen at the clients' address and lose a few answers after they have acted."""
+"""Twins of the outside services. They lose a few answers after they have acted.
+
+They run in the process of the laboratory and listen at its address in the network of the hosts.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +14,7 @@ from tests.twins.twin import Twin, running_twin
 from tests.twins.webhook import WebhookTwin
 
 LOST_SHARE = 0.02
-ALLOWED_CALLS = 6
+MAX_CONCURRENT_CALLS = 6
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ async def outside_services() -> AsyncIterator[OutsideServices]:
     """Runs the twins in this process."""
     lost = {"lose_answers": LOST_SHARE, "lose_reports": LOST_SHARE}
     async with (
-        telephony_twin(ALLOWED_CALLS, host=CLIENTS, talk_s=(0.3, 1.5), **lost) as telephony,
+        telephony_twin(MAX_CONCURRENT_CALLS, host=CLIENTS, talk_s=(0.3, 1.5), **lost) as telephony,
         running_twin(MastodonTwin(LOST_SHARE, seed=1), host=CLIENTS) as mastodon,
         running_twin(WebhookTwin(LOST_SHARE, seed=2), host=CLIENTS) as hook,
     ):

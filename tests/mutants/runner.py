@@ -26,7 +26,7 @@ import pymongo
 import pytest
 
 from tests.mutants.operators import Mutant, find_mutants
-from tests.mutants.tracing import IMPORT, LineRecorder, SelectedTests
+from tests.mutants.tracing import IMPORT, LineRecorder, SelectedTestRunner
 
 PRODUCT = ("server", "schema", "resolvers", "jobs", "storage", "tests")
 LIST_LIBRARIES = "import sys, server.web, server.worker, tests.conftest; print(*sys.modules)"
@@ -139,7 +139,7 @@ def judge(module: Path, mutant: Mutant, baseline: Baseline, own: str, scratch: P
     try:
         module.write_text(mutant.apply(source), encoding="utf-8")
         limit_s = sum(limits_s.values()) + 60
-        code = run_forked(lambda: run_tests(files, SelectedTests(limits_s)), output, limit_s)
+        code = run_forked(lambda: run_tests(files, SelectedTestRunner(limits_s)), output, limit_s)
     finally:
         module.write_text(source, encoding="utf-8")
     if code == 0:

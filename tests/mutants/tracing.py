@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 IMPORT = "import"
-"""The name under which lines are recorded that no test executes, but the import of the module."""
+"""Takes the place of a test's node id for lines that run outside of tests, such as while a module is imported."""
 
 
 class LineRecorder:
@@ -36,7 +36,7 @@ class LineRecorder:
             self._test = IMPORT
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Records a failure. A test that fails without any change can't judge a change."""
+        """Records a failure. A test that fails on the unchanged source can't judge a mutant."""
         if report.failed:
             self.failures.append(f"{report.nodeid} ({report.when})\n{report.longreprtext}")
 
@@ -55,7 +55,7 @@ class LineRecorder:
         return self._step
 
 
-class SelectedTests:
+class SelectedTestRunner:
     """Runs only the tests with these node ids, in this order, and ends the process when one fails or takes too long.
 
     The process ends at once, since the clean-up after a failure may wait for what the mutant broke.
@@ -71,7 +71,7 @@ class SelectedTests:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Limits the time of the test, its setup and its teardown. Exits with code 1."""
+        """Limits the time of the test, its setup and its teardown. After that time the process exits with code 1."""
         faulthandler.dump_traceback_later(self._limits_s[item.nodeid], exit=True)
         try:
             return (yield)

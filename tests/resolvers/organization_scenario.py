@@ -14,7 +14,7 @@ from storage.ids import PostKey, message_key, new_id
 from storage.link_previews import LinkPreview
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import MediaKind, Network
-from storage.publishing.records import AccountTarget, CallPhase, Publication, ScheduledMedia
+from storage.publishing.records import AccountTarget, Publication, PublishingPhase, ScheduledMedia
 from storage.publishing.scheduling import NewScheduledPost as NewScheduledPost
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkPublished, MarkUnknown
 from storage.stores import Stores
@@ -109,7 +109,7 @@ class OrganizationScenario:
             scheduled = await stores.scheduled_posts.schedule(due, None)
             claims = await stores.claims.claim(1000)
             (claim,) = [each for each in claims if each.scheduled_post_id == scheduled.id]
-            publications.append(await stores.scheduled_posts.apply(BeginAttempt(claim, CallPhase.CALLING, "key")))
+            publications.append(await stores.scheduled_posts.apply(BeginAttempt(claim, PublishingPhase.CALLING, "key")))
         mark_published = MarkPublished(
             publications[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so"
         )

@@ -28,7 +28,7 @@ class EventRecorder:
         return [item.event.subject for item in self.received]
 
     async def has_received(self, n: int, deadline_s: float = 30.0) -> bool:
-        """Returns whether event n arrives before the deadline."""
+        """Waits for event n. Returns whether it arrived within `deadline_s` seconds."""
 
         async def is_received() -> bool:
             return bool(self.received) and self.received[-1].position.n >= n
@@ -36,7 +36,7 @@ class EventRecorder:
         return await poll_until_true(is_received, deadline_s)
 
     async def has_started(self, times: int = 1, deadline_s: float = 30.0) -> bool:
-        """Returns whether the subscription starts `times` times before the deadline.
+        """Waits until the subscription has started `times` times. Returns whether it did within `deadline_s` seconds.
 
         A subscription starts again when its position has expired.
         """
@@ -64,7 +64,7 @@ async def recorded_events(hub: Hub, stream: Stream, since: Position | None = Non
     recorder = EventRecorder()
     task = asyncio.create_task(recorder.record(hub, stream, since))
     try:
-        await recorder.has_started()
+        assert await recorder.has_started(), "The subscription did not start."
         yield recorder
     finally:
         task.cancel()

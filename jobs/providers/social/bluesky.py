@@ -21,11 +21,11 @@ from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
-    NetworkRefused,
-    NoEffect,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingRefused,
+    RetryableFailure,
     UploadExpired,
 )
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
@@ -87,7 +87,7 @@ class Bluesky:
 
     async def _begin_video(self, account: Account, post: OutgoingPost, video: MediaFile) -> dict[str, Any]:
         if video.media_type != "video/mp4":
-            raise NetworkRefused(
+            raise PublishingRefused(
                 "MEDIA_REFUSED", f"Bluesky accepts video/mp4 only; this video is {video.content_type or 'of no type'}."
             )
         session = await self._session(account)
@@ -102,7 +102,7 @@ class Bluesky:
     ) -> NetworkResponse:
         """Sends a request that publishes nothing, in the account's session. `nsid` is the name of the XRPC method.
 
-        Raises: NetworkRefused; NoEffect, also for a lost response.
+        Raises: PublishingRefused; RetryableFailure, also for a lost response.
         """
         session = await self._session(account)
         try:
@@ -112,13 +112,13 @@ class Bluesky:
             self._check_session(account, response)
             return require_success(response)
         except OutcomeUncertain as error:
-            raise NoEffect(str(error)) from None
+            raise RetryableFailure(str(error)) from None
 
     def _check_session(self, account: Account, response: NetworkResponse) -> None:
-        """Raises: NoEffect when the session has expired; the next request creates a new one."""
+        """Raises: RetryableFailure when the session has expired; the next request creates a new one."""
         if response["error"] in ("ExpiredToken", "InvalidToken"):
             self._sessions.pop(_session_key(account), None)
-            raise NoEffect("The session has expired.", after_s=0.0)
+            raise RetryableFailure("The session has expired.", after_s=0.0)
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
         """Puts the post's record under the key. Raises UploadExpired when the server no longer has a blob."""

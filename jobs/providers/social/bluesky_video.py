@@ -9,7 +9,7 @@ from typing import Any
 
 from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
 from jobs.providers.social.media import MediaFile
-from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
+from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
 
 OWN_ADDRESS = "https://video.bsky.app"
 MAX_VIDEO_BYTES = 50_000_000
@@ -31,7 +31,7 @@ class VideoService:
     async def begin(self, token: str, did: str, name: str, video: MediaFile) -> dict[str, Any]:
         """Uploads a video and returns the job. `token` authorizes the upload for the account `did`.
 
-        Raises: NetworkRefused, NoEffect.
+        Raises: PublishingRefused, RetryableFailure.
         """
         try:
             response = await self._http.send(
@@ -44,17 +44,17 @@ class VideoService:
             )
             job = _job(response)
         except OutcomeUncertain as error:
-            raise NoEffect(str(error)) from None
+            raise RetryableFailure(str(error)) from None
         if not job.get("jobId"):
-            raise NetworkRefused("MEDIA_REFUSED", str(job.get("error") or response.summary))
+            raise PublishingRefused("MEDIA_REFUSED", str(job.get("error") or response.summary))
         return job
 
     async def wait_for_blob(self, job: dict[str, Any]) -> Any:
-        """Waits until the job has ended, and returns its blob. Raises: NetworkRefused, NoEffect."""
+        """Waits until the job has ended, and returns its blob. Raises: PublishingRefused, RetryableFailure."""
         try:
             return await self._poll_for_blob(job)
         except OutcomeUncertain as error:
-            raise NoEffect(str(error)) from None
+            raise RetryableFailure(str(error)) from None
 
     async def _poll_for_blob(self, job: dict[str, Any]) -> Any:
         for _ in range(POLLS):
@@ -69,7 +69,7 @@ class VideoService:
             job = {**job, **_job(response)}
             if not job.get("blob"):
                 await asyncio.sleep(self._poll_s)
-        raise NoEffect("Bluesky is still processing the video.")
+        raise RetryableFailure("Bluesky is still processing the video.")
 
 
 def _job(response: NetworkResponse) -> dict[str, Any]:
@@ -81,8 +81,8 @@ def _job(response: NetworkResponse) -> dict[str, Any]:
     return dict(status)
 
 
-def _failure(job: dict[str, Any]) -> NetworkRefused | NoEffect:
+def _failure(job: dict[str, Any]) -> PublishingRefused | RetryableFailure:
     message = str(job.get("message") or job.get("error") or "The video was not processed.")
     if job.get("failureCode") in FINAL_FAILURES:
-        return NetworkRefused("MEDIA_REFUSED", message)
-    return NoEffect(message)
+        return PublishingRefused("MEDIA_REFUSED", message)
+    return RetryableFailure(message)

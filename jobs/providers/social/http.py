@@ -14,7 +14,7 @@ import orjson
 
 from jobs.providers.egress import Egress, EgressFailed, EgressRefused
 from jobs.providers.social.media import MediaFile
-from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
+from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
 from storage.publishing.records import ScheduledMedia
 
 CALL_TIMEOUT_S = 10.0
@@ -95,8 +95,8 @@ class HttpClient:
     ) -> NetworkResponse:
         """Sends a request and returns the response, whatever its status is. A medium as `content` is streamed.
 
-        Raises: NoEffect when no connection was made, NetworkRefused for a forbidden address, OutcomeUncertain for any
-        later failure.
+        Raises: RetryableFailure when no connection was made, PublishingRefused for a forbidden address,
+        OutcomeUncertain for any later failure.
         """
         limit_s = self._call_timeout_s if timeout_s is None else timeout_s
         length = {"Content-Length": str(content.size)} if isinstance(content, MediaFile) else {}
@@ -115,11 +115,11 @@ class HttpClient:
             async with asyncio.timeout(limit_s):
                 return await self._exchange(request)
         except EgressRefused as error:
-            raise NetworkRefused("BAD_ADDRESS", str(error)) from None
+            raise PublishingRefused("BAD_ADDRESS", str(error)) from None
         except httpx2.LocalProtocolError as error:
-            raise NetworkRefused("REFUSED", f"The request can't be sent: {error}") from None
+            raise PublishingRefused("REFUSED", f"The request can't be sent: {error}") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise NoEffect(f"No connection: {type(error).__name__}") from error
+            raise RetryableFailure(f"No connection: {type(error).__name__}") from error
         except (httpx2.HTTPError, OSError, TimeoutError) as error:
             raise OutcomeUncertain(f"The answer was lost: {type(error).__name__}") from error
 
@@ -139,18 +139,18 @@ class HttpClient:
     async def send_retryable(self, method: str, url: str, **request: Any) -> NetworkResponse:
         """Sends a request that publishes nothing, so that a lost response may be retried. Returns the 2xx response.
 
-        Raises: NoEffect, NetworkRefused.
+        Raises: RetryableFailure, PublishingRefused.
         """
         try:
             return require_success(await self.send(method, url, **request))
         except OutcomeUncertain as error:
-            raise NoEffect(str(error)) from None
+            raise RetryableFailure(str(error)) from None
 
     @asynccontextmanager
     async def load_medium(self, medium: ScheduledMedia, max_bytes: int) -> AsyncIterator[MediaFile]:
         """Fetches a medium into a temporary file, after a wait while too many are loaded.
 
-        Raises: NetworkRefused, NoEffect.
+        Raises: PublishingRefused, RetryableFailure.
         """
         async with self._images if max_bytes <= MAX_IMAGE_BYTES else self._videos:
             with _temporary_file() as file:
@@ -160,20 +160,20 @@ class HttpClient:
         try:
             fetched = await self._guard.download(medium.url, file, max_bytes=max_bytes, timeout_s=UPLOAD_TIMEOUT_S)
         except EgressRefused as error:
-            raise NetworkRefused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
+            raise PublishingRefused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
         except EgressFailed as error:
-            raise NoEffect(f"{medium.url}: {error}") from error
+            raise RetryableFailure(f"{medium.url}: {error}") from error
         if fetched.status != 200:
-            raise NetworkRefused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
+            raise PublishingRefused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
         return MediaFile(file, file.tell(), fetched.content_type)
 
 
 def _temporary_file() -> FileIO:
-    """Opens a file that has no name and is deleted when it is closed, also by a crash. Raises: NoEffect."""
+    """Opens a file that has no name and is deleted when it is closed, also by a crash. Raises: RetryableFailure."""
     try:
         return TemporaryFile(buffering=0)
     except OSError as error:
-        raise NoEffect(f"The worker can't create a temporary file: {error}") from error
+        raise RetryableFailure(f"The worker can't create a temporary file: {error}") from error
 
 
 @lru_cache(maxsize=1000)
@@ -185,15 +185,15 @@ def _parse_url(url: str) -> httpx2.URL:
 def require_success(response: NetworkResponse) -> NetworkResponse:
     """Returns the response when its status is 2xx.
 
-    Raises: NoEffect for 429, since a rate-limited request has no effect; NetworkRefused for other 3xx and 4xx;
-    OutcomeUncertain for any other status.
+    Raises: RetryableFailure for 429, since a rate-limited request has no effect; PublishingRefused for other 3xx and
+    4xx; OutcomeUncertain for any other status.
     """
     if response.is_success:
         return response
     if response.status == 429:
-        raise NoEffect(f"Rate limited: {response.summary}", retry_after_s(response))
+        raise RetryableFailure(f"Rate limited: {response.summary}", retry_after_s(response))
     if 300 <= response.status < 500:
-        raise NetworkRefused("UNAUTHORIZED" if response.status in (401, 403) else "REFUSED", response.summary)
+        raise PublishingRefused("UNAUTHORIZED" if response.status in (401, 403) else "REFUSED", response.summary)
     raise OutcomeUncertain(response.summary)
 
 

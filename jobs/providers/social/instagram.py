@@ -14,12 +14,12 @@ from jobs.providers.social.http import HttpClient, NetworkResponse, bearer, requ
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
-    NetworkRefused,
-    NoEffect,
     NotPublished,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingRefused,
+    RetryableFailure,
     UploadExpired,
 )
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
@@ -71,9 +71,9 @@ class Instagram:
             if status == "FINISHED":
                 return
             if status in ("ERROR", "EXPIRED"):
-                raise NetworkRefused("MEDIA_REFUSED", f"{status}: {detail}")
+                raise PublishingRefused("MEDIA_REFUSED", f"{status}: {detail}")
             await asyncio.sleep(self._poll_s)
-        raise NoEffect("Instagram is still processing the media.")
+        raise RetryableFailure("Instagram is still processing the media.")
 
     async def _status(self, account: Account, container: str) -> tuple[str, str]:
         _, headers = _credentials(account)
@@ -95,7 +95,10 @@ class Instagram:
         return PublishedPost(id_, await self._permalink(account, id_))
 
     async def _check_quota(self, account: Account) -> None:
-        """Raises: NetworkRefused when the quota is used up. Instagram documents several limits, so the API is asked."""
+        """Asks the API for the quota, since Instagram documents several.
+
+        Raises: PublishingRefused when it is used up.
+        """
         user, headers = _credentials(account)
         query = {"fields": "quota_usage,config"}
         response = await self._http.send_retryable(
@@ -104,7 +107,7 @@ class Instagram:
         for limit in response["data"] or ():
             total = limit.get("config", {}).get("quota_total")
             if total is not None and limit["quota_usage"] >= total:
-                raise NetworkRefused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
+                raise PublishingRefused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
 
     async def _permalink(self, account: Account, id_: str) -> str | None:
         _, headers = _credentials(account)
@@ -112,7 +115,7 @@ class Instagram:
             response = await self._http.send_retryable(
                 "GET", _url(account, id_), headers=headers, params={"fields": "permalink"}
             )
-        except (NoEffect, NetworkRefused):
+        except (RetryableFailure, PublishingRefused):
             return None  # The post is published all the same.
         return response["permalink"] and str(response["permalink"])
 
@@ -160,13 +163,13 @@ def _failure(response: NetworkResponse) -> Exception:
     if subcode == MAY_BE_PUBLISHED:
         return OutcomeUncertain(message)
     if subcode == LIMIT_REACHED:
-        return NetworkRefused("QUOTA_REACHED", message)
+        return PublishingRefused("QUOTA_REACHED", message)
     if code == NOT_READY or code in RATE_LIMITED:
-        return NoEffect(message)
+        return RetryableFailure(message)
     if code == 24 or "expired" in message.lower():
         return UploadExpired(message)
     try:
         require_success(response)
-    except (NetworkRefused, NoEffect, OutcomeUncertain) as failure:
+    except (PublishingRefused, RetryableFailure, OutcomeUncertain) as failure:
         return failure
     return OutcomeUncertain(message)

@@ -20,11 +20,11 @@ from jobs.providers.social.http import (
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
-    NetworkRefused,
-    NoEffect,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingRefused,
+    RetryableFailure,
     UploadExpired,
 )
 from storage.publishing.networks import MediaKind, ReconciliationMethod
@@ -73,7 +73,7 @@ class Mastodon:
             if response.status != 206:
                 return
             await asyncio.sleep(self._poll_s)
-        raise NoEffect("The server is still processing the media.")
+        raise RetryableFailure("The server is still processing the media.")
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
         """Posts one status. A repeated key returns the first status again."""
@@ -104,7 +104,7 @@ class Mastodon:
 def _unprocessable(response: NetworkResponse) -> Exception:
     error = str(response["error"])
     if "not finished processing" in error:
-        return NoEffect(error)
+        return RetryableFailure(error)
     if "not found" in error.lower() and "media" in error.lower():
         return UploadExpired(error)
-    return NetworkRefused("REFUSED", error)
+    return PublishingRefused("REFUSED", error)

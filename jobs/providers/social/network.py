@@ -9,7 +9,7 @@ from storage.publishing.networks import ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 
 
-class NetworkRefused(Exception):
+class PublishingRefused(Exception):
     """The network refused for good, and nothing was published. Programs read `code`, the author reads the message."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -17,7 +17,7 @@ class NetworkRefused(Exception):
         self.code = code
 
 
-class NoEffect(Exception):
+class RetryableFailure(Exception):
     """The call provably had no effect, so it may be retried. `after_s`: when, in seconds, if the network says so."""
 
     def __init__(self, message: str, after_s: float | None = None) -> None:
@@ -83,7 +83,10 @@ class PublishedPost:
 
 
 class SocialNetwork(Protocol):
-    """One network. Methods raise NetworkRefused, NoEffect, OutcomeUncertain and what their docstrings name."""
+    """One network.
+
+    Methods raise PublishingRefused, RetryableFailure, OutcomeUncertain, and what their docstrings name.
+    """
 
     async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
         """Uploads the post's media. Repeating it is harmless: unused media expire."""

@@ -9,7 +9,7 @@ from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.network import SocialNetwork
 from jobs.providers.social.sandbox import Sandbox
-from jobs.providers.social.webhook import Webhook
+from jobs.providers.social.webhook import WebhookNetwork
 from jobs.providers.social.x import X
 from storage.publishing.networks import Network
 from storage.publishing.sandbox import SandboxStore
@@ -25,6 +25,6 @@ def all_networks(egress: Egress, sandbox: SandboxStore) -> Networks:
         Network.INSTAGRAM: Instagram(http),
         Network.BLUESKY: Bluesky(http),
         Network.X: X(http),
-        Network.WEBHOOK: Webhook(http),
+        Network.WEBHOOK: WebhookNetwork(http),
         Network.SANDBOX: Sandbox(sandbox),
     }

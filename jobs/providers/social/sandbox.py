@@ -8,10 +8,10 @@ from typing import Any
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
-    NetworkRefused,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingRefused,
 )
 from storage.publishing.networks import ReconciliationMethod
 from storage.publishing.sandbox import SandboxStore
@@ -36,7 +36,7 @@ class Sandbox:
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
         """Stores one post per key, unless the credentials are `fail`."""
         if account.secret == "fail":  # noqa: S105 - selects a behaviour, is not a password
-            raise NetworkRefused("REFUSED", "The sandbox account is set to fail.")
+            raise PublishingRefused("REFUSED", "The sandbox account is set to fail.")
         if account.secret == "slow":  # noqa: S105
             await asyncio.sleep(self._delay_s)
         published = await self._store.publish(account.id, key, post.text)

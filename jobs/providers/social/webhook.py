@@ -12,15 +12,15 @@ from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
-    NetworkRefused,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingRefused,
 )
 from storage.publishing.networks import ReconciliationMethod
 
 
-class Webhook:
+class WebhookNetwork:
     """Publishes by webhook. The receiver repeats its response to a known `webhook-id` for 24 hours."""
 
     def __init__(self, http: HttpClient) -> None:
@@ -39,7 +39,7 @@ class Webhook:
         if response.is_success:
             return PublishedPost(_text(response["id"]), _text(response["url"]))
         if 300 <= response.status < 500:
-            raise NetworkRefused("REFUSED", response.summary)
+            raise PublishingRefused("REFUSED", response.summary)
         raise OutcomeUncertain(response.summary)
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:

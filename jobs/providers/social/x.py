@@ -26,11 +26,11 @@ from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
     Account,
     MediaUpload,
-    NetworkRefused,
-    NoEffect,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingRefused,
+    RetryableFailure,
     UploadExpired,
 )
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
@@ -95,13 +95,13 @@ class X:
             if processing is None or processing["state"] == "succeeded":
                 return data
             if processing["state"] == "failed":
-                raise NetworkRefused(
+                raise PublishingRefused(
                     "MEDIA_REFUSED", str(processing.get("error", {}).get("message", "processing failed"))
                 )
             await asyncio.sleep(min(float(processing.get("check_after_secs", 1)), self._max_poll_s))
             query = {"command": "STATUS", "media_id": id_}
             data = (await self._send_retryable("GET", account, "/2/media/upload", params=query))["data"]
-        raise NoEffect("X is still processing the media.")
+        raise RetryableFailure("X is still processing the media.")
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
         """Creates one post."""
@@ -113,9 +113,9 @@ class X:
             raise UploadExpired(response.summary)
         if response.status == 403 and "duplicate content" in str(response["detail"]):
             # The credentials are valid. X refuses a text that the account has posted before.
-            raise NetworkRefused("REFUSED", response.summary)
+            raise PublishingRefused("REFUSED", response.summary)
         if response.status == 429:
-            raise NoEffect(f"Rate limited: {response.summary}", _reset_in_s(response))
+            raise RetryableFailure(f"Rate limited: {response.summary}", _reset_in_s(response))
         id_ = str(require_success(response)["data"]["id"])
         return PublishedPost(id_, f"https://x.com/i/status/{id_}")
 

@@ -10,7 +10,7 @@ from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.registry import Networks
 from jobs.providers.social.sandbox import Sandbox
-from jobs.providers.social.webhook import Webhook
+from jobs.providers.social.webhook import WebhookNetwork
 from jobs.providers.social.x import X
 from jobs.publishing.publisher import PostPublisher
 from storage.publishing.accounts import ConnectedAccount
@@ -50,7 +50,7 @@ def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_
         Network.INSTAGRAM: Instagram(http, 0.01),
         Network.BLUESKY: Bluesky(http),
         Network.X: X(http, 0.01),
-        Network.WEBHOOK: Webhook(http),
+        Network.WEBHOOK: WebhookNetwork(http),
         Network.SANDBOX: Sandbox(SandboxStore(stores.mongo), 0.05),
     }
 

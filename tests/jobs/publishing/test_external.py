@@ -8,7 +8,7 @@ from jobs.providers.egress import Egress
 from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from storage.publishing.networks import Network
-from storage.publishing.records import CallPhase, Publication, PublicationState
+from storage.publishing.records import Publication, PublicationState, PublishingPhase
 from storage.publishing.sandbox import SandboxStore
 from storage.publishing.transitions import BeginAttempt
 from storage.secrets.credentials import CredentialCipher
@@ -163,7 +163,7 @@ async def test_call_of_dead_worker_is_unknown_then_reconciled(
         post = await scenario.schedule(account_target(account), in_s=-1)
         claimed = await scenario.claim(post)
         key = quick_networks(scenario.stores, Egress())[network].new_key(claimed.id, claimed.due_at)
-        await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, key))
+        await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, PublishingPhase.CALLING, key))
         await scenario.pass_time(16)
         unknown = await run_once(publisher, scenario, post)
         assert (unknown.state, twin.ledger) == (S.UNKNOWN, [])

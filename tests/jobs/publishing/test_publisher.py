@@ -10,7 +10,7 @@ from jobs.providers.social.sandbox import Sandbox
 from jobs.publishing.publisher import PostPublisher
 from storage.identity.roles import Role
 from storage.publishing.networks import Network
-from storage.publishing.records import CallPhase, Publication, PublicationState, ScheduledPost
+from storage.publishing.records import Publication, PublicationState, PublishingPhase, ScheduledPost
 from storage.publishing.sandbox import SandboxStore
 from storage.publishing.scheduling import ScheduledPostEdit
 from storage.publishing.transitions import BeginAttempt
@@ -183,7 +183,7 @@ async def test_close_releases_waiting_and_finishes_started(scenario: PublishingS
 async def test_preparation_of_dead_worker_is_continued(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     post = await scenario.schedule(account_target(await scenario.connect_account()), in_s=-1)
     claimed = await scenario.claim(post)
-    await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.PREPARING, "key"))
+    await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, PublishingPhase.PREPARING, "key"))
     await scenario.pass_time(10)
     assert (await run_once(publisher, scenario, post)).state is S.PUBLISHED
 
@@ -212,7 +212,7 @@ async def test_hanging_network_does_not_block_others(scenario: PublishingScenari
 async def test_call_interrupted_by_crash_is_reconciled(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     post = await scenario.schedule(account_target(await scenario.connect_account(secret="ok")), in_s=-1)
     claimed = await scenario.claim(post)
-    await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, "key"))
+    await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, PublishingPhase.CALLING, "key"))
     await scenario.pass_time(16)
     unknown = await run_once(publisher, scenario, post)
     assert unknown.state is S.UNKNOWN
@@ -232,12 +232,12 @@ async def seconds_until_published(scenario: PublishingScenario, publisher: PostP
     ("network", "phase"),
     [
         (Network.WEBHOOK, None),
-        (Network.INSTAGRAM, CallPhase.PREPARING),
-        *((network, CallPhase.CALLING) for network in TWINS if network is not Network.X),
+        (Network.INSTAGRAM, PublishingPhase.PREPARING),
+        *((network, PublishingPhase.CALLING) for network in TWINS if network is not Network.X),
     ],
 )
 async def test_claim_of_killed_worker_is_published_within_15_s(
-    scenario: PublishingScenario, publisher: PostPublisher, network: Network, phase: CallPhase | None
+    scenario: PublishingScenario, publisher: PostPublisher, network: Network, phase: PublishingPhase | None
 ) -> None:
     """The worker dies at the due moment, or after it has stored `phase`. The lease of this phase is the longest."""
     async with connected_twin(scenario, network) as (twin, account):

@@ -23,7 +23,7 @@ FINAL_STATES = {"COMPLETED", "CANCELLED", "REJECTED"}
 
 
 @dataclass
-class Calls:
+class CallsWorkload:
     """An operator who launches jobs. Each number belongs to one job."""
 
     laboratory: Laboratory

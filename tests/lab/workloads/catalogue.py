@@ -5,11 +5,11 @@ from typing import Protocol
 
 from tests.lab.outside import OutsideServices
 from tests.lab.session import Laboratory
-from tests.lab.workloads.calls import Calls
-from tests.lab.workloads.chat import Chat
-from tests.lab.workloads.feed import Feed
-from tests.lab.workloads.mail import Mail
-from tests.lab.workloads.publishing import Publishing
+from tests.lab.workloads.calls import CallsWorkload
+from tests.lab.workloads.chat import ChatWorkload
+from tests.lab.workloads.feed import FeedWorkload
+from tests.lab.workloads.mail import MailWorkload
+from tests.lab.workloads.publishing import PublishingWorkload
 
 
 class Workload(Protocol):
@@ -26,11 +26,11 @@ class Workload(Protocol):
 
 
 WORKLOADS: dict[str, Callable[[Laboratory, OutsideServices], Workload]] = {
-    "chat": lambda laboratory, _: Chat(laboratory),
-    "feed": lambda laboratory, _: Feed(laboratory),
-    "publishing": lambda laboratory, outside: Publishing(laboratory, outside.mastodon, outside.hook),
-    "calls": lambda laboratory, outside: Calls(laboratory, outside.telephony),
-    "mail": lambda laboratory, _: Mail(laboratory),
+    "chat": lambda laboratory, _: ChatWorkload(laboratory),
+    "feed": lambda laboratory, _: FeedWorkload(laboratory),
+    "publishing": lambda laboratory, outside: PublishingWorkload(laboratory, outside.mastodon, outside.hook),
+    "calls": lambda laboratory, outside: CallsWorkload(laboratory, outside.telephony),
+    "mail": lambda laboratory, _: MailWorkload(laboratory),
 }
 
 

@@ -24,7 +24,7 @@ MEMBERS = "query ($id: ID!) { community(id: $id) { memberCount members(limit: 10
 
 
 @dataclass
-class Chat:
+class ChatWorkload:
     """The users of one community with TOPICS topics."""
 
     laboratory: Laboratory

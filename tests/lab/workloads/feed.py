@@ -65,7 +65,7 @@ class HomeSubscriber:
 
 
 @dataclass
-class Feed:
+class FeedWorkload:
     """Authors and readers. Reader n follows all authors but author n from the beginning, and author n later."""
 
     laboratory: Laboratory

@@ -18,7 +18,7 @@ BOOK = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { ad
 
 
 @dataclass
-class Mail:
+class MailWorkload:
     """Senders of delivery events, and readers of the address book. Each sender repeats an event until it is stored."""
 
     laboratory: Laboratory

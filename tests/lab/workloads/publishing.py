@@ -29,7 +29,7 @@ POSTS = """query ($id: ID!, $oldest: Timestamp!) {
 
 
 @dataclass
-class Publishing:
+class PublishingWorkload:
     """Authors with the role OPERATOR, the topic that they publish to, and the twins."""
 
     laboratory: Laboratory

@@ -182,6 +182,18 @@ def test_fragments_too_complex_to_measure_have_no_cost() -> None:
     assert time.process_time() - began_s < 10
 
 
+def test_a_coroutine_for_each_object_costs_five() -> None:
+    schema = build_product_schema()._schema
+    totals = []
+    for fields in ("name", "name following blocked"):
+        document = parse(
+            f'{{ messages(topicId: "t", latest: "now", limit: 300) {{ items {{ author {{ {fields} }} }} }} }}'
+        )
+        totals.append(measure_cost(schema, document, operation(document), {}).total)
+    assert totals[0] is not None
+    assert totals[1] == totals[0] + 300 * 2 * 5
+
+
 @pytest.mark.parametrize(
     ("reactions", "limit"), [("reactions { users(limit: 1) { id } }", 180), ("reactions { emoji count }", 999)]
 )

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from server.transport.unsent_data import UnsentData
+from server.transport.unsent_data import StalledConnections
 
 MEBIBYTE = 1 << 20
 
@@ -29,7 +29,7 @@ async def stalled_transport(unsent_bytes: int) -> AsyncIterator[asyncio.Transpor
 
 
 async def test_oldest_stalled_connections_are_aborted_over_limit() -> None:
-    unsent = UnsentData(max_bytes=2 * MEBIBYTE)
+    unsent = StalledConnections(max_bytes=2 * MEBIBYTE)
     async with (
         stalled_transport(MEBIBYTE) as oldest,
         stalled_transport(MEBIBYTE) as second,
@@ -41,8 +41,8 @@ async def test_oldest_stalled_connections_are_aborted_over_limit() -> None:
         assert [each.is_closing() for each in (oldest, second, newest)] == [True, False, False]
 
 
-async def test_connections_that_resumed_are_not_counted() -> None:
-    unsent = UnsentData(max_bytes=2 * MEBIBYTE)
+async def test_connection_that_stalls_again_is_counted_once() -> None:
+    unsent = StalledConnections(max_bytes=2 * MEBIBYTE)
     async with stalled_transport(MEBIBYTE) as first, stalled_transport(MEBIBYTE) as second:
         unsent.add(first, first.abort)
         unsent.remove(first)

@@ -1,4 +1,4 @@
-"""Finds with either driver return the same documents as the driver's cursor, also after faults.
+"""With either driver, `Mongo.find` returns the same documents as the driver's cursor, also after faults.
 
 Some tests concern the private names of PyMongo that storage/mongo/reads.py uses. They run on PyMongo Async only.
 """
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 LARGE_TEXT = "x" * 1_000_000
 
 ignore_unclosed_sockets = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-"""PyMongo Async leaves the socket of a connection that is cancelled while it opens to the garbage collector."""
+"""If a connection is cancelled while it opens, PyMongo Async leaves its socket to the garbage collector."""
 
 PRIVATE_NAMES: list[tuple[Callable[..., Any], list[str]]] = [
     (AsyncMongoClient._get_topology, ["self"]),
@@ -46,7 +46,7 @@ PRIVATE_NAMES: list[tuple[Callable[..., Any], list[str]]] = [
 ]
 
 
-class CommandNames(monitoring.CommandListener):
+class CommandNameRecorder(monitoring.CommandListener):
     """The names of the commands that drivers send. Single-round-trip reads are not monitored."""
 
     def __init__(self) -> None:
@@ -74,9 +74,9 @@ async def things(mongo: Mongo) -> str:
 
 
 @pytest.fixture
-def command_names() -> Iterator[CommandNames]:
+def command_recorder() -> Iterator[CommandNameRecorder]:
     """The commands of all clients that the test opens."""
-    listener = CommandNames()
+    listener = CommandNameRecorder()
     monitoring.register(listener)
     yield listener
     monitoring._LISTENERS.command_listeners.remove(listener)
@@ -128,7 +128,8 @@ async def test_find_sees_every_acknowledged_document(mongo: Mongo, things: str) 
 async def test_find_survives_one_fault(
     mongo: Mongo, own_mongod: Mongod, things: str, mongo_driver: Driver, fault: Document
 ) -> None:
-    # A server that really shuts down ends the monitor's streaming answer. A fail point does not, so the client polls.
+    # A real shutdown ends the monitor's streaming `hello`, so that the driver notices the next state of the server. A
+    # fail point leaves the stream open. This client polls the server instead.
     client = connect(f"{own_mongod.uri}&serverMonitoringMode=poll", mongo.database.name, mongo_driver)
     assert len(await client.find(things, {})) == 10
     async with failpoint(own_mongod.uri, "find", times=1, **fault):
@@ -195,14 +196,14 @@ async def test_hanging_server_times_out(pymongo_client: Mongo, own_mongod: Mongo
 
 
 async def test_pymongo_reads_bypass_the_drivers_cursor(
-    own_mongod: Mongod, mongo: Mongo, things: str, command_names: CommandNames
+    own_mongod: Mongod, mongo: Mongo, things: str, command_recorder: CommandNameRecorder
 ) -> None:
     """Fails if a change of PyMongo makes every read fall back to the driver's cursor."""
     client = connect(own_mongod.uri, mongo.database.name, "pymongo")
     assert len(await client.find(things, {})) == 10
-    assert command_names.names == []
+    assert command_recorder.names == []
     await client[things].find_one({})
-    assert command_names.names == ["find"]
+    assert command_recorder.names == ["find"]
     await client.close()
 
 

@@ -6,7 +6,13 @@ import itertools
 import pytest
 
 from storage.publishing.posts import candidate_filter
-from storage.publishing.records import CallPhase, PublicationState, ScheduledPostState, candidate_states, post_state
+from storage.publishing.records import (
+    PublicationState,
+    PublishingPhase,
+    ScheduledPostState,
+    post_state,
+    publication_states_to_search,
+)
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkUnknown
 from storage.timeline import NOW, timeline_range
 from tests.storage.publishing.scenario import PublishingScenario, account_target
@@ -48,7 +54,7 @@ async def test_page_by_state_examines_only_candidates(scenario: PublishingScenar
     account = account_target(await scenario.connect_account())
     post = await scenario.schedule(account, scenario.topic, in_s=-1)
     held = next(each for each in await scenario.stores.claims.claim(1000) if each.target == account)
-    begun = await store.apply(BeginAttempt(held, CallPhase.CALLING, "key"))
+    begun = await store.apply(BeginAttempt(held, PublishingPhase.CALLING, "key"))
     await store.apply(MarkUnknown(begun, "no answer", MANUAL))
     await store.cancel(organization_id, post.id)
     waiting = [await scenario.schedule(in_s=100 + number) for number in range(20)]
@@ -66,4 +72,4 @@ def test_candidate_states_cover_every_post_state() -> None:
     combinations = [
         states for size in (1, 2, 3) for states in itertools.combinations_with_replacement(PublicationState, size)
     ]
-    assert all(candidate_states([post_state(states)]) & set(states) for states in combinations)
+    assert all(publication_states_to_search([post_state(states)]) & set(states) for states in combinations)

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.providers.social.http import CALL_TIMEOUT_S
 from storage.errors import Conflict, NotFound
-from storage.publishing.records import CallPhase, Publication, PublicationState, post_state
+from storage.publishing.records import Publication, PublicationState, PublishingPhase, post_state
 from storage.publishing.transitions import (
     CALL_LEASE_S,
     MANUAL,
@@ -39,7 +39,7 @@ async def claim(scenario: PublishingScenario, in_s: float = -1, **more: object) 
 
 
 async def begin_call(scenario: PublishingScenario) -> Publication:
-    return await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.CALLING, "key"))
+    return await apply(scenario, BeginAttempt(await claim(scenario), PublishingPhase.CALLING, "key"))
 
 
 async def apply(scenario: PublishingScenario, change: PublicationChange) -> Publication:
@@ -60,25 +60,25 @@ async def notification_kinds(scenario: PublishingScenario) -> list[str]:
 async def test_begin_stores_intent_at_due_moment(scenario: PublishingScenario) -> None:
     early = await claim(scenario, in_s=4.5)
     with pytest.raises(NotYetDue):
-        await apply(scenario, BeginAttempt(early, CallPhase.CALLING, "key"))
+        await apply(scenario, BeginAttempt(early, PublishingPhase.CALLING, "key"))
     assert (await scenario.stored_document(early))["state"] == "SCHEDULED"
     begun = await begin_call(scenario)
     assert begun.state is S.PUBLISHING
     assert begun.progress is not None
-    assert (begun.progress.phase, begun.progress.key, begun.progress.tries) == (CallPhase.CALLING, "key", 1)
+    assert (begun.progress.phase, begun.progress.key, begun.progress.tries) == (PublishingPhase.CALLING, "key", 1)
 
 
 async def test_second_begin_of_call_loses_claim(scenario: PublishingScenario) -> None:
     begun = await begin_call(scenario)
     with pytest.raises(ClaimLost):
-        await apply(scenario, BeginAttempt(begun, CallPhase.CALLING, "key"))
+        await apply(scenario, BeginAttempt(begun, PublishingPhase.CALLING, "key"))
     again = await claim_again(scenario, begun, CALL_LEASE_S + 1)
     with pytest.raises(ClaimLost):
-        await apply(scenario, BeginAttempt(again, CallPhase.CALLING, "key"))
+        await apply(scenario, BeginAttempt(again, PublishingPhase.CALLING, "key"))
 
 
 async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario) -> None:
-    begun = await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.PREPARING, "first"))
+    begun = await apply(scenario, BeginAttempt(await claim(scenario), PublishingPhase.PREPARING, "first"))
     again = await claim_again(scenario, begun, 10)
     with pytest.raises(ClaimLost):
         await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "first"))
@@ -87,7 +87,7 @@ async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario
     assert prepared.upload is not None
     assert (prepared.progress.key, prepared.progress.phase, prepared.upload.references) == (
         "first",
-        CallPhase.CALLING,
+        PublishingPhase.CALLING,
         ["m"],
     )
 
@@ -115,30 +115,30 @@ async def test_failure_is_final_and_notified(scenario: PublishingScenario) -> No
 async def test_calls_without_effect_are_tried_five_times(scenario: PublishingScenario) -> None:
     publication = await claim(scenario)
     for number in range(1, 5):
-        begun = await apply(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+        begun = await apply(scenario, BeginAttempt(publication, PublishingPhase.CALLING, "key"))
         waiting = await apply(scenario, ScheduleRetry(begun, 1, "no connection"))
         assert waiting.state is S.PUBLISHING
         assert waiting.progress is not None
-        assert (waiting.progress.tries, waiting.progress.phase) == (number, CallPhase.WAITING)
+        assert (waiting.progress.tries, waiting.progress.phase) == (number, PublishingPhase.WAITING)
         publication = await claim_again(scenario, waiting, 1.1)
-    begun = await apply(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+    begun = await apply(scenario, BeginAttempt(publication, PublishingPhase.CALLING, "key"))
     assert (await apply(scenario, ScheduleRetry(begun, 1, "no connection"))).state is S.FAILED
 
 
 async def test_no_retry_follows_past_deadline(scenario: PublishingScenario) -> None:
     publication = await claim(scenario, max_lateness_s=10)
-    begun = await apply(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+    begun = await apply(scenario, BeginAttempt(publication, PublishingPhase.CALLING, "key"))
     assert (await apply(scenario, ScheduleRetry(begun, 30, "no connection"))).state is S.FAILED
     late = await claim(scenario, max_lateness_s=10)
     await scenario.pass_time(20)
     late = await claim_again(scenario, late, 0)
-    failed = await apply(scenario, BeginAttempt(late, CallPhase.CALLING, "key"))
+    failed = await apply(scenario, BeginAttempt(late, PublishingPhase.CALLING, "key"))
     assert failed.error is not None
     assert (failed.state, failed.error.code) == (S.FAILED, "TOO_LATE")
 
 
 async def test_lost_upload_becomes_stale(scenario: PublishingScenario) -> None:
-    begun = await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.PREPARING, "key"))
+    begun = await apply(scenario, BeginAttempt(await claim(scenario), PublishingPhase.PREPARING, "key"))
     begun = await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "key"))
     waiting = await apply(scenario, ScheduleRetry(begun, 0, "gone", must_upload_again=True))
     assert (waiting.upload, waiting.media_state.value) == (None, "STALE")
@@ -197,7 +197,7 @@ async def test_resolution_by_other_organization_is_not_found(scenario: Publishin
 
 
 CHANGES: dict[str, Callable[[Publication], PublicationChange]] = {
-    "begin": lambda publication: BeginAttempt(publication, CallPhase.CALLING, "key"),
+    "begin": lambda publication: BeginAttempt(publication, PublishingPhase.CALLING, "key"),
     "succeed": lambda publication: MarkPublished(publication, "id", None),
     "fail": lambda publication: MarkFailed(publication, "X", "x"),
     "retry": lambda publication: ScheduleRetry(publication, 1, "x"),
@@ -266,7 +266,7 @@ def test_post_state_follows_publication_states() -> None:
 
 @pytest.mark.parametrize("lease_s", [CALL_LEASE_S, MANUAL_LEASE_S])
 async def test_call_lease_counts_from_start_of_call(scenario: PublishingScenario, lease_s: float) -> None:
-    begun = await apply(scenario, BeginAttempt(await claim(scenario), CallPhase.CALLING, "key", lease_s))
+    begun = await apply(scenario, BeginAttempt(await claim(scenario), PublishingPhase.CALLING, "key", lease_s))
     assert begun.progress is not None
     assert (await scenario.stored_document(begun))["wake_at"] == begun.progress.at + timedelta(seconds=lease_s)
 

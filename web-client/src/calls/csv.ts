@@ -1,5 +1,6 @@
 /**
- * A minimal CSV reader for the preview of a list and for the values beside its errors. The server validates the list.
+ * A minimal CSV reader. It previews a list of phone numbers, and finds the values that the server rejected, which are
+ * shown next to the errors.
  */
 
 export interface CsvRow {
@@ -58,7 +59,7 @@ export function valuesByLine(
   text: string,
   rowErrors: readonly { row: number; column: string | null }[],
 ): Map<number, string> {
-  const columnsByLine = new Map(rowErrors.map(({ row, column }) => [row, column]));
+  const columnsByLine = new Map(rowErrors.map(({ row: line, column }) => [line, column]));
   const lastLine = Math.max(0, ...columnsByLine.keys());
   const values = new Map<number, string>();
   let columns: string[] | null = null;

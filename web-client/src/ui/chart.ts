@@ -31,7 +31,7 @@ const ROUND_STEPS_S = [
   1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
 ];
 
-/** Returns about `count` round times or fewer within an interval, in milliseconds. */
+/** Returns the round times within an interval, at most `count` + 1 of them, in milliseconds. */
 export function timeTicks(from_ms: number, to_ms: number, count: number): number[] {
   const minStep_s = (to_ms - from_ms) / SECOND_MS / count;
   const step_ms =

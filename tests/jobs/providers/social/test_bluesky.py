@@ -8,7 +8,7 @@ import pytest
 from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import HttpClient
-from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
+from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure, UploadExpired
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
@@ -80,7 +80,7 @@ async def test_bluesky_session_is_reused_until_it_expires(bluesky: Bluesky, twin
         await bluesky.publish(account(twin, SECRET), outgoing(str(number)), bluesky.new_key("p", DUE_AT), ())
     assert twin.jwts == 1
     twin.jwts = 5
-    with pytest.raises(NoEffect) as expired:
+    with pytest.raises(RetryableFailure) as expired:
         await bluesky.publish(account(twin, SECRET), outgoing(), bluesky.new_key("p", DUE_AT), ())
     assert expired.value.after_s == 0
     await bluesky.publish(account(twin, SECRET), outgoing(), bluesky.new_key("p", DUE_AT), ())
@@ -88,7 +88,7 @@ async def test_bluesky_session_is_reused_until_it_expires(bluesky: Bluesky, twin
 
 
 async def test_bluesky_wrong_password_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(NetworkRefused) as refused:
+    with pytest.raises(PublishingRefused) as refused:
         await bluesky.publish(account(twin, "ann.example:wrong"), outgoing(), tid(1, 1), ())
     assert refused.value.code == "UNAUTHORIZED"
 
@@ -107,23 +107,23 @@ async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: 
     for post in (outgoing("x", medium(media.url("/a.png"))), outgoing("x", video(media))):
         await bluesky.upload(account(twin, SECRET), post)
         twin.jwts += 5
-        with pytest.raises(NoEffect) as expired:
+        with pytest.raises(RetryableFailure) as expired:
             await bluesky.upload(account(twin, SECRET), post)
         assert expired.value.after_s == 0
         await bluesky.upload(account(twin, SECRET), post)
 
 
 async def test_invalid_record_is_refused_and_busy_server_retried(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await bluesky.publish(account(twin, SECRET), outgoing("x" * 301), tid(1, 1), ())
     twin.faults.append(Fault.BUSY)
-    with pytest.raises(NoEffect):
+    with pytest.raises(RetryableFailure):
         await bluesky.publish(account(twin, SECRET), outgoing(), tid(1, 1), ())
     assert twin.ledger == []
 
 
 async def test_too_large_image_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/b.mp4"))))
 
 

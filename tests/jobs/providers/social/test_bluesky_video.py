@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import HttpClient
-from jobs.providers.social.network import NetworkRefused, NoEffect
+from jobs.providers.social.network import PublishingRefused, RetryableFailure
 from storage.publishing.networks import MediaKind
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import account, medium, outgoing
@@ -56,7 +56,7 @@ async def test_unprocessable_video_is_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, code: str
 ) -> None:
     twin.video_result = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
-    with pytest.raises(NetworkRefused, match="too long") as refused:
+    with pytest.raises(PublishingRefused, match="too long") as refused:
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
     assert refused.value.code == "MEDIA_REFUSED"
 
@@ -74,7 +74,7 @@ async def test_failed_video_processing_is_retryable(
 ) -> None:
     post = outgoing("x", video(media))
     twin.video_result = video_result
-    with pytest.raises(NoEffect):
+    with pytest.raises(RetryableFailure):
         await bluesky.upload(account(twin, SECRET), post)
     twin.video_result = {"state": "JOB_STATE_COMPLETED"}
     assert (await bluesky.upload(account(twin, SECRET), post)).references
@@ -85,7 +85,7 @@ async def test_unfinished_video_processing_is_retryable(
 ) -> None:
     monkeypatch.setattr("jobs.providers.social.bluesky_video.POLLS", 3)
     twin.polls_until_ready = 100
-    with pytest.raises(NoEffect, match="still processing"):
+    with pytest.raises(RetryableFailure, match="still processing"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
 
@@ -93,16 +93,16 @@ async def test_video_of_account_without_permission_is_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: StubServer
 ) -> None:
     twin.has_confirmed_email = False
-    with pytest.raises(NetworkRefused, match="unconfirmed_email"):
+    with pytest.raises(PublishingRefused, match="unconfirmed_email"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
 
 async def test_video_that_is_not_mp4_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
-    with pytest.raises(NetworkRefused, match="video/mp4"):
+    with pytest.raises(PublishingRefused, match="video/mp4"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/a.png"), MediaKind.VIDEO)))
 
 
 async def test_unreachable_video_service_is_retried(http: HttpClient, twin: BlueskyTwin, media: StubServer) -> None:
     unreachable = Bluesky(http, VideoService(http, "http://127.0.0.1:1"))
-    with pytest.raises(NoEffect):
+    with pytest.raises(RetryableFailure):
         await unreachable.upload(account(twin, SECRET), outgoing("x", video(media)))

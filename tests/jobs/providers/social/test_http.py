@@ -14,7 +14,7 @@ from jobs.providers.social.http import (
     require_success,
 )
 from jobs.providers.social.media import MediaFile
-from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain
+from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.stub_server import StubServer, endless, redirect, respond, silent
 from tests.storage.topic_scenario import poll_until_true
@@ -34,8 +34,8 @@ async def fetch(http: HttpClient, url: str, max_bytes: int) -> MediaFile:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        *((status, NetworkRefused) for status in (301, 400, 401, 403, 422)),
-        (429, NoEffect),
+        *((status, PublishingRefused) for status in (301, 400, 401, 403, 422)),
+        (429, RetryableFailure),
         *((status, OutcomeUncertain) for status in (500, 502, 503)),
     ],
 )
@@ -45,20 +45,20 @@ async def test_http_status_maps_to_outcome(
     media.answers["/x"] = respond(b"no", status)
     with pytest.raises(outcome):
         require_success(await get(http, media, "/x"))
-    with pytest.raises(NoEffect if outcome is OutcomeUncertain else outcome):
+    with pytest.raises(RetryableFailure if outcome is OutcomeUncertain else outcome):
         await http.send_retryable("GET", media.url("/x"))
 
 
 async def test_unauthorized_is_a_separate_failure(http: HttpClient, media: StubServer) -> None:
     media.answers["/x"] = respond(b"no", 401)
-    with pytest.raises(NetworkRefused) as refused:
+    with pytest.raises(PublishingRefused) as refused:
         require_success(await get(http, media, "/x"))
     assert refused.value.code == "UNAUTHORIZED"
 
 
 async def test_retry_after_header_is_read(http: HttpClient, media: StubServer) -> None:
     media.answers["/x"] = respond(b"no", 429, Retry_After="7")
-    with pytest.raises(NoEffect) as busy:
+    with pytest.raises(RetryableFailure) as busy:
         require_success(await get(http, media, "/x"))
     assert busy.value.after_s == 7
 
@@ -82,13 +82,13 @@ async def test_disconnect_before_response_is_uncertain(http: HttpClient, media: 
 
 async def test_failed_connection_and_lookup_have_no_effect(http: HttpClient) -> None:
     for url in ("http://127.0.0.1:1/", "http://nowhere.invalid/"):
-        with pytest.raises(NoEffect):
+        with pytest.raises(RetryableFailure):
             await http.send("POST", url)
 
 
 async def test_private_address_is_refused_before_sending(media: StubServer) -> None:
     egress = Egress()
-    with pytest.raises(NetworkRefused) as refused:
+    with pytest.raises(PublishingRefused) as refused:
         await HttpClient(egress).send("POST", media.url("/x"))
     await egress.aclose()
     assert refused.value.code == "BAD_ADDRESS"
@@ -107,10 +107,10 @@ async def test_redirects_are_not_followed_and_bodies_are_limited(http: HttpClien
 async def test_media_are_fetched_through_egress_guard(http: HttpClient, media: StubServer) -> None:
     assert (await fetch(http, media.url("/a.png"), 5000)).content_type == "image/png"
     for url, max_bytes in ((media.url("/a.png"), 10), (media.url("/none"), 5000), ("file:///etc/passwd", 5000)):
-        with pytest.raises(NetworkRefused) as refused:
+        with pytest.raises(PublishingRefused) as refused:
             await fetch(http, url, max_bytes)
         assert refused.value.code == "MEDIA_UNAVAILABLE"
-    with pytest.raises(NoEffect):
+    with pytest.raises(RetryableFailure):
         await fetch(http, "http://127.0.0.1:1/a.png", 5000)
 
 

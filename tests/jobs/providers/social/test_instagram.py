@@ -7,11 +7,11 @@ import pytest
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.instagram import CONTAINER_LIFETIME_S, Instagram
 from jobs.providers.social.network import (
-    NetworkRefused,
-    NoEffect,
     NotPublished,
     OutcomeUncertain,
     PublishedPost,
+    PublishingRefused,
+    RetryableFailure,
     UploadExpired,
 )
 from storage.publishing.networks import MediaKind, ReconciliationMethod
@@ -78,7 +78,7 @@ async def test_lost_response_is_found_by_container(instagram: Instagram, twin: I
     with pytest.raises(OutcomeUncertain):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
     assert await instagram.look_up(account(twin, SECRET), container) == PublishedPost(None, None)
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
     assert len(twin.ledger) == 1
 
@@ -119,7 +119,7 @@ async def test_expired_container_is_reported_as_upload_expired(instagram: Instag
 async def test_unready_container_is_retried(instagram: Instagram, twin: InstagramTwin) -> None:
     (id_,) = container = await upload_image(instagram, twin)
     twin.containers[id_]["status"] = "IN_PROGRESS"
-    with pytest.raises(NoEffect):
+    with pytest.raises(RetryableFailure):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
     assert twin.ledger == []
 
@@ -127,7 +127,7 @@ async def test_unready_container_is_retried(instagram: Instagram, twin: Instagra
 async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: InstagramTwin) -> None:
     twin.quota = 1
     await instagram.publish(account(twin, SECRET), outgoing(), "key", await upload_image(instagram, twin))
-    with pytest.raises(NetworkRefused) as refused:
+    with pytest.raises(PublishingRefused) as refused:
         await instagram.publish(account(twin, SECRET), outgoing(), "key", await upload_image(instagram, twin))
     assert refused.value.code == "QUOTA_REACHED"
     assert len([path for path in twin.request_counts if "publish" in path and "POST" in path]) == 1
@@ -137,10 +137,10 @@ async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: In
     ("failure", "outcome"),
     [
         (graph_error(400, "Fatal", 4, 2207051), OutcomeUncertain),
-        (graph_error(400, "limit", 9, 2207042), NetworkRefused),
-        (graph_error(403, "rate", 4), NoEffect),
-        (graph_error(403, "rate", 32), NoEffect),
-        (graph_error(400, "spam", 100, 2207006), NetworkRefused),
+        (graph_error(400, "limit", 9, 2207042), PublishingRefused),
+        (graph_error(403, "rate", 4), RetryableFailure),
+        (graph_error(403, "rate", 32), RetryableFailure),
+        (graph_error(400, "spam", 100, 2207006), PublishingRefused),
         (graph_error(500, "oops", 2), OutcomeUncertain),
     ],
 )
@@ -154,10 +154,10 @@ async def test_instagram_error_codes_map_to_outcomes(
 
 
 async def test_invalid_media_and_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await instagram.upload(account(twin, "1784:wrong"), outgoing("x", IMAGE))
     twin.fails_processing = True
-    with pytest.raises(NetworkRefused) as refused:
+    with pytest.raises(PublishingRefused) as refused:
         await upload_image(instagram, twin)
     assert refused.value.code == "MEDIA_REFUSED"
     assert instagram.new_key("pub1", DUE_AT) == "pub1"

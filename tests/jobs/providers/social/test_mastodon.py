@@ -6,7 +6,7 @@ import pytest
 
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.mastodon import UNATTACHED_MEDIUM_LIFETIME_S, Mastodon
-from jobs.providers.social.network import NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
+from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure, UploadExpired
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
@@ -58,7 +58,7 @@ async def test_repeated_key_returns_first_status(mastodon: Mastodon, twin: Masto
 async def test_media_in_processing_are_retryable(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
     uploaded = await mastodon.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
     twin.media[uploaded.references[0]]["polls_left"] = 1
-    with pytest.raises(NoEffect):
+    with pytest.raises(RetryableFailure):
         await mastodon.publish(account(twin), outgoing(), "key", uploaded.references)
     assert twin.ledger == []
 
@@ -69,33 +69,33 @@ async def test_missing_media_are_reported_as_upload_expired(mastodon: Mastodon, 
 
 
 async def test_too_long_text_is_refused(mastodon: Mastodon, twin: MastodonTwin) -> None:
-    with pytest.raises(NetworkRefused) as refused:
+    with pytest.raises(PublishingRefused) as refused:
         await mastodon.publish(account(twin), outgoing("x" * 501), "key", ())
     assert refused.value.code == "REFUSED"
     assert "500" in str(refused.value)
 
 
 async def test_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
-    with pytest.raises(NetworkRefused) as refused:
+    with pytest.raises(PublishingRefused) as refused:
         await mastodon.publish(account(twin, "wrong"), outgoing(), "key", ())
     assert refused.value.code == "UNAUTHORIZED"
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await mastodon.upload(account(twin, "wrong"), outgoing("x", medium(media.url("/a.png"))))
 
 
 async def test_rate_limit_is_read_from_response(mastodon: Mastodon, twin: MastodonTwin) -> None:
     twin.faults.append(Fault.BUSY)
     twin.busy_headers = {"Retry-After": "12"}
-    with pytest.raises(NoEffect) as busy:
+    with pytest.raises(RetryableFailure) as busy:
         await mastodon.publish(account(twin), outgoing(), "key", ())
     assert busy.value.after_s == 12
     assert twin.ledger == []
 
 
 async def test_invalid_medium_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/page"))))
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/none"))))
 
 

@@ -13,7 +13,7 @@ import pytest
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import MAX_VIDEO_BYTES, HttpClient
 from jobs.providers.social.mastodon import Mastodon
-from jobs.providers.social.network import Account, NetworkRefused, NoEffect
+from jobs.providers.social.network import Account, PublishingRefused, RetryableFailure
 from jobs.providers.social.x import CHUNK_BYTES, X
 from storage.publishing.networks import MediaKind
 from tests.jobs.providers.social.outgoing import medium, outgoing
@@ -131,7 +131,7 @@ async def test_streamed_video_arrives_unchanged(
 
 
 async def test_too_large_video_leaves_no_file(http: HttpClient, video_url: str, folder: Path) -> None:
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         async with http.load_medium(medium(video_url), VIDEO_BYTES - 1):
             pass
     assert (open_files(folder), list(folder.iterdir())) == ([], [])
@@ -141,6 +141,6 @@ async def test_upload_without_folder_for_files_is_tried_again(
     http: HttpClient, video_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
-    with pytest.raises(NoEffect, match="temporary file"):
+    with pytest.raises(RetryableFailure, match="temporary file"):
         async with http.load_medium(medium(video_url), MAX_VIDEO_BYTES):
             pass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.providers.social.network import Account, NetworkRefused, OutcomeUncertain
+from jobs.providers.social.network import Account, OutcomeUncertain, PublishingRefused
 from jobs.providers.social.sandbox import Sandbox
 from storage.publishing.networks import ReconciliationMethod
 from storage.publishing.sandbox import SandboxStore
@@ -31,7 +31,7 @@ async def test_repeated_key_publishes_once(store: SandboxStore, secret: str) -> 
 
 
 async def test_sandbox_fails_on_request(store: SandboxStore) -> None:
-    with pytest.raises(NetworkRefused):
+    with pytest.raises(PublishingRefused):
         await Sandbox(store).publish(account("fail"), outgoing(), "key", ())
     assert await store.posts("acc-fail") == []
 

@@ -5,8 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jobs.providers.social.http import HttpClient
-from jobs.providers.social.network import Account, NetworkRefused, NoEffect, OutcomeUncertain, PublishedPost
-from jobs.providers.social.webhook import Webhook
+from jobs.providers.social.network import (
+    Account,
+    OutcomeUncertain,
+    PublishedPost,
+    PublishingRefused,
+    RetryableFailure,
+)
+from jobs.providers.social.webhook import WebhookNetwork
 from storage.publishing.networks import ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
 from tests.twins.twin import Fault, running_twin
@@ -23,15 +29,15 @@ async def twin() -> AsyncIterator[WebhookTwin]:
 
 
 @pytest.fixture
-def hook(http: HttpClient) -> Webhook:
-    return Webhook(http)
+def hook(http: HttpClient) -> WebhookNetwork:
+    return WebhookNetwork(http)
 
 
 def account(twin: WebhookTwin, secret: str = WebhookTwin.secret) -> Account:
     return Account("acc1", f"{twin.url}/hook", secret)
 
 
-async def test_webhook_body_is_documented_and_signed(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_body_is_as_documented_and_signed(hook: WebhookNetwork, twin: WebhookTwin) -> None:
     post = outgoing("hello", medium("https://example.org/a.png"))
     assert (await hook.upload(account(twin), post)).references == ()
     published = await hook.publish(account(twin), post, "key", ())
@@ -47,7 +53,7 @@ async def test_webhook_body_is_documented_and_signed(hook: Webhook, twin: Webhoo
     ]
 
 
-async def test_repeated_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_repeated_key_publishes_once(hook: WebhookNetwork, twin: WebhookTwin) -> None:
     assert hook.reconciliation_method(account(twin)) is ReconciliationMethod.REPEAT
     assert hook.new_key("pub1", DUE_AT) == "pub1"
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE])
@@ -58,28 +64,28 @@ async def test_repeated_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> 
     assert len(twin.ledger) == 1
 
 
-async def test_response_without_id_counts_as_published(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_response_without_id_counts_as_published(hook: WebhookNetwork, twin: WebhookTwin) -> None:
     twin.answers_plain_text = True
     assert await hook.publish(account(twin), outgoing(), "key", ()) == PublishedPost(None, None)
 
 
 @pytest.mark.parametrize("status", [302, 400, 404, 410, 429])
-async def test_unexpected_responses_are_final(hook: Webhook, twin: WebhookTwin, status: int) -> None:
+async def test_redirects_and_client_errors_are_final(hook: WebhookNetwork, twin: WebhookTwin, status: int) -> None:
     twin.refusal_status = status
-    with pytest.raises(NetworkRefused, match=str(status)):
+    with pytest.raises(PublishingRefused, match=str(status)):
         await hook.publish(account(twin), outgoing(), "key", ())
 
 
-async def test_wrong_secret_is_refused(hook: Webhook, twin: WebhookTwin) -> None:
-    with pytest.raises(NetworkRefused):
+async def test_wrong_secret_is_refused(hook: WebhookNetwork, twin: WebhookTwin) -> None:
+    with pytest.raises(PublishingRefused):
         await hook.publish(account(twin, "another"), outgoing(), "key", ())
 
 
-async def test_refused_connection_has_no_effect(hook: Webhook, twin: WebhookTwin) -> None:
-    with pytest.raises(NoEffect):
+async def test_refused_connection_has_no_effect(hook: WebhookNetwork, twin: WebhookTwin) -> None:
+    with pytest.raises(RetryableFailure):
         await hook.publish(Account("a", "http://127.0.0.1:1/hook", "s"), outgoing(), "key", ())
 
 
-async def test_webhook_has_no_status_lookup(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_webhook_has_no_status_lookup(hook: WebhookNetwork, twin: WebhookTwin) -> None:
     with pytest.raises(OutcomeUncertain):
         await hook.look_up(account(twin), ())

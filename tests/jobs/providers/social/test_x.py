@@ -5,7 +5,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jobs.providers.social.http import HttpClient
-from jobs.providers.social.network import Account, NetworkRefused, NoEffect, OutcomeUncertain, UploadExpired
+from jobs.providers.social.network import (
+    Account,
+    OutcomeUncertain,
+    PublishingRefused,
+    RetryableFailure,
+    UploadExpired,
+)
 from jobs.providers.social.x import CHUNK_BYTES, X
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
@@ -52,7 +58,7 @@ async def test_lost_response_needs_a_person(x: X, twin: XTwin) -> None:
 
 async def test_rate_limit_is_read_from_response(x: X, twin: XTwin) -> None:
     twin.faults.append(Fault.BUSY)
-    with pytest.raises(NoEffect) as busy:
+    with pytest.raises(RetryableFailure) as busy:
         await x.publish(account(twin), outgoing(), "key", ())
     assert busy.value.after_s is not None
     assert 0 <= busy.value.after_s <= 2
@@ -67,14 +73,14 @@ async def test_expired_medium_is_reported_as_upload_expired(x: X, twin: XTwin, m
 
 async def test_refusals_are_final(x: X, twin: XTwin, media: StubServer) -> None:
     await x.publish(account(twin), outgoing(), "key", ())
-    with pytest.raises(NetworkRefused, match="duplicate") as duplicate:
+    with pytest.raises(PublishingRefused, match="duplicate") as duplicate:
         await x.publish(account(twin), outgoing(), "other", ())
     assert duplicate.value.code == "REFUSED"
-    with pytest.raises(NetworkRefused) as unauthorized:
+    with pytest.raises(PublishingRefused) as unauthorized:
         await x.publish(account(twin, "wrong"), outgoing("y"), "key", ())
     assert unauthorized.value.code == "UNAUTHORIZED"
     twin.fails_processing = True
-    with pytest.raises(NetworkRefused) as media_refused:
+    with pytest.raises(PublishingRefused) as media_refused:
         await x.upload(account(twin), outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO)))
     assert media_refused.value.code == "MEDIA_REFUSED"
 
