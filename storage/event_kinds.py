@@ -15,7 +15,12 @@ from storage.chat.relays import ReactionRelay, TopicActivityRelay
 from storage.chat.topics import TopicStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.posts import PostStore
-from storage.feed.relays import PostArrivedRelay, PostRemovedRelay
+from storage.feed.relays import (
+    MergedPostArrivedRelay,
+    MergedPostRemovedRelay,
+    PostArrivedRelay,
+    PostRemovedRelay,
+)
 from storage.identity.records import stream_owner
 from storage.notifications import NotificationRelay, NotificationStore
 from storage.publishing.posts import ScheduledPostStore
@@ -71,8 +76,8 @@ OUTBOX_RELAYS: OutboxRelays = {
     "Notify": NotificationRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,
-    "MergedPostArrived": EventRelay,
-    "MergedPostRemoved": EventRelay,
+    "MergedPostArrived": MergedPostArrivedRelay,
+    "MergedPostRemoved": MergedPostRemovedRelay,
     **{kind.name: kind.relay for kind in JOB_EVENTS if kind.relay is not None},
 }
 
@@ -90,7 +95,7 @@ async def _read_notifications(stores: EventSubjectReader, stream: Stream, events
 
 
 async def _read_posts(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-    changes = [(event.kind.removeprefix("Merged"), event.ref) for event in events]
+    changes = [(event.kind, event.ref) for event in events]
     subjects = await stores.posts.changes_of_events(stream_owner(stream)[0], changes)
     return {event.n: subjects[each] for event, each in zip(events, changes, strict=True) if each in subjects}
 

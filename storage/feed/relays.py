@@ -1,4 +1,4 @@
-"""Outbox relays of a reader's home feed: posts that arrived in the feed and posts that left it.
+"""Outbox relays of posts that arrived in home feeds and posts that left them.
 
 The arrival of an item is emitted at most once. Items that were backfilled, rebuilt, or pushed before the first
 subscription have no arrival event: readers find them on the first page. A removal is always emitted. It is emitted
@@ -13,7 +13,7 @@ from storage.identity.records import stream_owner
 from storage.mongo import Document, Mongo, Session
 from storage.streams.changes import Batch
 from storage.streams.documents import OutboxDocument
-from storage.streams.outbox import OutboxRelay
+from storage.streams.outbox import EventRelay, OutboxRelay
 
 
 class _FeedItemRelay(OutboxRelay):
@@ -71,3 +71,15 @@ class PostRemovedRelay(_FeedItemRelay):
             batch.remove(FEED_ITEMS, item["_id"])
             batch.emit("PostRemoved", row["ref"])
         return 0.0
+
+
+class MergedPostArrivedRelay(EventRelay):
+    """Emits the arrival of a merged post in the organization's stream of merged posts."""
+
+    event_kind = "PostArrived"
+
+
+class MergedPostRemovedRelay(EventRelay):
+    """Emits the removal of a merged post in the organization's stream of merged posts."""
+
+    event_kind = "PostRemoved"

@@ -53,7 +53,10 @@ OutboxRelays = Mapping[str, type[OutboxRelay]]
 
 
 class EventRelay(OutboxRelay):
-    """Emits each row's kind and ref as an event. Equal rows of one batch become one event."""
+    """Emits an event with each row's ref. Equal rows of one batch become one event."""
+
+    event_kind: str | None = None
+    """Kind of the events. None: the kind of the row."""
 
     def __init__(self) -> None:
         self._emitted: set[Any] = set()
@@ -65,7 +68,7 @@ class EventRelay(OutboxRelay):
         """Emits the event."""
         if row["ref"] not in self._emitted:
             self._emitted.add(row["ref"])
-            batch.emit(row["kind"], row["ref"])
+            batch.emit(self.event_kind or row["kind"], row["ref"])
         return 0.0
 
 
