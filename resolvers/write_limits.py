@@ -87,16 +87,13 @@ class WriteBudgets:
             self._keys[key] = True
 
     def _check(self, viewer: User, limit: WriteLimit) -> None:
-        name = limit.name.lower()
+        owner = "user"
         try:
             self._users[limit].check((viewer.organization_id, viewer.id), 1)
-        except RateLimited:
-            REFUSED.labels(name, "user").inc()
-            raise
-        try:
+            owner = "organization"
             self._organizations[limit].check(viewer.organization_id, 1)
         except RateLimited:
-            REFUSED.labels(name, "organization").inc()
+            REFUSED.labels(limit.name.lower(), owner).inc()
             raise
 
 

@@ -81,7 +81,7 @@ class ChatEventSource(SharedEventSource):
             await self.context.stores.messages.wait_until_readable(self.stream.id, position.n)
 
     async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
-        """Returns for each of the viewers which events have authors whom the viewer blocked."""
+        """Returns by viewer which events are by authors that the viewer blocked."""
         authors = [event.subject.author_id if isinstance(event.subject, Message) else None for event in events]
         distinct = list({author for author in authors if author is not None})
         blockers_among, organization_id = self.context.stores.relations.blockers_among, self.viewer.organization_id

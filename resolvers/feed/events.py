@@ -103,7 +103,7 @@ class HomeFeedEventSource(ViewerEventSource):
         if author_id == self.viewer.id:
             return True
         relations, organization_id = self.context.stores.relations, self.viewer.organization_id
-        # Most merged posts of a large organization are by authors whom the viewer does not follow.
+        # In a large organization, the viewer does not follow the authors of most merged posts.
         if not await relations.follows(organization_id, self.viewer.id, author_id):
             return False
         return author_id not in await relations.blocked_users_of(organization_id, self.viewer.id)

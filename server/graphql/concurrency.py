@@ -56,18 +56,15 @@ class ConcurrencyLimiter:
         cost = min(max(cost, 1), max_cost)
         viewer = self._viewers.setdefault(key, _Viewer())
         if viewer.waiting or viewer.cost + cost > max_cost:
-            await self._wait(viewer, cost, max_cost)
+            await self._wait(key, viewer, cost, max_cost)
         else:
             viewer.cost += cost
         try:
             yield
         finally:
-            viewer.cost -= cost
-            _admit(viewer, max_cost)
-            if not viewer.cost:
-                self._viewers.pop(key, None)
+            self._release(key, viewer, cost, max_cost)
 
-    async def _wait(self, viewer: _Viewer, cost: int, max_cost: int) -> None:
+    async def _wait(self, key: Hashable, viewer: _Viewer, cost: int, max_cost: int) -> None:
         if len(viewer.waiting) >= self._max_waiting:
             raise _refusal()
         waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
@@ -77,22 +74,29 @@ class ConcurrencyLimiter:
                 async with asyncio.timeout(self._max_wait_s):
                     await waiting.admitted
         except BaseException as error:
+            is_admitted = not waiting.admitted.cancelled()
             if waiting in viewer.waiting:
                 viewer.waiting.remove(waiting)
-            else:
-                viewer.cost -= cost
-            _admit(viewer, max_cost)
+            self._release(key, viewer, cost if is_admitted else 0, max_cost)
             if isinstance(error, TimeoutError):
                 raise _refusal() from None
             raise
 
+    def _release(self, key: Hashable, viewer: _Viewer, cost: int, max_cost: int) -> None:
+        """Gives back the room of an operation, and admits waiting operations while there is room for the first."""
+        viewer.cost -= cost
+        while viewer.waiting and (not viewer.cost or viewer.cost + viewer.waiting[0].cost <= max_cost):
+            first = viewer.waiting.popleft()
+            # The task of a cancelled operation has not run yet.
+            if not first.admitted.cancelled():
+                viewer.cost += first.cost
+                first.admitted.set_result(None)
+        if not viewer.cost:
+            self._viewers.pop(key, None)
 
-def _admit(viewer: _Viewer, max_cost: int) -> None:
-    """Admits waiting operations while there is room for the first of them."""
-    while viewer.waiting and viewer.cost + viewer.waiting[0].cost <= max_cost:
-        first = viewer.waiting.popleft()
-        viewer.cost += first.cost
-        first.admitted.set_result(None)
+    def __len__(self) -> int:
+        """Returns the number of viewers with operations."""
+        return len(self._viewers)
 
 
 def _refusal() -> RateLimited:

@@ -16,7 +16,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 
 from server.graphql.single_reader_queue import SingleReaderQueue
-from server.transport.unsent_data import PROCESS_UNSENT
+from server.transport.unsent_data import STALLED_CONNECTIONS
 
 EXTENSION = "noroshi.connection"
 INVALID_DATA = 1007
@@ -104,12 +104,12 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def pause_writing(self) -> None:
         """Stops reading from a client that does not read, so that nothing that it sends is answered."""
         super().pause_writing()
-        PROCESS_UNSENT.add(self.transport, self.transport.abort)
+        STALLED_CONNECTIONS.add(self.transport, self.transport.abort)
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Reads again from a client that has taken nearly all data."""
-        PROCESS_UNSENT.remove(self.transport)
+        STALLED_CONNECTIONS.remove(self.transport)
         super().resume_writing()
         self._resume_reading()
 
@@ -216,7 +216,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Breaks reference cycles, since full garbage collections are rare here (server/web.py)."""
-        PROCESS_UNSENT.remove(self.transport)
+        STALLED_CONNECTIONS.remove(self.transport)
         super().connection_lost(exc)
         self.conn.parser.close()
 

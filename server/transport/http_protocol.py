@@ -6,7 +6,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from server.transport.unsent_data import ABORTED, PROCESS_UNSENT
+from server.transport.unsent_data import ABORTED, STALLED_CONNECTIONS
 
 STALLED_S = 10.0
 """A client that takes no byte of its response for this time is disconnected."""
@@ -51,7 +51,7 @@ class HttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Counts the unsent data, and begins to watch whether the client takes it."""
         super().pause_writing()
-        PROCESS_UNSENT.add(self.transport, self.transport.abort)
+        STALLED_CONNECTIONS.add(self.transport, self.transport.abort)
         self._check_progress_later()
 
     def resume_writing(self) -> None:
@@ -94,7 +94,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _stop_watching(self) -> None:
-        PROCESS_UNSENT.remove(self.transport)
+        STALLED_CONNECTIONS.remove(self.transport)
         if self._progress_timer is not None:
             self._progress_timer.cancel()
             self._progress_timer = None

@@ -69,5 +69,5 @@ class StalledConnections:
         UNSENT.set(self._total)
 
 
-PROCESS_UNSENT = StalledConnections()
-"""The unsent data of this process."""
+STALLED_CONNECTIONS = StalledConnections()
+"""The stalled connections of this process."""

@@ -16,7 +16,7 @@ from storage.timeline import Page, Range, Timestamp, read_page
 
 
 class Visibility(NamedTuple):
-    """The viewer whose own reactions are marked, and the users whom the viewer blocked.
+    """The viewer, whose own reactions are marked, and the users that the viewer blocked.
 
     `viewer_id` is None if one result serves several viewers, none of whom reacted.
     """

@@ -91,7 +91,7 @@ async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Resul
 async def end_orphans(client: Client) -> None:
     """Ends this product's orphaned transactions. Otherwise MongoDB would keep them and their locks for a minute.
 
-    A process that was suspended past the deadline of its transaction answers its callers with Unavailable.
+    If a process was suspended past the deadline of a transaction, it answers the callers with Unavailable.
     """
     listed = {"$currentOp": {"idleSessions": True, "idleConnections": True}}
     ours = {"$match": {"clientMetadata.application.name": APP_NAME}}

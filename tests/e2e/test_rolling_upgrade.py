@@ -195,7 +195,7 @@ def deployment(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[Dep
 
 @asynccontextmanager
 async def open_load(urls: list[str], secret: str) -> AsyncIterator[Load]:
-    """Signs in two members of a topic, of whom one follows the other, and a mail server."""
+    """Signs in a mail server and two members of a topic. One member follows the other."""
     async with AsyncExitStack() as stack:
         roles = {"ann": ("MEMBER", "OPERATOR"), "bob": ("MEMBER",), "mta": ("SERVICE",)}
         clients = {}

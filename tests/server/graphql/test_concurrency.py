@@ -23,7 +23,7 @@ class Executions:
     async def start(self, name: str, cost: int, viewer: str = "ann") -> AsyncIterator[asyncio.Event]:
         """Starts an operation, which ends when the event is set, at the latest after the block."""
         ended = asyncio.Event()
-        task = asyncio.create_task(self._run(name, cost, viewer, ended))
+        task = asyncio.create_task(self.run(name, cost, viewer, ended))
         await self.settle()
         try:
             yield ended
@@ -36,7 +36,8 @@ class Executions:
         for _ in range(10):
             await asyncio.sleep(0)
 
-    async def _run(self, name: str, cost: int, viewer: str, ended: asyncio.Event) -> None:
+    async def run(self, name: str, cost: int, viewer: str, ended: asyncio.Event) -> None:
+        """Runs an operation until the event is set."""
         async with self._limiter.execution(viewer, cost, 100):
             self.running.append(name)
             await ended.wait()
@@ -95,3 +96,33 @@ async def test_cancelled_operation_leaves_its_place() -> None:
             await executions.settle()
             assert executions.running == ["small"]
     assert limiter._viewers == {}
+
+
+async def test_operation_cancelled_as_it_is_admitted_leaves_nothing() -> None:
+    limiter = ConcurrencyLimiter()
+
+    async def execute() -> None:
+        async with limiter.execution("ann", 100, 100):
+            raise AssertionError("A cancelled operation was executed.")
+
+    async with limiter.execution("ann", 100, 100):
+        waiting = asyncio.create_task(execute())
+        await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert waiting.cancelled()
+    assert len(limiter) == 0
+
+
+async def test_release_passes_over_operation_that_was_just_cancelled() -> None:
+    executions = Executions(ConcurrencyLimiter())
+    async with executions.start("first", 100) as first:
+        cancelled = asyncio.create_task(executions.run("cancelled", 100, "ann", asyncio.Event()))
+        await executions.settle()
+        async with executions.start("next", 100):
+            # The first operation ends before the cancelled one can leave the queue.
+            first.set()
+            cancelled.cancel()
+            await executions.settle()
+            assert executions.running == ["next"]
+    await asyncio.gather(cancelled, return_exceptions=True)
