@@ -12,11 +12,7 @@ from strawberry.schema.name_converter import NameConverter
 
 import resolvers.calls.jobs
 import resolvers.calls.limits
-import resolvers.chat.communities
 import resolvers.chat.events
-import resolvers.chat.messages
-import resolvers.chat.stamps
-import resolvers.chat.topics
 import resolvers.feed.events
 import resolvers.feed.follows
 import resolvers.feed.home
@@ -32,16 +28,7 @@ import resolvers.publishing.publications
 from resolvers.write_limits import WriteLimit
 from schema.binding import field, mutation, subscription
 from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
-from schema.chat import (
-    Community,
-    Message,
-    MessageTimeline,
-    ReactionTimeline,
-    Stamp,
-    Topic,
-    TopicTimeline,
-    TrendingTopic,
-)
+from schema.chat_root import ChatMutation, ChatQuery
 from schema.errors import ErrorPresenter
 from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
 from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
@@ -52,7 +39,7 @@ from schema.scalars import SCALARS
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
-class Query:
+class Query(ChatQuery):
     viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
     user: User | None = field(
         resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
@@ -64,44 +51,6 @@ class Query:
     )
     blocked_users: list[User] = field(
         resolvers.identity.blocked_users, "Users whom the viewer blocked, ordered by handle. Needs no role."
-    )
-    communities: list[Community] = field(
-        resolvers.chat.communities.communities, "Communities of the organization, ordered by name."
-    )
-    community: Community | None = field(
-        resolvers.chat.communities.community, "Community with this id. NOT_FOUND if the organization has none."
-    )
-    topic: Topic | None = field(
-        resolvers.chat.topics.topic, "Topic with this id. NOT_FOUND if the organization has none."
-    )
-    community_topics: TopicTimeline = field(
-        resolvers.chat.communities.community_topics, "Topics of a community, ordered by last activity."
-    )
-    message: Message | None = field(
-        resolvers.chat.messages.message,
-        "Message with this id. NOT_FOUND if there is none, or if the viewer blocked its author. FORBIDDEN if the "
-        "viewer has not joined the community.",
-    )
-    messages: MessageTimeline = field(
-        resolvers.chat.topics.messages,
-        "Messages of a topic. FORBIDDEN if the viewer has not joined the community.",
-        serves_audiences=True,
-    )
-    messages_around: MessageTimeline = field(
-        resolvers.chat.topics.messages_around,
-        "At most `limit` messages around a timestamp, in ascending order. Up to half of them are older than the "
-        "timestamp. FORBIDDEN if the viewer has not joined the community.",
-        serves_audiences=True,
-    )
-    trending_topics: list[TrendingTopic] = field(
-        resolvers.chat.communities.trending_topics,
-        "Topics of the organization where at least two people posted recently. Most people first.",
-    )
-    stamps: list[Stamp] = field(
-        resolvers.chat.stamps.stamps, "Catalogue of stamps that messages can consist of. Needs no token."
-    )
-    reactions_received: ReactionTimeline = field(
-        resolvers.chat.messages.reactions_received, "Reactions to the viewer's messages."
     )
     connected_accounts: list[ConnectedAccount] = field(
         resolvers.publishing.accounts.connected_accounts,
@@ -172,53 +121,7 @@ class Query:
 
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
-class Mutation:
-    create_community: Community = mutation(
-        resolvers.chat.communities.create_community,
-        "Creates a community with the viewer as its first member.",
-        limit=WriteLimit.JOINS,
-    )
-    join_community: Community = mutation(
-        resolvers.chat.communities.join_community, "Joins a community. Idempotent.", limit=WriteLimit.JOINS
-    )
-    leave_community: Community = mutation(
-        resolvers.chat.communities.leave_community,
-        "Leaves a community. The viewer's subscriptions to its topics end within 5 seconds. Idempotent.",
-        limit=WriteLimit.JOINS,
-    )
-    create_topic: Topic = mutation(
-        resolvers.chat.communities.create_topic,
-        "Creates a topic in a community that the viewer has joined.",
-        limit=WriteLimit.JOINS,
-    )
-    post_message: Message = mutation(
-        resolvers.chat.messages.post_message,
-        "Posts a message to a topic. The message is durable when the mutation returns.",
-        limit=WriteLimit.MESSAGES,
-    )
-    edit_message: Message = mutation(
-        resolvers.chat.messages.edit_message,
-        "Replaces the text of the viewer's own message.",
-        limit=WriteLimit.MESSAGES,
-    )
-    delete_message: Message = mutation(
-        resolvers.chat.messages.delete_message,
-        "Deletes a message and leaves a tombstone. Users delete their own messages, an ADMIN any message. Idempotent.",
-        limit=WriteLimit.MESSAGES,
-    )
-    add_reaction: Message = mutation(
-        resolvers.chat.messages.add_reaction, "Adds a reaction to a message. Idempotent.", limit=WriteLimit.REACTIONS
-    )
-    remove_reaction: Message = mutation(
-        resolvers.chat.messages.remove_reaction,
-        "Removes the viewer's reaction from a message. Idempotent.",
-        limit=WriteLimit.REACTIONS,
-    )
-    mark_read: Topic = mutation(
-        resolvers.chat.topics.mark_read,
-        "Moves the viewer's read mark forward. An older timestamp changes nothing.",
-        limit=None,
-    )
+class Mutation(ChatMutation):
     block_user: User = mutation(
         resolvers.identity.block_user,
         "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",

@@ -27,6 +27,7 @@ TESTED_ELSEWHERE = {
     "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
     # Declarations, which are checked on the whole schema.
     "schema/chat.py": "tests/schema/test_shapes.py",
+    "schema/chat_root.py": "tests/schema/test_root.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
     "schema/feed.py": "tests/schema/test_shapes.py",
     "schema/calls.py": "tests/schema/test_shapes.py",
