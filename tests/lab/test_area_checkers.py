@@ -23,8 +23,8 @@ from tests.lab.history import FINAL, Histories, Operation, Outcome
 from tests.lab.operations import operation
 
 
-def post(text: str, begin: float, process: str = "ann", outcome: Outcome = "ok") -> Operation:
-    return operation("createPost", begin, 10, process, outcome, text=text)
+def post(text: str, begin: float, process: str = "ann", outcome: Outcome = "ok", timestamp: int = 10) -> Operation:
+    return operation("createPost", begin, timestamp, process, outcome, text=text)
 
 
 def feed(
@@ -53,6 +53,8 @@ FEEDS: Histories = [
     feed(9, ["a", "b", "d"]),
     operation("followers", 9, 1, FINAL, user="ann"),
 ]
+LONG: Histories = [FEEDS[0], *(post(f"p{n}", 2 * n, timestamp=n) for n in range(901)), post("x", 2, outcome="unknown")]
+"""A history of more posts than a feed keeps. One of them may have been stored without an acknowledgement."""
 
 
 def schedule(text: str, target: str = "topic", due: float = 10, outcome: Outcome = "ok") -> Operation:
@@ -123,9 +125,17 @@ CASES: dict[str, tuple[Checker, Histories]] = {
     "feed lacks a post": (feeds_hold_every_post_once, [*FEEDS[:-2], feed(9, ["a"])]),
     "feed holds a post twice": (feeds_hold_every_post_once, [*FEEDS[:-2], feed(9, ["a", "b", "b"])]),
     "feed holds a post of a stranger": (feeds_hold_every_post_once, [*FEEDS[:-2], feed(9, ["a", "b", "c"])]),
+    "feed lacks one of its newest posts": (
+        feeds_hold_every_post_once,
+        [*LONG, feed(99_999, [f"p{n}" for n in range(103, 901)])],
+    ),
     "author does not see a post": (
         authors_see_their_posts_at_once,
         [post("a", 2), feed(3, [], process="ann", latest="now")],
+    ),
+    "full page lacks an author's newest post": (
+        authors_see_their_posts_at_once,
+        [post("a", 2, timestamp=999), feed(3, [f"p{n}" for n in range(20)], process="ann", latest="now")],
     ),
     "feed is not in order": (
         feeds_are_in_order,
@@ -190,3 +200,8 @@ def test_good_history_has_no_violation(checker: Checker) -> None:
     verdict = checker([*FEEDS, *PUBLICATIONS, *CALLS, *MAIL])
     assert verdict.violations == []
     assert verdict.judged
+
+
+def test_posts_beyond_the_newest_may_be_missing() -> None:
+    texts = [f"p{n}" for n in range(102, 901)]
+    assert feeds_hold_every_post_once([*LONG, feed(99_999, texts)]).violations == []

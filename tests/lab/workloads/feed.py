@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.client import Socket
+from tests.lab.checkers.feeds import kept_posts
 from tests.lab.history import Histories, Outcome, select
 from tests.lab.session import RETRY_S, Laboratory, Session, micros, timestamp
 from tests.lab.workloads.topic_subscribers import CONNECT_TIMEOUT_S, LOST
@@ -92,7 +93,7 @@ class FeedWorkload:
 
     async def settle(self) -> None:
         """Waits until each reader's feed and subscription have every post, and reads all feeds."""
-        rows = list(select(self.laboratory.history.operations, "createPost"))
+        rows = list(select(self.laboratory.history.operations, "createPost", outcome=None))
         await asyncio.gather(*(self._settle_reader(n, rows) for n in range(READERS)))
         for author in range(AUTHORS):
             session = self._session(f"author{author}").as_final()
@@ -101,13 +102,13 @@ class FeedWorkload:
 
     async def _settle_reader(self, number: int, posts: Histories) -> None:
         session, begin = self._session(f"reader{number}"), self.laboratory.history.now()
-        missing = {row["arguments"]["text"] for row in posts}
+        missing = kept_posts(posts, [f"author{n}" for n in range(AUTHORS)])
         while missing and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
             missing -= await self._read_all(session)
             await asyncio.sleep(RETRY_S)
         subscriber = self.subscribers[number]
         ready, author = subscriber.first_ready or begin, f"author{number}"
-        later = [row for row in posts if row["process"] != author and row["begin"] > ready]
+        later = [row for row in select(posts, "createPost") if row["process"] != author and row["begin"] > ready]
         wanted = frozenset(row["arguments"]["text"] for row in later)
         while not wanted <= subscriber.received and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
             await subscriber.subscribe(20.0, wanted)
