@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ class SharedEventSource(ABC):
 
 
 Record = TypeVar("Record", bound=Event)
-ToRecord = Callable[[Cursor, HydratedEvent], Record | None]
+ToRecord = Callable[[Cursor, HydratedEvent], Awaitable[Record | None]]
 """Returns the event's record, or None if the viewer may not see the event."""
 
 
@@ -133,8 +133,9 @@ async def viewer_events(
                 async for item in items:
                     if isinstance(item, IdleTimeout):
                         continue
+                    event = await _record(stream, item, to_record)
+                    # Not earlier: if a read of the viewer's rights fails, the event must be read again.
                     position = item.position
-                    event = _record(stream, item, to_record)
                     if event is not None:
                         yield event
         except DomainError:
@@ -145,10 +146,10 @@ async def viewer_events(
         await asyncio.sleep(RESTART_S)
 
 
-def _record(
+async def _record(
     stream: Stream, item: SubscriptionStart | StreamEvent, to_record: ToRecord[Record]
 ) -> StreamReady | Record | None:
     cursor = format_cursor(stream, item.position)
     if isinstance(item, SubscriptionStart):
         return StreamReady(cursor, item.at, item.resumed)
-    return to_record(cursor, item.event)
+    return await to_record(cursor, item.event)

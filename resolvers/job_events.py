@@ -60,7 +60,7 @@ class JobEventSource(ViewerEventSource):
         stream = jobs_stream(self.viewer.organization_id)
         return viewer_events(self.context.stores.hub, stream, self.since, self._visible_record)
 
-    def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> Any:
+    async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> Any:
         """Returns the event's record, or None if it is of another job or the viewer may not see it."""
         view, subject = VIEWS[event.event.kind], event.subject
         matches_job = self.job_id is None or self.job_id in view.job_ids(subject)

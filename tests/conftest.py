@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, ReusedDatabase, reused_database
@@ -109,3 +110,13 @@ def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
     asyncio.run(mongod.start())
     yield mongod
     asyncio.run(mongod.stop())
+
+
+@pytest.fixture(scope="module")
+async def own_stores(own_mongod: Mongod, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
+    """Stores on the mongod that a test may stop or make fail.
+
+    The database is not dropped: dropping it would wait a minute for transactions whose commit a test made fail.
+    """
+    async with open_stores(own_mongod.uri, redis_url, f"t_{new_id()}", mongo_driver) as stores:
+        yield stores

@@ -76,8 +76,9 @@ class HomeFeedEventSource(ViewerEventSource):
                         await presence.renew()
                         if isinstance(item, IdleTimeout):
                             continue
-                        positions = parse_positions(reader_stream, item.cursor)
                         record = await self._to_record(item)
+                        # Not earlier: if a read of the viewer's rights fails, the event must be read again.
+                        positions = parse_positions(reader_stream, item.cursor)
                         if record is not None:
                             yield record
             except DomainError:
@@ -142,20 +143,15 @@ class NotificationEventSource(ViewerEventSource):
     viewer: User
     since: Position | None
 
-    async def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
-        """Yields notifications, except those that blocked users caused."""
+    def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
         stream = user_stream(self.viewer.organization_id, self.viewer.id)
-        async with aclosing(viewer_events(self.context.stores.hub, stream, self.since, _notification_record)) as events:
-            async for event in events:
-                if isinstance(event, StreamReady) or not await self._is_hidden(event.notification):
-                    yield event
+        return viewer_events(self.context.stores.hub, stream, self.since, self._visible_record)
 
-    async def _is_hidden(self, notification: Notification) -> bool:
-        return notification.actor_id in (await self.context.visibility()).blocked
-
-
-def _notification_record(cursor: Cursor, event: HydratedEvent) -> NotificationArrived:
-    return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
+    async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> NotificationArrived | None:
+        """Returns the event's record, or None if a blocked user caused the notification."""
+        if event.subject.actor_id in (await self.context.visibility()).blocked:
+            return None
+        return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
 
 
 async def home_feed_events(info: Info, since: Since = UNSET) -> HomeFeedEventSource:

@@ -22,7 +22,21 @@ from tests.lab.run import Plan, run
 from tests.lab.workloads.catalogue import WORKLOADS
 
 ISOLATED = "--isolated"
+CANNOT_RUN = 77
+"""The exit code where the laboratory can't run: that of a skipped test in Automake and Meson."""
+
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
+
+PROBE = """
+mount -t tmpfs noroshi-lab-names /run
+ip link add bridge type bridge
+ip link add to-host type veth peer name eth0
+ip netns add host
+nft add table inet lab
+nft "add chain inet lab input { type filter hook input priority 0; }"
+nft add rule inet lab input ip saddr 10.0.0.1 numgen random mod 100 '<' 10 drop
+"""
+"""Tries everything that a host needs (`hosts.py`), in namespaces that end with it."""
 
 
 def main() -> int:
@@ -30,7 +44,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     if missing := _missing(arguments.nemesis):
         print(f"The laboratory can't run here: {missing}")
-        return 2
+        return CANNOT_RUN
     if not arguments.isolated:
         seed = arguments.seed or secrets.token_hex(3)
         folder = tempfile.mkdtemp(prefix="noroshi-lab-")
@@ -75,7 +89,8 @@ def _missing(faults: list[str]) -> str | None:
         return "faketime is not installed (`apt-get install faketime`)."
     if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode:
         return "the user root may not create namespaces here."
-    return None
+    tried = subprocess.run([*NAMESPACES, "sh", "-ec", PROBE], capture_output=True, text=True)
+    return f"the kernel or the container refuses a host: {tried.stderr.strip()}" if tried.returncode else None
 
 
 def _parser() -> argparse.ArgumentParser:

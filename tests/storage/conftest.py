@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from server.embedded import Mongod, Valkey, find_valkey
-from storage.ids import new_id
+from server.embedded import Valkey, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, fresh_database
@@ -48,16 +47,6 @@ def open_process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_d
         return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
 
     return open_further_stores
-
-
-@pytest.fixture(scope="module")
-async def own_stores(own_mongod: Mongod, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
-    """Stores on the mongod that a test may stop or make fail.
-
-    The database is not dropped: dropping it would wait a minute for transactions whose commit a test made fail.
-    """
-    async with open_stores(own_mongod.uri, redis_url, f"t_{new_id()}", mongo_driver) as stores:
-        yield stores
 
 
 @pytest.fixture

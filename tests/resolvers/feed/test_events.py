@@ -10,6 +10,7 @@ import pytest
 import resolvers.feed.events
 import storage.streams.merged_subscription
 from jobs.fan_out import finish_fan_outs
+from server.embedded import Mongod
 from storage.feed.records import home_stream
 from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
@@ -17,6 +18,7 @@ from storage.streams.log import Position
 from storage.streams.merged_subscription import format_positions
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import ChatScenario, Person, SignIn, Subscription, until_outbox_is_empty
+from tests.storage.faults import failpoint
 from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -111,6 +113,50 @@ async def test_pushed_posts_emit_events_and_cursor_resumes(sign_in: SignIn) -> N
 async def test_merged_posts_emit_events_and_cursor_resumes(sign_in_merged: SignIn) -> None:
     await assert_events_and_resumption(sign_in_merged)
     assert await sign_in_merged.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
+
+
+async def texts_with_fault(reader: Person, query: str, uri: str, since: str, collection: str, count: int) -> list[str]:
+    """Resumes while reads of a collection fail, and returns the texts of the next posts."""
+    namespace, texts = f"{reader.stores.mongo.database.name}.{collection}", []
+    async with (
+        failpoint(uri, "find", times=6, closeConnection=True, namespace=namespace),
+        aclosing(reader.answers(query, since=since)) as answers,
+        asyncio.timeout(30),
+    ):
+        async for answer in answers:
+            (event,) = answer["data"].values()
+            if event["type"] != "StreamReady":
+                texts.append((event.get("notification") or event)["post"]["text"])
+            if len(texts) == count:
+                break
+    return texts
+
+
+async def test_failed_read_of_follows_loses_no_post(own_stores: Stores, own_mongod: Mongod) -> None:
+    sign_in = SignIn(own_stores)
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    await bob.follow(ann)
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
+        await ann.create_post("one")
+        await run_fan_outs(sign_in.stores)
+        cursor = (await events.event())["cursor"]
+    for text in ("two", "three"):
+        await ann.create_post(text)
+        await run_fan_outs(sign_in.stores)
+    assert await texts_with_fault(bob, HOME_FEED_EVENTS, own_mongod.uri, cursor, "follows", 2) == ["two", "three"]
+
+
+async def test_failed_read_of_blocks_loses_no_notification(own_stores: Stores, own_mongod: Mongod) -> None:
+    sign_in = SignIn(own_stores)
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    async with bob.subscribed(NOTIFICATION_EVENTS) as events:
+        await ann.create_post("one @bob")
+        cursor = (await events.event())["cursor"]
+        for text in ("two @bob", "three @bob"):
+            await ann.create_post(text)
+            await until_outbox_is_empty(own_stores)
+    texts = await texts_with_fault(bob, NOTIFICATION_EVENTS, own_mongod.uri, cursor, "blocks", 2)
+    assert texts == ["two @bob", "three @bob"]
 
 
 async def test_author_gets_own_post_once_pushed_or_merged(sign_in: SignIn, sign_in_merged: SignIn) -> None:
