@@ -16,8 +16,11 @@ from graphql import (
     parse,
     print_ast,
     specified_rules,
+    validate,
 )
-from strawberry.schema.schema import validate_document
+from graphql.validation.rules import overlapping_fields_can_be_merged
+from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
+from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from schema.sharing import metadata_values
 from server.graphql.cost import Sizes, measure_cost, size_of
@@ -32,6 +35,17 @@ from server.graphql.limits import (
 
 MAX_CACHE_BYTES = 32 * 1024 * 1024
 MAX_CACHED_COSTS = 64
+MAX_ERRORS = 10
+MAX_COMPARISONS = 20_000
+"""Comparisons of fields with equal response names, in graphql-core's units: two for each pair, and some for arguments.
+
+graphql-core allows 500,000, which take a third of a second. Validation cannot be interrupted.
+"""
+
+ABORTED = "Validation aborted."
+"""graphql-core's message after too many comparisons."""
+
+overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = MAX_COMPARISONS
 
 Rules = tuple[type[ASTValidationRule], ...]
 
@@ -145,8 +159,11 @@ class Documents:
 
 
 def _validation_errors(schema: GraphQLSchema, document: DocumentNode, rules: Rules) -> list[GraphQLError]:
-    errors = validate_document(schema, document, rules)
+    rules = (*rules, MaybeNullValidationRule, OneOfInputValidationRule)
+    errors = validate(schema, document, rules, max_errors=MAX_ERRORS)
     for error in errors:
+        if error.message == ABORTED:
+            error.message = "The document selects fields with equal names too often. Select each field once."
         set_code(error, VALIDATION_FAILED)
     return errors
 

@@ -8,7 +8,7 @@ from strawberry import Schema
 
 from schema.errors import to_client_error
 from schema.root import build_schema
-from server.graphql.documents import Documents
+from server.graphql.documents import MAX_ERRORS, Documents
 from server.graphql.limits_extension import limits_extension
 
 pytestmark = pytest.mark.anyio
@@ -23,6 +23,7 @@ REFUSED = {
     "too many aliases": "{ " + " ".join(f"a{n}: __typename" for n in range(16)) + " }",
     "a fragment cycle": "{ viewer { ...f } } fragment f on User { ...f }",
     "several operations without operationName": "query A { __typename } query B { __typename }",
+    "equal fields": "{ communities { " + "topics { id lastMessage { id } } " * 120 + "} }",
     "too expensive": "{ communities(limit: 999) { topics(limit: 999) { id } } }",
 }
 """Refused documents by the reason for the refusal."""
@@ -68,6 +69,13 @@ async def test_socket_and_request_get_the_same_refusal(schema: Schema, reason: s
     assert socket_errors
     for error in socket_errors:
         assert error["extensions"]["code"] in ("GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED")
+
+
+def test_validation_ends_after_few_errors(schema: Schema) -> None:
+    fields = " ".join(f"followerCoun{n}" for n in range(300))
+    errors = DOCUMENTS.prepare(schema._schema, f"{{ viewer {{ {fields} }} }}").errors(None, None)
+    assert len(errors) == MAX_ERRORS + 1
+    assert errors[-1].message == "Too many validation errors, error limit reached. Validation aborted."
 
 
 async def test_document_is_prepared_once_for_requests_and_sockets(schema: Schema) -> None:
