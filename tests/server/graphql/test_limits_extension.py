@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 import strawberry
-from graphql import ASTValidationRule, FieldNode, GraphQLError, parse
+from graphql import ASTValidationRule, FieldNode, GraphQLError, parse, validate
 from strawberry.extensions import SchemaExtension
-from strawberry.schema.schema import validate_document
 
 from server.graphql.cost import measure_cost
 from server.graphql.documents import Documents, PreparedDocument
@@ -23,13 +22,13 @@ class TestExtension:
     def test_document_is_validated_once_and_measured_per_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[str] = []
         monkeypatch.setattr("strawberry.schema.schema.parse", recording(calls, parse))
-        monkeypatch.setattr("server.graphql.documents.validate_document", recording(calls, validate_document))
+        monkeypatch.setattr("server.graphql.documents.validate", recording(calls, validate))
         monkeypatch.setattr("server.graphql.documents.measure_cost", recording(calls, measure_cost))
         query = "query ($n: Int!, $id: ID!) { user(id: $id) { friends(limit: $n) { id } } }"
         schema = new_schema()
         for n, user_id in ((1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")):
             assert run(schema, query, {"n": n, "id": user_id}).errors is None
-        assert sorted(calls) == ["measure_cost"] * 3 + ["parse", "validate_document"]
+        assert sorted(calls) == ["measure_cost"] * 3 + ["parse", "validate"]
 
     def test_other_extensions_apply_to_cached_documents(self) -> None:
         class NoUsersRule(ASTValidationRule):
