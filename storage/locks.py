@@ -139,7 +139,7 @@ class Locks:
 
     async def remaining_leases_s(self, names: Sequence[str]) -> dict[str, float]:
         """Returns the remaining seconds of each lease on these locks. Free locks are left out."""
-        query = {"_id": {"$in": list(names)}, "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+        query = {"_id": {"$in": list(names)}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
         left_ms = {"$set": {"left_ms": {"$subtract": ["$expires_at", "$$NOW"]}}}
         locks = await self._mongo.aggregate("process_locks", [{"$match": query}, left_ms]) if names else []
         return {lock["_id"]: float(lock["left_ms"]) / 1000 for lock in locks}

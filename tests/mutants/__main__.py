@@ -97,6 +97,8 @@ def results(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         (folder / "tmp").mkdir()
         environment = {**os.environ, **stack.enter_context(servers(folder)), "PYTHONPATH": str(copy)}
         environment["TMPDIR"] = str(folder / "tmp")
+        # A cached module would hide a change within the same second.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         command = [sys.executable, "-m", "tests.mutants.runner", json.dumps(plan)]
         runner = stack.enter_context(subprocess.Popen(command, cwd=copy, env=environment, stdout=subprocess.PIPE))
         assert runner.stdout is not None

@@ -33,6 +33,8 @@ ARITHMETIC: dict[type[ast.operator], str] = {
 }
 MONGO_COMPARISONS = {"$lt": "$lte", "$lte": "$lt", "$gt": "$gte", "$gte": "$gt", "$ne": "$eq", "$eq": "$ne"}
 SKIPPED_CALLS = ("log.", ".inc(", ".observe(", "TypeVar(")
+SMALL = 10
+"""Greater numbers are doubled instead of increased by 1."""
 NAMING_KEYWORDS = {"name", "reason", "error"}
 """Keyword arguments that name a task or fill a message."""
 
@@ -196,9 +198,9 @@ class _Module:
         if isinstance(value, bool):
             yield self._mutant(statement, node, str(not value), path)
         elif isinstance(value, int):
-            yield self._mutant(statement, node, str(value + 1), path)
+            yield self._mutant(statement, node, str(value + 1 if value < SMALL else 2 * value), path)
         elif isinstance(value, str) and value in MONGO_COMPARISONS:
-            yield self._mutant(statement, node, repr(MONGO_COMPARISONS[value]), path)
+            yield self._mutant(statement, node, f'"{MONGO_COMPARISONS[value]}"', path)
 
     def _of_dict(self, statement: Statement, node: ast.Dict, path: Path) -> Iterator[Mutant]:
         for key, value in zip(node.keys, node.values, strict=True):

@@ -1,7 +1,8 @@
 """Runs the tests of modules against each of their mutants, in a copy of the tree. Started by tests/mutants/__main__.py.
 
-Each run is a fork of this process, which has imported the libraries but nothing of the product. The results are
-printed as lines of JSON.
+Each run is a fork. Most mutants change functions only: a process that has imported the product and collected the tests
+replaces the code of these functions. For other mutants, such as a changed default, the fork has imported the libraries
+but nothing of the product. The results are printed as lines of JSON.
 """
 
 import contextlib
@@ -16,26 +17,31 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pymongo
 import pytest
 
+import tests.databases
+from tests.mutants.functions import ImportedFunctions
+from tests.mutants.kept_databases import kept_database
 from tests.mutants.operators import Mutant, find_mutants
-from tests.mutants.tracing import IMPORT, LineRecorder, SelectedTestRunner
+from tests.mutants.tracing import IMPORT, CollectedTests, LineRecorder, SelectedTestRunner
 
 PRODUCT = ("server", "schema", "resolvers", "jobs", "storage", "tests")
 LIST_LIBRARIES = "import sys, server.web, server.worker, tests.conftest; print(*sys.modules)"
-PYTEST_OPTIONS = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=short")
+PYTEST_OPTIONS = ("-x", "-q", "-s", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=short")
 IMPORTED_EARLY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 KILLED, SURVIVED, TIMEOUT, UNCOVERED = "killed", "survived", "timeout", "uncovered"
 SLOWER = 5
 """A mutant may make a test this many times slower, and some seconds more, before it counts as noticed."""
 MORE_S = 6.0
+LIMIT_S = 12 * 3600.0
+"""Time limit of the processes that run the tests of many mutants."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +51,17 @@ class Baseline:
     seconds: dict[str, float]
     lines: dict[str, list[int]]
 
-    def tests_of(self, mutant: Mutant, own: str) -> dict[str, float]:
-        """Returns the time limits of the tests that execute the lines: those of the file `own` first, then the others.
+    def tests_of(self, mutant: Mutant, kills: Counter[str]) -> dict[str, float]:
+        """Returns the time limits of the tests that execute the lines.
 
-        Quick tests come first. A line that is executed by the import alone concerns all tests.
+        Quick tests and those that killed many mutants come first. A line that is executed by the import alone concerns
+        all tests.
         """
         by_import = set(self.lines.get(IMPORT, ()))
         covering = [test for test in self.seconds if not set(mutant.lines).isdisjoint(self.lines.get(test, ()))]
         if not covering and not by_import.isdisjoint(mutant.lines):
             covering = list(self.seconds)
-        covering.sort(key=lambda test: (not test.startswith(own), test.partition("::")[0], self.seconds[test]))
+        covering.sort(key=lambda test: self.seconds[test] / (1 + kills[test]))
         return {test: SLOWER * self.seconds[test] + MORE_S for test in covering}
 
 
@@ -123,66 +130,118 @@ def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Ba
         result.write_text(json.dumps([recorder.seconds, lines]))
         return code
 
-    if run_forked(record, scratch / "output", 3600) != 0:
+    if run_forked(record, scratch / "output", LIMIT_S) != 0:
         raise SystemExit(f"These tests fail without a mutant:\n{(scratch / 'output').read_text()[-4000:]}")
     seconds, lines = json.loads(result.read_text())
     return {name: Baseline(seconds, lines[file]) for file, name in files.items()}
 
 
-def judge(module: Path, mutant: Mutant, baseline: Baseline, own: str, scratch: Path) -> tuple[str, str]:
-    """Runs the tests of a mutant. Returns the outcome and the test that failed."""
-    limits_s = baseline.tests_of(mutant, own)
-    if not limits_s:
-        return UNCOVERED, ""
-    source, output = module.read_text(encoding="utf-8"), scratch / "output"
-    files = list(dict.fromkeys(test.partition("::")[0] for test in limits_s))
-    try:
-        module.write_text(mutant.apply(source), encoding="utf-8")
-        limit_s = sum(limits_s.values()) + 60
-        code = run_forked(lambda: run_tests(files, SelectedTestRunner(limits_s)), output, limit_s)
-    finally:
-        module.write_text(source, encoding="utf-8")
-    if code == 0:
-        return SURVIVED, ""
-    run_forked(drop_databases, output.with_name("dropped"), 60)
-    text = output.read_text(errors="replace")
-    failed = re.search(r"^FAILED (\S+)", text, re.MULTILINE)
-    return (KILLED, failed[1] if failed else "") if code and "Timeout (" not in text else (TIMEOUT, "")
+@dataclass(frozen=True)
+class Judge:
+    """Judges the mutants of a module, and prints the outcomes as lines of JSON to a file descriptor."""
+
+    module: Path
+    baseline: Baseline
+    tests: list[str]
+    scratch: Path
+    results: int
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def judge_all(self, mutants: list[Mutant]) -> None:
+        """Judges the mutants of functions first, and then those that need the module to be imported."""
+        by_import = set(self.baseline.lines.get(IMPORT, ()))
+        of_functions = [each for each in mutants if by_import.isdisjoint(each.lines)]
+        judged = self.scratch / "judged"
+        judged.touch()
+
+        def work() -> int:
+            return run_tests(self.tests, CollectedTests(lambda session: self._judge_functions(session, of_functions)))
+
+        if of_functions and run_forked(work, self.scratch / "collected", LIMIT_S) != 0:
+            raise SystemExit(f"The collection failed:\n{(self.scratch / 'collected').read_text()[-4000:]}")
+        keys = set(judged.read_text().splitlines())
+        judged.unlink()
+        for mutant in mutants:
+            if mutant.key not in keys:
+                self._judge(mutant, lambda limits: run_tests(files_of(limits), SelectedTestRunner(limits)))
+
+    def _judge_functions(self, session: pytest.Session, mutants: list[Mutant]) -> None:
+        """Judges the mutants whose functions can be replaced in this process's forks. Records their keys."""
+        source = self.module.read_text(encoding="utf-8")
+        functions = ImportedFunctions(self.module.resolve(), source)
+        for mutant in mutants:
+            if change := functions.change_to(mutant.apply(source)):
+                self._judge(mutant, lambda limits, change=change: run_changed(session, limits, change))  # type: ignore[misc]
+                with (self.scratch / "judged").open("a") as judged:
+                    judged.write(mutant.key + "\n")
+
+    def _judge(self, mutant: Mutant, run: Callable[[dict[str, float]], int]) -> None:
+        started_at = time.monotonic()
+        outcome, test = self._outcome(mutant, run)
+        seconds = round(time.monotonic() - started_at, 1)
+        result = {"line": mutant.lines.start, "outcome": outcome, "test": test, "seconds": seconds}
+        line = json.dumps({"module": str(self.module), "mutant": mutant.key, **result})
+        os.write(self.results, f"{line}\n".encode())
+
+    def _outcome(self, mutant: Mutant, run: Callable[[dict[str, float]], int]) -> tuple[str, str]:
+        """Runs the tests of a mutant. Returns the outcome and the test that failed."""
+        limits_s = self.baseline.tests_of(mutant, self.kills)
+        if not limits_s:
+            return UNCOVERED, ""
+        # Tests that start processes need the changed file.
+        source, output = self.module.read_text(encoding="utf-8"), self.scratch / "output"
+        try:
+            self.module.write_text(mutant.apply(source), encoding="utf-8")
+            code = run_forked(lambda: run(limits_s), output, sum(limits_s.values()) + 60)
+        finally:
+            self.module.write_text(source, encoding="utf-8")
+        if code == 0:
+            return SURVIVED, ""
+        run_forked(end_transactions, output.with_name("ended"), 60)
+        text = output.read_text(errors="replace")
+        failed = re.search(r"^FAILED (\S+)", text, re.MULTILINE)
+        self.kills[failed[1] if failed else ""] += 1
+        return (KILLED, failed[1] if failed else "") if code and "Timeout (" not in text else (TIMEOUT, "")
 
 
-def drop_databases() -> int:
-    """Drops the databases of tests that did not clean up."""
-    with pymongo.MongoClient[Any](os.environ["TEST_MONGODB_URI"]) as mongo:
-        for name in mongo.list_database_names():
-            if name.startswith("t_"):
-                mongo.drop_database(name)
+def files_of(tests: Iterable[str]) -> list[str]:
+    """Returns the files of the tests."""
+    return list(dict.fromkeys(test.partition("::")[0] for test in tests))
+
+
+def run_changed(session: pytest.Session, limits_s: dict[str, float], change: Callable[[], None]) -> int:
+    """Changes functions of this process, and runs the collected tests with the node ids."""
+    change()
+    session.config.pluginmanager.register(SelectedTestRunner(limits_s))
+    by_id = {item.nodeid: item for item in session.items}
+    items = [by_id[each] for each in limits_s if each in by_id]
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
     return 0
 
 
-def report(name: str, mutants: list[Mutant], baseline: Baseline, tests: list[str], scratch: Path) -> None:
-    """Prints the outcome of each mutant of a module as a line of JSON."""
-    for mutant in mutants:
-        started_at = time.monotonic()
-        outcome, test = judge(Path(name), mutant, baseline, tests[0], scratch)
-        seconds = round(time.monotonic() - started_at, 1)
-        result = {"line": mutant.lines.start, "outcome": outcome, "test": test, "seconds": seconds}
-        print(json.dumps({"module": name, "mutant": mutant.key, **result}), flush=True)
+def end_transactions() -> int:
+    """Ends the transactions of tests that ended early."""
+    with pymongo.MongoClient[Any](os.environ["TEST_MONGODB_URI"]) as mongo:
+        mongo.admin.command("killAllSessions", [])
+    return 0
 
 
 def main(arguments: list[str]) -> None:
     """Judges the mutants of modules. The argument is a JSON object, see tests/mutants/__main__.py."""
-    plan = json.loads(arguments[0])
+    plan, results = json.loads(arguments[0]), os.dup(1)
     import_libraries()
+    tests.databases.fresh_database = kept_database
     groups: defaultdict[tuple[str, ...], dict[str, list[Mutant]]] = defaultdict(dict)
-    for name, tests in plan["modules"].items():
+    for name, test_files in plan["modules"].items():
         found = [each for each in find_mutants(Path(name).read_text()) if re.search(plan["only"], each.key)]
         if mutants := [each for each in found if each.key not in plan["skipped"].get(name, ())]:
-            groups[tuple(tests)][name] = mutants
+            groups[tuple(test_files)][name] = mutants
     with tempfile.TemporaryDirectory() as folder:
-        for tests, modules in groups.items():
-            baselines = measure(list(modules), list(tests), Path(folder))
+        for test_files, modules in groups.items():
+            baselines = measure(list(modules), list(test_files), Path(folder))
             for name, mutants in modules.items():
-                report(name, mutants, baselines[name], list(tests), Path(folder))
+                Judge(Path(name), baselines[name], list(test_files), Path(folder), results).judge_all(mutants)
 
 
 if __name__ == "__main__":

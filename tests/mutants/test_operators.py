@@ -31,6 +31,7 @@ def bodies(body: str) -> list[str]:
         ("x = {'$gte': a}", ["x = {**{}}", "x = {'$gt': a}"]),
         ("x = a, b", ["x = (None, b)", "x = (a, None)"]),
         ("x = g(a, key=True)", ["x = g(a, **{})", "x = g(a, key=False)"]),
+        ("x = a / 1000", ["x = a * 1000", "x = a / 2000"]),
         ("await g(a)", ["pass"]),
         ("return a", ["return None"]),
         (

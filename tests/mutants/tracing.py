@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from types import FrameType
 from typing import Any
 
@@ -53,6 +53,17 @@ class LineRecorder:
     def _step(self, frame: FrameType, event: str, _: object) -> Any:
         self.lines[frame.f_code.co_filename][self._test].add(frame.f_lineno)
         return self._step
+
+
+class CollectedTests:
+    """Calls a function with the collected tests instead of running them."""
+
+    def __init__(self, work: Callable[[pytest.Session], None]) -> None:
+        self._work = work
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._work(session)
+        return True
 
 
 class SelectedTestRunner:

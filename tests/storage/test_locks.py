@@ -122,6 +122,30 @@ async def test_guarded_write_of_an_earlier_holder_is_refused(shared_stores: Stor
     assert await guarded_value(shared_stores, name) == "new"
 
 
+async def test_guarded_writes_of_other_locks_have_their_own_fences(
+    shared_stores: Stores, locks: Locks, name: str
+) -> None:
+    await acquire(locks, name)
+    await expire_lease(shared_stores, name)
+    second = await acquire(locks, name)
+    other = await acquire(locks, f"{name}:other")
+    assert (second.fence, other.fence) == (2, 1)
+    for lock in (second, other, second):
+        await guarded_write(shared_stores, locks, lock, "value")
+    assert await guarded_value(shared_stores, other.name) == "value"
+
+
+async def test_remaining_leases_are_those_of_held_named_locks(shared_stores: Stores, name: str) -> None:
+    locks = Locks(shared_stores.mongo, ttl_s=3600.0)
+    names = {state: f"{name}:{state}" for state in ("held", "expired", "released", "not named")}
+    acquired = {state: await acquire(locks, each) for state, each in names.items()}
+    await expire_lease(shared_stores, names["expired"])
+    await locks.release(acquired["released"])
+    leases_s = await locks.remaining_leases_s([names["held"], names["expired"], names["released"], f"{name}:free"])
+    assert list(leases_s) == [names["held"]]
+    assert 2400 < leases_s[names["held"]] <= 3600
+
+
 async def test_transaction_open_at_takeover_never_overwrites_the_next(
     shared_stores: Stores, locks: Locks, name: str
 ) -> None:

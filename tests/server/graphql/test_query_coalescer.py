@@ -152,6 +152,54 @@ async def test_single_returning_reader_gets_separate_execution() -> None:
     assert [len(each) for each in execution.audiences] == [2, 1]
 
 
+FOREVER_S = 60.0
+"""Longer than any of the tests takes."""
+
+
+async def ask_and_return(
+    coalescer: QueryCoalescer, execution: HeldExecution, viewers: Sequence[User], returning: Sequence[User]
+) -> None:
+    """Lets all viewers share an execution. Some ask again, each one iteration of the event loop after another."""
+    first = await start_requests(coalescer, execution, ANN)
+    shared = await start_requests(coalescer, execution, *viewers)
+    execution.released.set()
+    await asyncio.gather(*first, *shared)
+
+    async def ask_after(iterations: int, viewer: User) -> Response:
+        for _ in range(iterations):
+            await asyncio.sleep(0)
+        return await coalescer.answer("query", viewer, execution)
+
+    async with asyncio.timeout(FOREVER_S / 4):
+        await asyncio.gather(*(ask_after(10 * number, each) for number, each in enumerate(returning)))
+
+
+async def test_regroup_window_ends_when_all_answered_viewers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", FOREVER_S)
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    viewers = [user(str(number)) for number in range(5)]
+    await ask_and_return(coalescer, execution, viewers, viewers)
+    assert [len(each) for each in execution.audiences] == [1, 5, 5]
+
+
+async def test_regroup_window_ends_after_two_polls_without_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", FOREVER_S)
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    viewers = [user(str(number)) for number in range(5)]
+    await ask_and_return(coalescer, execution, viewers, viewers[:1])
+    assert [len(each) for each in execution.audiences] == [1, 5, 1]
+
+
+async def test_closed_regroup_window_delays_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", 0.0)
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    viewers = [user(str(number)) for number in range(5)]
+    await ask_and_return(coalescer, execution, viewers, viewers[:3])
+    assert [len(each) for each in execution.audiences] == [1, 5, 1, 1, 1]
+
+
 async def test_requests_over_the_limit_wait_for_another_execution() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution()
     many = [user(str(number)) for number in range(MAX_REQUESTS + 2)]
