@@ -13,7 +13,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.identity.records import stream_owner, user_stream
 from storage.ids import MessageKey, PostKey
-from storage.mongo import MAX_TIME_MS, Document, Mongo, Session
+from storage.mongo import Document, Mongo, Session
 from storage.streams.changes import Batch
 from storage.streams.documents import NotificationDocument, NotificationMarkDocument, NotificationRef, OutboxDocument
 from storage.streams.log import Stream
@@ -169,7 +169,7 @@ class NotificationStore:
         mark = await self._marks.find_one({"_id": _owner(organization_id, user_id)})
         low = 0 if mark is None else mark["ts"] + 1
         query = _query(organization_id, user_id, low, MAX_TIMESTAMP, blocked)
-        return await self._notifications.count_documents(query, maxTimeMS=MAX_TIME_MS)
+        return await self._notifications.count_documents(query)
 
     async def mark_read(self, organization_id: str, user_id: str, timestamp: int) -> None:
         """Moves the read mark forward, but not past the newest notification."""

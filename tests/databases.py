@@ -8,6 +8,8 @@ from typing import Any
 import pymongo
 import redis
 
+from tests.unlimited_reads import check_reads, record_unlimited_reads
+
 CREDENTIAL_KEYS = {"1": b"k" * 32}
 """The keys that encrypt credentials in tests."""
 
@@ -20,13 +22,18 @@ class ReusedDatabase:
         self._database, self._keys = mongo[name], keys
 
     def empty(self) -> None:
-        """Deletes all documents, keeps collections, indexes and the data version, and removes validators of a test."""
+        """Deletes all documents, keeps collections, indexes and the data version, and removes validators of a test.
+
+        Fails if the test made the product read without a time limit.
+        """
+        check_reads(self._database)
         for collection in self._database.list_collections():
             name = collection["name"]
             if not name.startswith(("system.", "data_version")):
                 self._database[name].delete_many({})
             if collection["options"].get("validator"):
                 self._database.command("collMod", name, validator={})
+        record_unlimited_reads(self._database)
         for key in self._keys.scan_iter(match=f"{self.name}*", count=1000):
             self._keys.delete(key)
 
@@ -44,12 +51,19 @@ def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase
 
 @contextmanager
 def fresh_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """Yields a unique name for a MongoDB database and a prefix of Redis keys. Deletes both afterwards."""
+    """Yields a unique name for a MongoDB database and a prefix of Redis keys. Deletes both afterwards.
+
+    Fails if the product made reads of this database without a time limit.
+    """
     name = f"t_{secrets.token_hex(6)}"
-    yield name
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
     with client:
-        client.drop_database(name)
+        record_unlimited_reads(client[name])
+        yield name
+        try:
+            check_reads(client[name])
+        finally:
+            client.drop_database(name)
     with redis.Redis.from_url(redis_url) as keys:
         for key in keys.scan_iter(match=f"{name}*", count=1000):
             keys.delete(key)

@@ -31,7 +31,7 @@ from storage.mail.documents import AddressDocument, DomainDocument, LedgerDocume
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.ledger import ledger_event
 from storage.metrics import MAIL_AGGREGATION_SECONDS, MAIL_EVENTS_AGGREGATED
-from storage.mongo import MAX_TIME_MS, Document, Mongo, Session
+from storage.mongo import Document, Mongo, Session
 
 BATCH = 1000
 CHECKPOINT_S = 10.0
@@ -65,9 +65,7 @@ class Aggregator:
     async def pending_partitions(self) -> list[int]:
         """Returns the partitions with waiting events."""
         # The range lets MongoDB use the partial index. Without the range, it would read the whole ledger.
-        partitions: list[int] = await self._mongo["mail_ledger"].distinct(
-            "waiting", {"waiting": {"$gte": 0}}, maxTimeMS=MAX_TIME_MS
-        )
+        partitions: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
         return partitions
 
     async def aggregate(self, lock: Lock, partition: int, limit: int = BATCH) -> int:

@@ -14,6 +14,11 @@ from storage.mail.epoch_time import epoch_ms
 from storage.mongo import Mongo, Session
 
 CHUNK = 500
+
+MAX_SCAN_MS = 3_600_000
+"""MongoDB's time for all batches of the scan of an organization's addresses, an hour. Each batch must arrive within
+10 s."""
+
 IMPORTED_ROWS = ""
 """The source under which a domain holds the sums of the latest imported row of each address."""
 
@@ -101,7 +106,7 @@ class BookImporter:
     async def _chunks(self, collection: str, org: str, without: str | None) -> AsyncIterator[list[object]]:
         query = {"org": org} if without is None else {"org": org, "by.source": without}
         ids: list[object] = []
-        async for row in self._mongo[collection].find(query, {"_id": 1}):
+        async for row in self._mongo[collection].find(query, {"_id": 1}, max_time_ms=MAX_SCAN_MS):
             ids.append(row["_id"])
             if len(ids) == CHUNK:
                 yield ids

@@ -16,6 +16,7 @@ from storage.migrations.index_changes import IndexChanges
 from storage.migrations.plan import DataMismatch, MigrationPlan, read_plan
 from storage.migrations.start import create_collections, prepare_database
 from storage.mongo import Document, Mongo
+from storage.mongo.time_limits import MAX_TIME_MS
 from storage.mongo.transactions import awaited
 
 LOCK = "migration"
@@ -110,6 +111,6 @@ async def _watch_build(mongo: Mongo, changes: IndexChanges, show: Show) -> None:
     with suppress(OperationFailure):
         while True:
             await asyncio.sleep(PROGRESS_POLL_S)
-            cursor = await awaited(mongo.client.admin.aggregate(pipeline))
+            cursor = await awaited(mongo.client.admin.aggregate(pipeline, maxTimeMS=MAX_TIME_MS))
             for operation in await cursor.to_list(None):
                 show(Progress(_build_title(changes), operation["progress"]["done"], operation["progress"]["total"]))

@@ -3,7 +3,6 @@
 from storage.mongo.cancellation import backport_wait_for
 from storage.mongo.client import (
     DEFAULT_DRIVER,
-    MAX_TIME_MS,
     Collection,
     Driver,
     Mongo,
@@ -23,7 +22,6 @@ __all__ = [
     "DEFAULT_DRIVER",
     "DUPLICATE_KEY",
     "MAJORITY",
-    "MAX_TIME_MS",
     "TRANSACTION_DEADLINE_S",
     "Collection",
     "Document",

@@ -18,6 +18,7 @@ from pymongo.read_concern import ReadConcern
 from storage.mongo import transactions
 from storage.mongo.elections import HEARTBEAT_S, SettledPrimaries
 from storage.mongo.reads import MAX_BATCH, Document, SingleRoundTripReads, Sort
+from storage.mongo.time_limits import COMMAND_TIMEOUT_S, time_limited
 from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session, awaited
 
 Driver = Literal["motor", "pymongo"]
@@ -30,9 +31,6 @@ Write = InsertOne[Any] | ReplaceOne[Any] | DeleteOne
 Result = TypeVar("Result")
 
 SERVER_SELECTION_S = 5.0
-COMMAND_TIMEOUT_S = 10.0
-MAX_TIME_MS = int(COMMAND_TIMEOUT_S * 1000)
-"""The `maxTimeMS` of reads that may scan, so that MongoDB ends a read whose client has given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +39,15 @@ class Mongo:
 
     client: AsyncMongoClient[Document]
     database: AsyncDatabase[Document]
+    collection_class: Callable[[AsyncDatabase[Document], str], Collection]
+    """The driver's class of collections, with limits on the time of reads."""
+
     reads: SingleRoundTripReads | None = None
     """Set for PyMongo Async; None for Motor, which reads through its public API."""
 
     def __getitem__(self, name: str) -> Collection:
         """Returns a collection by its name."""
-        return self.database[name]
+        return self.collection_class(self.database, name)
 
     async def find(
         self,
@@ -72,7 +73,6 @@ class Mongo:
             batch_size=limit or MAX_BATCH,
             hint=hint,
             session=session,
-            max_time_ms=MAX_TIME_MS,
         )
         return await cursor.to_list(None)
 
@@ -92,7 +92,7 @@ class Mongo:
         self, collection: str, pipeline: Sequence[Document], session: Session | None = None
     ) -> list[Any]:
         """Returns all results of the pipeline at once."""
-        cursor = await awaited(self[collection].aggregate(pipeline, session=session, maxTimeMS=MAX_TIME_MS))
+        cursor = await awaited(self[collection].aggregate(pipeline, session=session))
         return cast(list[Any], await cursor.to_list(None))
 
     async def transact(
@@ -131,7 +131,8 @@ def connect(
 ) -> Mongo:
     """Creates a client, which connects with its first command. Must be called inside the running event loop.
 
-    `command_timeout_s` limits the wait for each answer; None waits for ever, as for an index that is built.
+    `command_timeout_s` limits the wait for each answer; None waits for ever, as for an index that is built. Reads have
+    their own limit.
     """
     client = _client(driver, uri, command_timeout_s)
     options: CodecOptions[Document] = CodecOptions(tz_aware=True)
@@ -139,7 +140,7 @@ def connect(
         database, codec_options=options, write_concern=MAJORITY, read_concern=ReadConcern("majority")
     )
     reads = SingleRoundTripReads(opened_database, COMMAND_TIMEOUT_S) if driver == "pymongo" else None
-    return Mongo(client, opened_database, reads)
+    return Mongo(client, opened_database, time_limited(type(opened_database["any"])), reads)
 
 
 def _client(driver: Driver, uri: str, command_timeout_s: float | None) -> AsyncMongoClient[Document]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from storage.mongo import MAX_TIME_MS, Document, Mongo
+from storage.mongo import Document, Mongo
 
 MAX_DOCUMENTS = 1000
 
@@ -14,5 +14,5 @@ async def distinct_values(mongo: Mongo, collection: str, field: str, query: Docu
     documents = await mongo.find(collection, query, projection, limit=MAX_DOCUMENTS)
     if len(documents) == MAX_DOCUMENTS:
         # Many documents may share a value. MongoDB's `distinct` skips them in the index.
-        return set(await mongo[collection].distinct(field, query, maxTimeMS=MAX_TIME_MS))
+        return set(await mongo[collection].distinct(field, query))
     return {document[outer][inner] if inner else document[outer] for document in documents}

@@ -27,6 +27,8 @@ from pymongo.message import _op_msg, _OpMsg
 from pymongo.read_preferences import ReadPreference
 from pymongo.topology_description import TopologyDescription
 
+from storage.mongo.time_limits import MAX_TIME_MS
+
 Document = dict[str, Any]
 Sort = Sequence[tuple[str, int]]
 
@@ -61,7 +63,9 @@ class SingleRoundTripReads:
         except PyMongoError as error:
             if error.timeout:
                 raise
-        cursor = self._database[collection].find(query, projection, sort=list(sort) or None, limit=limit, hint=hint)
+        cursor = self._database[collection].find(
+            query, projection, sort=list(sort) or None, limit=limit, hint=hint, max_time_ms=MAX_TIME_MS
+        )
         return await cursor.to_list(None)
 
     async def _find_all(self, server: Server, command: Document) -> list[Document]:
@@ -98,8 +102,9 @@ class SingleRoundTripReads:
     async def _exchange(self, connection: AsyncConnection, command: Document) -> Document:
         """Sends a command and reads the answer. Raises: PyMongoError."""
         timeout_s = _csot.clamp_remaining(self._timeout_s)
-        # MongoDB then ends the command too. A getMore has the time of its find.
-        limited = command if "getMore" in command else command | {"maxTimeMS": max(1, int(timeout_s * 1000))}
+        # MongoDB ends the command first. A getMore has what its find left of the limit.
+        max_time_ms = min(max(1, int(timeout_s * 1000)), MAX_TIME_MS)
+        limited = command if "getMore" in command else command | {"maxTimeMS": max_time_ms}
         request_id, message, _, _ = _op_msg(0, limited, self._database.name, None, DEFAULT_CODEC_OPTIONS)
         protocol = connection.conn.get_conn
         # A timer that closes the connection takes a quarter of the processor time of `asyncio.timeout`.

@@ -218,6 +218,7 @@ async def query_mail(scenario: TopicScenario) -> None:
 async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:
     """Does the work. Returns the profiler's entry for each of its operations."""
     database, profiler_entries = stores.mongo.database, stores.mongo["system.profile"]
+    await database.command({"profile": 0})
     await profiler_entries.drop()
     await database.create_collection("system.profile", capped=True, size=20_000_000)
     await database.command({"profile": 2})

@@ -1,47 +1,146 @@
-"""Reads that may scan have maxTimeMS in MongoDB's profile, so MongoDB ends those whose clients have given up."""
+"""Every read has maxTimeMS, so MongoDB ends a slow read, and the driver does not repeat it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
+from pymongo import MongoClient, monitoring
+from pymongo.database import Database
+from pymongo.errors import ExecutionTimeout
 
-from storage.mongo import MAX_TIME_MS, Document, Mongo
+from server.embedded import Mongod
+from storage.ids import new_id
+from storage.mongo import Document, Driver, Mongo, connect, unavailable
 from storage.mongo.distinct import distinct_values
-from storage.stores import Stores
-from tests.storage.topic_scenario import create_topic_scenario
-
-READS = ["find", "aggregate", "count", "distinct"]
+from storage.mongo.time_limits import MAX_TIME_MS
+from tests.unlimited_reads import check_reads, record_unlimited_reads
 
 pytestmark = pytest.mark.anyio
 
+THINGS = "things"
+HANG = "sleep(600000) || true"
+SHORT_LIMIT_MS = 200
 
-@asynccontextmanager
-async def profiled(mongo: Mongo) -> AsyncIterator[None]:
-    """Records all commands to the database until the block ends."""
-    await mongo.database.command("profile", 2)
-    try:
-        yield
-    finally:
-        await mongo.database.command("profile", 0)
-
-
-async def recorded_reads(mongo: Mongo) -> list[Document]:
-    """Returns the reads of messages and notifications in the profile. The outbox reads other collections meanwhile."""
-    namespaces = [f"{mongo.database.name}.{name}" for name in ("messages", "notifications")]
-    documents = await mongo["system.profile"].find({"ns": {"$in": namespaces}}).to_list(None)
-    return [each["command"] for each in documents if any(name in each["command"] for name in READS)]
+READS: dict[str, Callable[[Mongo], Awaitable[Any]]] = {
+    "find": lambda mongo: mongo[THINGS].find({}).to_list(None),
+    "find_one": lambda mongo: mongo[THINGS].find_one({}),
+    "count_documents": lambda mongo: mongo[THINGS].count_documents({}),
+    "estimated_document_count": lambda mongo: mongo[THINGS].estimated_document_count(),
+    "distinct": lambda mongo: mongo[THINGS].distinct("n"),
+    "Mongo.find": lambda mongo: mongo.find(THINGS, {}),
+    "Mongo.aggregate": lambda mongo: mongo.aggregate(THINGS, [{"$match": {}}]),
+    "distinct_values": lambda mongo: distinct_values(mongo, THINGS, "n", {}),
+}
 
 
-async def test_reads_that_may_scan_have_a_time_limit(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+class CommandNameRecorder(monitoring.CommandListener):
+    """The names of the commands that a client sends through the driver's public API."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        self.names.append(event.command_name)
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
+
+
+@pytest.fixture
+def command_recorder() -> Iterator[CommandNameRecorder]:
+    """The commands of all clients that the test opens."""
+    listener = CommandNameRecorder()
+    monitoring.register(listener)
+    yield listener
+    monitoring._LISTENERS.command_listeners.remove(listener)
+
+
+@pytest.fixture
+async def mongo(own_mongod: Mongod, command_recorder: CommandNameRecorder, mongo_driver: Driver) -> Any:
+    """A database with ten documents, n from 0 to 9, on the mongod that a test may slow down."""
+    mongo = connect(own_mongod.uri, f"t_{new_id()}", mongo_driver)
+    await mongo[THINGS].insert_many([{"_id": n, "n": n} for n in range(10)])
+    command_recorder.names.clear()
+    yield mongo
+    await mongo.client.drop_database(mongo.database.name)
+    await mongo.close()
+
+
+@pytest.fixture
+def profiled(own_mongod: Mongod, mongo: Mongo) -> Iterator[Database[Any]]:
+    """The same database, of a client that is not the product's. The profiler records all commands."""
+    with MongoClient[Document](own_mongod.uri) as client:
+        database = client[mongo.database.name]
+        record_unlimited_reads(database)
+        database.command("profile", 2)
+        yield database
+
+
+@pytest.fixture
+def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits reads to 0.2 s. Without a limit they would take longer than the driver waits."""
+    for module in ("time_limits", "reads"):
+        monkeypatch.setattr(f"storage.mongo.{module}.MAX_TIME_MS", SHORT_LIMIT_MS)
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+async def test_read_has_a_time_limit(
+    mongo: Mongo, profiled: Database[Any], read: Callable[[Mongo], Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("storage.mongo.distinct.MAX_DOCUMENTS", 1)
-    scenario, mongo = await create_topic_scenario(stores), stores.mongo
-    await scenario.post()
-    async with profiled(mongo):
-        await mongo.find("messages", {"_id.t": scenario.topic.id}, limit=3)
-        await stores.notifications.unread_count(scenario.organization_id, "ann", frozenset())
-        await distinct_values(mongo, "messages", "author", {})
-        await mongo.aggregate("messages", [{"$match": {"_id.t": scenario.topic.id}}])
-    reads = await recorded_reads(mongo)
-    await mongo["system.profile"].drop()
-    assert {name for each in reads for name in READS if name in each} == {"find", "aggregate", "distinct"}
-    assert [each for each in reads if each.get("maxTimeMS") != MAX_TIME_MS] == []
+    await read(mongo)
+    entries = profiled["system.profile"].find({"ns": f"{profiled.name}.{THINGS}", "appName": "noroshi"})
+    limits = [entry["command"].get("maxTimeMS") for entry in entries]
+    assert limits
+    assert set(limits) == {MAX_TIME_MS}
+    check_reads(profiled)
+
+
+async def test_read_without_limit_is_recorded(mongo: Mongo, profiled: Database[Any]) -> None:
+    """The fixture `database` of all tests depends on these records."""
+    await mongo.database[THINGS].find_one({})
+    with pytest.raises(AssertionError, match="maxTimeMS"):
+        check_reads(profiled)
+
+
+async def test_further_batch_without_limit_is_recorded(mongo: Mongo, profiled: Database[Any]) -> None:
+    cursor = mongo.database[THINGS].find({}, batch_size=5)
+    await cursor.to_list(5)
+    record_unlimited_reads(profiled)
+    await cursor.to_list(None)
+    with pytest.raises(AssertionError, match="getMore"):
+        check_reads(profiled)
+
+
+@pytest.mark.usefixtures("short_limit")
+async def test_slow_read_is_ended_and_not_repeated(mongo: Mongo, command_recorder: CommandNameRecorder) -> None:
+    with pytest.raises(ExecutionTimeout) as raised:
+        await mongo[THINGS].find_one({"$where": HANG})
+    assert unavailable(raised.value) is not None
+    assert command_recorder.names == ["find"]
+
+
+@pytest.mark.usefixtures("short_limit")
+async def test_slow_single_round_trip_read_is_ended(mongo: Mongo) -> None:
+    with pytest.raises(ExecutionTimeout):
+        await mongo.find(THINGS, {"$where": HANG})
+    # The connection still works, because its answer was read.
+    assert len(await mongo.find(THINGS, {})) == 10
+
+
+@pytest.mark.usefixtures("short_limit")
+async def test_slow_further_batch_is_ended(mongo: Mongo, command_recorder: CommandNameRecorder) -> None:
+    """A getMore has no limit of its own: MongoDB applies what the find left of its limit."""
+    cursor = mongo[THINGS].find({"$where": f"this.n < 5 || {HANG}"}, batch_size=5)
+    assert len(await cursor.to_list(5)) == 5
+    with pytest.raises(ExecutionTimeout):
+        await cursor.to_list(None)
+    assert command_recorder.names == ["find", "getMore"]
+
+
+async def test_reads_of_a_transaction_have_a_time_limit(mongo: Mongo, profiled: Database[Any]) -> None:
+    await mongo.transact(lambda session: mongo[THINGS].find_one({}, session=session))
+    await mongo.transact(lambda session: mongo.find(THINGS, {}, session=session))
+    assert profiled["system.profile"].count_documents({"command.find": THINGS, "command.maxTimeMS": {"$gt": 0}}) == 2
+    check_reads(profiled)

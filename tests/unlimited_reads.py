@@ -1,0 +1,32 @@
+"""Finds reads of the product that MongoDB would not end: MongoDB's profiler records those without `maxTimeMS`.
+
+Unlike PyMongo's command monitoring, the profiler sees the reads of either driver, and those without a driver's cursor.
+"""
+
+from typing import Any
+
+from pymongo.database import Database
+
+_READS = ("find", "aggregate", "count", "distinct")
+_IS_READ = {"$or": [{f"command.{name}": {"$exists": True}} for name in _READS]}
+_FILTER = {
+    "appName": "noroshi",
+    "$or": [
+        {"op": {"$ne": "getmore"}, **_IS_READ, "command.maxTimeMS": {"$exists": False}},
+        # A getMore has what is left of the time of its first command.
+        {"op": "getmore", "originatingCommand.maxTimeMS": {"$exists": False}},
+    ],
+}
+
+
+def record_unlimited_reads(database: Database[Any]) -> None:
+    """Deletes what MongoDB recorded in this database, and makes it record the product's reads without a limit."""
+    database.command("profile", 0)
+    database.drop_collection("system.profile")
+    database.command("profile", 1, filter=_FILTER)
+
+
+def check_reads(database: Database[Any]) -> None:
+    """Fails if MongoDB recorded a read of the product without a limit."""
+    unlimited = [f"{entry['ns']}: {entry['command']}" for entry in database["system.profile"].find(_FILTER)]
+    assert not unlimited, f"Without maxTimeMS (see storage/mongo/time_limits.py): {unlimited}"
