@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import Response
 
 import server.graphql.coalescing
-from server.graphql.coalescing import MAX_REQUESTS, Answer, QueryCoalescer
+from server.graphql.coalescing import ANSWERS, MAX_REQUESTS, Answer, QueryCoalescer
 from storage.errors import RateLimited, Unavailable
 from storage.identity.records import User
 
@@ -101,6 +101,42 @@ async def test_cancelled_request_is_left_out_and_harms_no_other() -> None:
     assert execution.audiences == [{"ann"}, {"bob"}]
 
 
+async def test_failure_reaches_remaining_requests_after_one_is_cancelled() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+
+    def fail() -> Response:
+        raise OSError("gone")
+
+    execution.respond = fail
+    cancelled, remaining = await start_requests(coalescer, execution, ANN, BOB)
+    cancelled.cancel()
+    execution.released.set()
+    outcomes = await asyncio.gather(cancelled, remaining, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [asyncio.CancelledError, OSError]
+
+
+async def test_answers_are_counted_by_outcome() -> None:
+    def counts() -> dict[str, float]:
+        return {each: ANSWERS.labels(each)._value.get() for each in ("executed", "shared", "apart")}
+
+    coalescer, execution, before = QueryCoalescer(), HeldExecution(), counts()
+    execution.released.set()
+    await asyncio.gather(*await start_requests(coalescer, execution, ANN, BOB))
+    assert {each: counts()[each] - before[each] for each in before} == {"executed": 1, "shared": 1, "apart": 0}
+
+
+async def test_cancelled_requests_cause_no_execution() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    (first,) = await start_requests(coalescer, execution, ANN)
+    cancelled = await start_requests(coalescer, execution, ANN, BOB)
+    for task in cancelled:
+        task.cancel()
+    execution.released.set()
+    await asyncio.gather(first, *cancelled, return_exceptions=True)
+    assert isinstance(await coalescer.answer("query", BOB, execution), Response)
+    assert execution.audiences == [{"ann"}, {"bob"}]
+
+
 async def test_cancelled_execution_leaves_no_request_waiting() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution()
 
@@ -174,13 +210,25 @@ async def ask_and_return(
         await asyncio.gather(*(ask_after(10 * number, each) for number, each in enumerate(returning)))
 
 
-async def test_regroup_window_ends_when_all_answered_viewers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [2, 5])
+async def test_regroup_window_ends_when_all_answered_viewers_wait(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", FOREVER_S)
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    viewers = [user(str(number)) for number in range(count)]
+    await ask_and_return(coalescer, execution, viewers, viewers)
+    assert [len(each) for each in execution.audiences] == [1, count, count]
+
+
+async def test_request_beyond_the_expected_ones_shares_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", FOREVER_S)
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
     coalescer, execution = QueryCoalescer(), HeldExecution()
     viewers = [user(str(number)) for number in range(5)]
-    await ask_and_return(coalescer, execution, viewers, viewers)
-    assert [len(each) for each in execution.audiences] == [1, 5, 5]
+    await ask_and_return(coalescer, execution, viewers, [])
+    async with asyncio.timeout(FOREVER_S / 4):
+        await asyncio.gather(*await start_requests(coalescer, execution, *viewers, BOB))
+    assert [len(each) for each in execution.audiences] == [1, 5, 6]
 
 
 async def test_regroup_window_ends_after_two_polls_without_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,12 @@ import asyncio
 import itertools
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pymongo.errors import OperationFailure
+from pymongo.errors import AutoReconnect, OperationFailure
 
 from server.embedded import Mongod
 from storage.calls.job_changes import SetLimits
@@ -202,6 +202,14 @@ async def test_unstorable_member_fails_alone(scenario: TopicScenario, create_cha
     await scenario.post("the topic still takes posts")
 
 
+async def test_unstorable_member_of_two_fails_alone(scenario: TopicScenario) -> None:
+    stored, refused = await commit_together(
+        scenario, [scenario.post_change(), UnstorablePost(scenario.new_message(), field=2**64)]
+    )
+    assert isinstance(refused, Exception)
+    assert isinstance(stored, Message)
+
+
 async def test_missing_topic_is_not_found_and_not_created(scenario: TopicScenario) -> None:
     with pytest.raises(NotFound):
         await scenario.stores.sequencer.commit(Stream("topic", "nowhere"), scenario.post_change())
@@ -318,12 +326,12 @@ async def test_idle_sequencer_keeps_no_stream_state(scenario: TopicScenario) -> 
     await asyncio.gather(*(scenario.post() for _ in range(3)))
     await scenario.stores.sequencer.close()
 
-    async def has_no_queues() -> bool:
+    async def is_idle() -> bool:
         # Outbox rows that earlier tests left may be relayed at the same time.
-        return not scenario.stores.sequencer._queues
+        return not (scenario.stores.sequencer._queues or scenario.stores.sequencer._last_answers)
 
     assert scenario.stream not in scenario.stores.sequencer._queues
-    assert await poll_until_true(has_no_queues)
+    assert await poll_until_true(is_idle)
 
 
 async def test_refused_commit_leaves_nothing_visible(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
@@ -451,7 +459,7 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
 
 async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.sequencer.MAX_ADMISSION_WAIT_S", 0.05)
-    CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
+    CountingMongo.active, CountingMongo.max_active, CountingMongo.release = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
         CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
@@ -465,11 +473,75 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
     admitted = [asyncio.create_task(commit) for commit in commits]
     while CountingMongo.active < MAX_JOBS_STREAMS:
         await asyncio.sleep(0)
+    late = asyncio.create_task(sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0)))
+    await asyncio.sleep(0.03)
+    # Waits for a shorter time than the first change when that one is refused.
+    later = asyncio.create_task(sequencer.commit(jobs_stream("late"), SetLimits("late", 2, 1.0)))
     with pytest.raises(Unavailable):
-        await sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0))
+        await late
+    with suppress(Unavailable):
+        await later
+    assert CountingMongo.max_active == MAX_JOBS_STREAMS
     CountingMongo.release.set()
     await asyncio.gather(*admitted)
     assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3
+
+
+async def test_streams_of_topics_need_no_admission(stores: Stores) -> None:
+    CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
+    mongo = CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    topic = await create_topic_scenario(stores)
+    organizations = [f"org-{n}" for n in range(MAX_JOBS_STREAMS)]
+    commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), SetLimits(org, 1, 1.0))) for org in organizations]
+    posted = asyncio.create_task(sequencer.commit(topic.stream, topic.post_change()))
+
+    async def all_are_written() -> bool:
+        return CountingMongo.active == MAX_JOBS_STREAMS + 1
+
+    assert await poll_until_true(all_are_written)
+    CountingMongo.release.set()
+    await asyncio.gather(*commits, posted)
+
+
+async def test_close_waits_for_answers_of_committed_changes(scenario: TopicScenario) -> None:
+    stores, committed, may_answer = scenario.stores, asyncio.Event(), asyncio.Event()
+
+    async def before_answer(_: Batch) -> None:
+        committed.set()
+        await may_answer.wait()
+
+    leases = WriteLeases(stores.redis, stores.keys)
+    sequencer = Sequencer(stores.mongo, leases, lambda *_: None, lambda _: None, before_answer)
+    posted = asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change()))
+    await committed.wait()
+    closed = asyncio.create_task(sequencer.close())
+    await asyncio.wait([closed], timeout=0.05)
+    assert not closed.done()
+    may_answer.set()
+    await closed
+    assert isinstance(await posted, Message)
+
+
+async def test_answers_in_a_topic_keep_the_order_of_commits(scenario: TopicScenario) -> None:
+    stores, batches, may_answer = scenario.stores, list[Batch](), asyncio.Event()
+
+    async def before_answer(batch: Batch) -> None:
+        batches.append(batch)
+        if len(batches) == 1:
+            await may_answer.wait()
+
+    leases = WriteLeases(stores.redis, stores.keys)
+    sequencer = Sequencer(stores.mongo, leases, lambda *_: None, lambda _: None, before_answer)
+    posted = []
+    for number in (1, 2):
+        posted.append(asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change(str(number)))))
+        while len(batches) < number:
+            await asyncio.sleep(0.01)
+    await asyncio.wait(posted, timeout=0.05)
+    assert not any(each.done() for each in posted)
+    may_answer.set()
+    assert [message.text for message in await asyncio.gather(*posted)] == ["1", "2"]
 
 
 class AttemptCountingMongo(Mongo):
@@ -517,6 +589,59 @@ async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenar
     await asyncio.gather(first, *waiting)
     await sequencer.commit(scenario.stream, scenario.post_change())
     await assert_consistent(scenario, MAX_WAITING + 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"), [(AutoReconnect("connection closed"), Unavailable), (NotFound("topic", "t"), NotFound)]
+)
+async def test_failure_of_a_whole_batch_is_not_retried_one_by_one(
+    scenario: TopicScenario, error: Exception, expected: type[Exception]
+) -> None:
+    class FailingMongo(AttemptCountingMongo):
+        attempts = 0
+
+        async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+            type(self).attempts += 1
+            raise error
+
+    stores, changes = scenario.stores, [scenario.post_change() for _ in range(3)]
+    mongo = FailingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    commits = (sequencer.commit(scenario.stream, change) for change in changes)
+    results = await asyncio.gather(*commits, return_exceptions=True)
+    assert [type(each) for each in results] == [expected] * 3
+    assert mongo.attempts == 1
+
+
+async def test_changes_after_a_split_batch_are_committed_together(scenario: TopicScenario) -> None:
+    stores, may_fail = scenario.stores, asyncio.Event()
+
+    class FirstBatchRefusingMongo(AttemptCountingMongo):
+        attempts = 0
+
+        async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+            if type(self).attempts == 0:
+                type(self).attempts += 1
+                await may_fail.wait()
+                raise OperationFailure("refused", ILLEGAL_OPERATION)
+            return await AttemptCountingMongo.transact(self, work, deadline_s)
+
+    mongo = FirstBatchRefusingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+
+    def submit(count: int) -> list[asyncio.Task[Message]]:
+        changes = [scenario.post_change() for _ in range(count)]
+        return [asyncio.create_task(sequencer.commit(scenario.stream, each)) for each in changes]
+
+    split = submit(3)
+    while mongo.attempts == 0:
+        await asyncio.sleep(0.01)
+    later = submit(4)
+    await asyncio.sleep(0)
+    may_fail.set()
+    await asyncio.gather(*split, *later)
+    assert mongo.attempts == 1 + 3 + 1
+    await assert_consistent(scenario, 7)
 
 
 async def test_members_of_split_batch_are_refused_together_in_outage(
