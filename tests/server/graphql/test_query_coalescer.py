@@ -193,21 +193,25 @@ FOREVER_S = 60.0
 
 
 async def ask_and_return(
-    coalescer: QueryCoalescer, execution: HeldExecution, viewers: Sequence[User], returning: Sequence[User]
+    coalescer: QueryCoalescer,
+    execution: HeldExecution,
+    viewers: Sequence[User],
+    returning: Sequence[User],
+    iterations: int = 10,
 ) -> None:
-    """Lets all viewers share an execution. Some ask again, each one iteration of the event loop after another."""
+    """Lets all viewers share an execution. Some ask again, each a few iterations of the event loop after another."""
     first = await start_requests(coalescer, execution, ANN)
     shared = await start_requests(coalescer, execution, *viewers)
     execution.released.set()
     await asyncio.gather(*first, *shared)
 
-    async def ask_after(iterations: int, viewer: User) -> Response:
-        for _ in range(iterations):
+    async def ask_after(pause: int, viewer: User) -> Response:
+        for _ in range(pause):
             await asyncio.sleep(0)
         return await coalescer.answer("query", viewer, execution)
 
     async with asyncio.timeout(FOREVER_S / 4):
-        await asyncio.gather(*(ask_after(10 * number, each) for number, each in enumerate(returning)))
+        await asyncio.gather(*(ask_after(iterations * number, each) for number, each in enumerate(returning)))
 
 
 @pytest.mark.parametrize("count", [2, 5])
@@ -237,6 +241,15 @@ async def test_regroup_window_ends_after_two_polls_without_request(monkeypatch: 
     viewers = [user(str(number)) for number in range(5)]
     await ask_and_return(coalescer, execution, viewers, viewers[:1])
     assert [len(each) for each in execution.audiences] == [1, 5, 1]
+
+
+async def test_regroup_window_stays_open_while_requests_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", FOREVER_S)
+    monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", 0.0)
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    viewers = [user(str(number)) for number in range(20)]
+    await ask_and_return(coalescer, execution, viewers, viewers, iterations=1)
+    assert [len(each) for each in execution.audiences] == [1, 20, 20]
 
 
 async def test_closed_regroup_window_delays_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
