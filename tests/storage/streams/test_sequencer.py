@@ -17,7 +17,7 @@ from storage.chat.changes import EditMessage, PostMessage
 from storage.chat.records import Message
 from storage.errors import Conflict, Forbidden, NotFound, RateLimited, Unavailable
 from storage.ids import MessageKey
-from storage.mongo import Mongo
+from storage.mongo import Document, Mongo, Session
 from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
@@ -203,9 +203,8 @@ async def test_unstorable_member_fails_alone(scenario: TopicScenario, create_cha
 
 
 async def test_unstorable_member_of_two_fails_alone(scenario: TopicScenario) -> None:
-    stored, refused = await commit_together(
-        scenario, [scenario.post_change(), UnstorablePost(scenario.new_message(), field=2**64)]
-    )
+    unstorable: PostMessage = UnstorablePost(scenario.new_message(), field=2**64)
+    stored, refused = await commit_together(scenario, [scenario.post_change(), unstorable])
     assert isinstance(refused, Exception)
     assert isinstance(stored, Message)
 
@@ -642,6 +641,23 @@ async def test_changes_after_a_split_batch_are_committed_together(scenario: Topi
     await asyncio.gather(*split, *later)
     assert mongo.attempts == 1 + 3 + 1
     await assert_consistent(scenario, 7)
+
+
+async def test_batches_read_documents_in_their_transactions(scenario: TopicScenario) -> None:
+    """A read outside could miss a change that the replica set's majority does not know yet."""
+    sessions: list[Session | None] = []
+
+    class RecordingMongo(Mongo):
+        async def find(self, *arguments: Any, **options: Any) -> list[Document]:
+            sessions.append(options.get("session"))
+            return await super().find(*arguments, **options)
+
+    stores, message = scenario.stores, await scenario.post()
+    mongo = RecordingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    await sequencer.commit(scenario.stream, EditMessage(message.key, "ann", "edited", ()))
+    assert sessions
+    assert None not in sessions
 
 
 async def test_members_of_split_batch_are_refused_together_in_outage(
