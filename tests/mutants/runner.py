@@ -34,7 +34,7 @@ from tests.mutants.tracing import IMPORT, CollectedTests, LineRecorder, Selected
 
 PRODUCT = ("server", "schema", "resolvers", "jobs", "storage", "tests")
 LIST_LIBRARIES = "import sys, server.web, server.worker, tests.conftest; print(*sys.modules)"
-PYTEST_OPTIONS = ("-x", "-q", "-s", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=short")
+PYTEST_OPTIONS = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=short")
 IMPORTED_EARLY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 KILLED, SURVIVED, TIMEOUT, UNCOVERED = "killed", "survived", "timeout", "uncovered"
 SLOWER = 5
@@ -118,7 +118,10 @@ def run_tests(paths: Iterable[str], plugin: object) -> int:
 
 
 def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Baseline]:
-    """Runs the tests without a mutant. Returns the baseline of each module. Raises: SystemExit if a test fails."""
+    """Runs the tests without a mutant. Returns the baseline of each module. Leaves out and reports tests that fail.
+
+    Raises: SystemExit if the tests cannot run.
+    """
     files, result = {str(Path(each).resolve()): each for each in modules}, scratch / "baseline.json"
 
     def record() -> int:
@@ -127,13 +130,16 @@ def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Ba
         code = run_tests(tests, recorder)
         sys.settrace(None)
         lines = {file: {test: sorted(each) for test, each in found.items()} for file, found in recorder.lines.items()}
-        result.write_text(json.dumps([recorder.seconds, lines]))
+        result.write_text(json.dumps([recorder.seconds, lines, recorder.failures]))
         return code
 
-    if run_forked(record, scratch / "output", LIMIT_S) != 0:
-        raise SystemExit(f"These tests fail without a mutant:\n{(scratch / 'output').read_text()[-4000:]}")
-    seconds, lines = json.loads(result.read_text())
-    return {name: Baseline(seconds, lines[file]) for file, name in files.items()}
+    if run_forked(record, scratch / "output", LIMIT_S) not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise SystemExit(f"The tests cannot run:\n{(scratch / 'output').read_text()[-4000:]}")
+    seconds, lines, failures = json.loads(result.read_text())
+    for test, text in failures.items():
+        print(f"Left out, because it fails without a mutant: {test}\n{text[-400:]}", file=sys.stderr)
+    passed = {test: each for test, each in seconds.items() if test not in failures}
+    return {name: Baseline(passed, lines[file]) for file, name in files.items()}
 
 
 @dataclass(frozen=True)

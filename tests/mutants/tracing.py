@@ -23,7 +23,7 @@ class LineRecorder:
         self._test = IMPORT
         self.lines: dict[str, defaultdict[str, set[int]]] = {file: defaultdict(set) for file in files}
         self.seconds: dict[str, float] = {}
-        self.failures: list[str] = []
+        self.failures: dict[str, str] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -38,7 +38,7 @@ class LineRecorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Records a failure. A test that fails on the unchanged source can't judge a mutant."""
         if report.failed:
-            self.failures.append(f"{report.nodeid} ({report.when})\n{report.longreprtext}")
+            self.failures[report.nodeid] = report.longreprtext
 
     def start(self) -> None:
         """Begins to record."""

@@ -1,10 +1,12 @@
 """State machine tests of tasks and limiter: limits hold, and slots and counts are right, in any order of events."""
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -23,9 +25,10 @@ from storage.calls.job_changes import ActOnJob, JobAction, RefreshJobState, SetL
 from storage.calls.limiter import BrokerSuperseded
 from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportKind, CallTaskState, TaskKey
 from storage.calls.windows import WEEK, CallingWindow
-from storage.errors import Conflict
+from storage.errors import Conflict, NotFound
 from tests.storage.calls.in_memory_stream import BEGIN, ORG, InMemoryStream
 
+OTHER_ORG = "other"
 FINAL = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
 
 
@@ -245,3 +248,26 @@ def test_report_with_repeated_sequence_changes_nothing() -> None:
         assert result.state is CallTaskState.IN_CALL
         assert (stream.task(key), stream.job(key.job_id), len(stream.events)) == (task, job, events)
     assert stream.limits["slots"] == [f"{key.id}-1"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda job, task: ActOnJob(OTHER_ORG, job, JobAction.CANCEL),
+        lambda job, task: RefreshJobState(OTHER_ORG, job),
+        lambda job, task: StartCall(OTHER_ORG, task, 1, "+819010000000"),
+        lambda job, task: ReportCall(OTHER_ORG, task, 1, 1, CallReportKind.ANSWERED, None),
+        lambda job, task: RequeueCall(OTHER_ORG, task, 1),
+        lambda job, task: FailCall(OTHER_ORG, task, 1, "refused"),
+        lambda job, task: MarkCallUnknown(OTHER_ORG, task, 1, "silence", keeps_slot=True),
+    ],
+    ids=["act", "refresh", "start", "report", "requeue", "fail", "mark unknown"],
+)
+def test_changes_by_another_organization_find_nothing(change: Callable[[str, TaskKey], Any]) -> None:
+    stream = InMemoryStream()
+    job = stream.launch(1)
+    task = TaskKey(job.id, stream.tasks[0]["_id"]["r"])
+    before = stream.job(job.id), stream.task(task)
+    with pytest.raises(NotFound):
+        stream.commit(change(job.id, task))
+    assert (stream.job(job.id), stream.task(task)) == before

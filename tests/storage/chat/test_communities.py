@@ -39,6 +39,8 @@ async def test_community_of_another_organization_is_not_found(scenario: TopicSce
     assert await communities.find("another", scenario.community.id) is None
     with pytest.raises(NotFound):
         await communities.get("another", scenario.community.id)
+    with pytest.raises(NotFound):
+        await communities.list_communities("another", "ann", None, scenario.community.id, 10)
 
 
 async def test_concurrent_joins_and_leaves_of_one_user_count_once(scenario: TopicScenario) -> None:
