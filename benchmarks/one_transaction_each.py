@@ -22,6 +22,7 @@ import server.app
 import storage.stores
 from resolvers.context import Context
 from schema.errors import ErrorPresenter
+from server.auth.access_watch import AccessWatch
 from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, limits_extension
 from server.logs import configure_logging
@@ -83,7 +84,8 @@ class EmptyMutationEndpoint:
         documents = Documents()
         schema = strawberry.Schema(Query, Mutation, extensions=[ErrorPresenter, limits_extension(documents)])
         viewers = ViewerSessions(server.app._verifier(self._settings), stores.users)
-        return GraphQLEndpoint(schema, documents, viewers, partial(Context, stores, str))
+        access_watch = AccessWatch(stores.access_changes, stores.clock, viewers)
+        return GraphQLEndpoint(schema, documents, access_watch, partial(Context, stores, str))
 
 
 def create_app(settings: Settings) -> Starlette:

@@ -16,6 +16,7 @@ from jobs.providers.legacy_book import legacy_book
 from resolvers.context import Context
 from resolvers.write_limits import WriteBudgets, WriteLimit, WritesPerMinute
 from schema.root import build_schema
+from server.auth.access_watch import AccessWatch
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
 from server.graphql import CostPerMinute, Documents, GraphQLEndpoint, compiled_executor, limits_extension
@@ -49,8 +50,11 @@ def create_app(settings: Settings) -> Starlette:
             legacy_book(settings.legacy_book_url, settings.legacy_share) as legacy,
         ):
             app.state.stores = stores
-            await _add_routes_of_stores(app, settings, stores, egress, legacy)
-            yield
+            viewers = ViewerSessions(_verifier(settings), stores.users)
+            access_watch = AccessWatch(stores.access_changes, stores.clock, viewers)
+            await _add_routes_of_stores(app, settings, stores, egress, legacy, access_watch)
+            async with access_watch.running():
+                yield
         await egress.aclose()
 
     routes = [*health.ROUTES, *demo_sign_in_routes(settings), *page_routes()]
@@ -58,17 +62,21 @@ def create_app(settings: Settings) -> Starlette:
 
 
 async def _add_routes_of_stores(
-    app: Starlette, settings: Settings, stores: Stores, egress: Egress, legacy: LegacyBook | None
+    app: Starlette,
+    settings: Settings,
+    stores: Stores,
+    egress: Egress,
+    legacy: LegacyBook | None,
+    access_watch: AccessWatch,
 ) -> None:
     """Adds the routes that need open stores, in front of the others."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
-    viewers = ViewerSessions(_verifier(settings), stores.users)
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     endpoint = GraphQLEndpoint(
         schema,
         documents,
-        viewers,
+        access_watch,
         partial(
             Context,
             stores,
@@ -92,7 +100,7 @@ async def _add_routes_of_stores(
         WebSocketRoute(GRAPHQL, endpoint),
         images_route(image_urls, ImageCache(egress)),
         *callback_routes(settings, stores),
-        *ingest_routes(stores, viewers),
+        *ingest_routes(stores, access_watch.sessions),
     ]
     _dispatch_before_router(app, endpoint)
 

@@ -9,6 +9,8 @@ from pymongo import DESCENDING as DOWN
 from pymongo import IndexModel
 
 from storage import idempotency
+from storage.identity.access_changes import ACCESS_CHANGES_KEPT_S
+from storage.identity.audit import AUDIT_KEPT_S
 
 LEDGER_KEPT_S = 14 * 86_400
 FAILURES_KEPT_S = 30 * 86_400
@@ -20,7 +22,20 @@ INDEXES: dict[str, list[IndexModel]] = {
     "users": [
         IndexModel([("_id.org", UP), ("handle", UP)], unique=True),
         IndexModel([("_id.org", UP), ("search", UP)]),
+        IndexModel([("_id.org", UP), ("roles", UP), ("handle", UP)]),
+        IndexModel(
+            [("_id.org", UP), ("deactivated_at", UP)], partialFilterExpression={"deactivated_at": {"$exists": True}}
+        ),
     ],
+    # AuditDocument
+    "audit": [
+        IndexModel([("org", UP), ("at", DOWN), ("_id", DOWN)]),
+        IndexModel([("org", UP), ("actor", UP), ("at", DOWN), ("_id", DOWN)]),
+        IndexModel([("org", UP), ("target", UP), ("at", DOWN), ("_id", DOWN)]),
+        IndexModel([("at", UP)], expireAfterSeconds=AUDIT_KEPT_S),
+    ],
+    # AccessChangeDocument
+    "access_changes": [IndexModel([("at", UP)], expireAfterSeconds=ACCESS_CHANGES_KEPT_S)],
     # BlockDocument
     "blocks": [
         IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True),

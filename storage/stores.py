@@ -23,6 +23,9 @@ from storage.feed.follows import FollowStore
 from storage.feed.home import HomeFeedStore
 from storage.feed.posts import PostStore
 from storage.feed.subscribers import HomeSubscribers
+from storage.identity.access_changes import AccessChanges
+from storage.identity.audit import AuditLog
+from storage.identity.members import MemberStore
 from storage.identity.relations import RelationStore
 from storage.identity.users import ROLES_LAST_DAYS, UserStore
 from storage.locks import Locks
@@ -65,6 +68,9 @@ class Stores:
     keys: Keys
     clock: DatabaseClock
     users: UserStore
+    members: MemberStore
+    audit: AuditLog
+    access_changes: AccessChanges
     relations: RelationStore
     communities: CommunityStore
     topics: TopicStore
@@ -155,12 +161,16 @@ async def _started(
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, subjects)
     locks = Locks(mongo)
+    audit, access_changes = AuditLog(mongo), AccessChanges(mongo)
     stores = Stores(
         mongo=mongo,
         redis=redis,
         keys=keys,
         clock=clock,
         users=UserStore(mongo, clock, roles_last_days),
+        members=MemberStore(mongo, audit, access_changes),
+        audit=audit,
+        access_changes=access_changes,
         relations=RelationStore(mongo),
         communities=CommunityStore(mongo, sequencer),
         topics=topics,

@@ -15,7 +15,7 @@ An application creates the engine like this:
 
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
-    endpoint = GraphQLEndpoint(schema, documents, viewers, new_context)
+    endpoint = GraphQLEndpoint(schema, documents, access_watch, new_context)
 
 The binding of a field (schema/binding.py) declares whether viewers may share the field, whether it serves audiences,
 its admission control, and whether it accepts larger request bodies.

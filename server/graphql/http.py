@@ -31,7 +31,7 @@ from resolvers.audience import Audience
 from resolvers.context import Context
 from schema.binding import ACCEPTS_LARGE_BODY, ADMISSION
 from schema.errors import to_client_error
-from server.auth.viewers import ViewerSessions
+from server.auth.access_watch import AccessWatch
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.budgets import DEFAULT_COST_PER_MINUTE, CostBudgets, CostPerMinute
 from server.graphql.cached_execution import CachedExecution
@@ -81,7 +81,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self,
         schema: strawberry.Schema,
         documents: Documents,
-        viewers: ViewerSessions,
+        access_watch: AccessWatch,
         new_context: ContextFactory,
         *,
         allowed_origins: tuple[str, ...] = (),
@@ -105,7 +105,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             max_subscriptions_per_connection=MAX_OPERATIONS,
             allowed_origins=allowed_origins,
         )
-        self.viewers = viewers
+        self.viewers = access_watch.sessions
         self.broadcasts = Broadcasts(execution_timeout_s)
         # Strawberry has no public access to graphql-core's schema. tests/server/graphql/test_subscriptions.py fails if
         # this attribute disappears.
@@ -120,7 +120,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.graphql_core_schema, documents)
         starter = SubscriptionStarter(self.graphql_core_schema, documents, schema.execution_context_class)
-        services = SocketServices(viewers, starter, self.broadcasts, self._admit, execution_timeout_s)
+        services = SocketServices(access_watch, starter, self.broadcasts, self._admit, execution_timeout_s)
         self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

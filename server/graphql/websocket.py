@@ -3,8 +3,8 @@
 Close codes (docs/semantics.md, 3):
 
 - 4400: the client sent a frame that is not a message of the protocol.
-- 4401: connection_init has no token, or a token that was never valid.
-- 4403: the token has expired, before connection_init or later.
+- 4401: connection_init has no token, or a token that was never valid, or the account is deactivated.
+- 4403: the token has expired, before connection_init or later; or the user's roles have changed.
 """
 
 import asyncio
@@ -26,8 +26,9 @@ from uvicorn.protocols.utils import ClientDisconnected
 
 from resolvers.context import Context
 from schema.errors import to_client_error
+from server.auth.access_watch import AccessWatch
 from server.auth.tokens import TokenExpired, TokenInvalid
-from server.auth.viewers import ViewerSessions
+from server.auth.viewers import ViewerSession
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.documents import OperationRequest
 from server.graphql.event_execution import EventExecution, write_events
@@ -35,7 +36,7 @@ from server.graphql.frames import Listener
 from server.graphql.socket_writer import WebSocketProtocol, connection_of
 from server.graphql.subscription_limits import SubscriptionLimits
 from server.graphql.subscriptions import OperationRefused, SubscriptionStarter, ViewerSubscription
-from storage.errors import RateLimited, Unavailable
+from storage.errors import RateLimited, Unauthenticated, Unavailable
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
@@ -76,7 +77,7 @@ class SocketAdapter(ASGIWebSocketAdapter):
 class SocketServices:
     """The parts of GraphQLEndpoint that its sockets use."""
 
-    viewers: ViewerSessions
+    access_watch: AccessWatch
     subscription_starter: SubscriptionStarter
     broadcasts: Broadcasts
     admit: Callable[[OperationRequest, Context], AbstractAsyncContextManager[int]]
@@ -94,6 +95,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
 
     services: ClassVar[SocketServices]
 
+    _authorization: str | None = None
+    _session: ViewerSession | None = None
     _expiry_timer: asyncio.TimerHandle | None = None
 
     async def handle_message(self, message: Any) -> None:
@@ -112,30 +115,41 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         if self.connection_init_timeout_task is not None:
             # The message came in time; verifying the token may take longer.
             self.connection_init_timeout_task.cancel()
+        lowered = {str(name).lower(): value for name, value in (message.get("payload") or {}).items()}
+        authorization = lowered.get("authorization") or self._adapter.ws.headers.get("authorization")
+        self._authorization = authorization if isinstance(authorization, str) else None
+        session = await self._authenticate()
+        if session is not None:
+            self._sign_in(session)
+            await super().handle_connection_init(message)
+
+    async def _authenticate(self) -> ViewerSession | None:
+        """Returns the session of the socket's token. Closes the socket and returns None if there is no session now."""
         try:
-            expires_at = await self._sign_in(message.get("payload") or {})
+            session = await self.services.access_watch.sessions.session(self._authorization)
+            if session is None:
+                raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
+            return session
         except TokenExpired as error:
             await self.websocket.close(FORBIDDEN, error.message)
-        except TokenInvalid as error:
+        except Unauthenticated as error:
             await self.websocket.close(UNAUTHORIZED, error.message)
         except Exception as error:
             await self.websocket.close(TRY_AGAIN_LATER, _client_error(error).message)
-        else:
-            self._set_expiry_timer(expires_at)
-            await super().handle_connection_init(message)
+        return None
 
-    async def _sign_in(self, payload: Mapping[str, Any]) -> float:
-        """Sets the context's viewer and roles. Returns when the token expires, in Unix seconds.
-
-        Raises: TokenInvalid, TokenExpired, Unavailable.
-        """
-        lowered = {str(name).lower(): value for name, value in payload.items()}
-        authorization = lowered.get("authorization") or self._adapter.ws.headers.get("authorization")
-        session = await self.services.viewers.session(authorization if isinstance(authorization, str) else None)
-        if session is None:
-            raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
+    def _sign_in(self, session: ViewerSession) -> None:
+        """Lets the socket's operations run for the session's user, until the session ends."""
+        self._session = session
         self.context.viewer, self.context.roles = session.user, session.roles
-        return session.expires_at
+        self._set_expiry_timer(session.expires_at)
+        self.services.access_watch.add(session.user_key, self._check_access)
+
+    async def _check_access(self) -> None:
+        """Closes the socket if its session has ended or its roles have changed."""
+        session = await self._authenticate()
+        if session is not None and session.roles != self.context.roles:
+            await self.websocket.close(FORBIDDEN, "The roles of the user have changed")
 
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
         """Starts an operation, or refuses it if the socket already runs as many operations as it may."""
@@ -204,7 +218,9 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         await self.websocket.close(FORBIDDEN, "Token expired")
 
     async def shutdown(self) -> None:
-        """Ends the operations and cancels the timer of the token's expiry."""
+        """Ends the operations, the timer of the token's expiry, and the checks of access."""
+        if self._session is not None:
+            self.services.access_watch.remove(self._session.user_key, self._check_access)
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         await super().shutdown()

@@ -22,6 +22,10 @@ class User:
     follower_count: int
     following_count: int
     email: str | None = None
+    has_granted_roles: bool = False
+    """Whether `roles` were granted. Otherwise they are those of the newest token."""
+
+    is_deactivated: bool = False
 
 
 def user_stream(organization_id: str, user_id: str) -> Stream:
@@ -58,4 +62,13 @@ def user_record(document: UserDocument) -> User:
         document["followers"],
         document["following"],
         document.get("email"),
+        document.get("roles_granted", False),
+        "deactivated_at" in document,
     )
+
+
+def is_administrator(document: UserDocument) -> bool:
+    """Returns whether the user may administer the organization. Roles that were not granted are the token's matter."""
+    if "deactivated_at" in document:
+        return False
+    return not document.get("roles_granted") or Role.ADMIN.value in document["roles"]

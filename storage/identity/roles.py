@@ -1,11 +1,11 @@
-"""The roles that a token grants. Imports no other module of the product, so that the command line starts fast."""
+"""The roles of users. Imports no other module of the product, so that the command line starts fast."""
 
 from enum import Enum
 from functools import lru_cache
 
 
 class Role(Enum):
-    """A role of a token. ADMIN includes OPERATOR, and OPERATOR includes MEMBER. SERVICE includes no other role."""
+    """A role of a user. ADMIN includes OPERATOR, and OPERATOR includes MEMBER. SERVICE includes no other role."""
 
     MEMBER = "MEMBER"
     OPERATOR = "OPERATOR"
@@ -25,3 +25,8 @@ INCLUDED_ROLES: dict[Role, frozenset[Role]] = {
 def with_included(roles: frozenset[Role] | tuple[Role, ...]) -> frozenset[Role]:
     """Returns the roles and all roles that they include."""
     return frozenset().union(*(INCLUDED_ROLES[role] for role in roles))
+
+
+def narrowed(granted: tuple[Role, ...], token_roles: frozenset[Role]) -> frozenset[Role]:
+    """Returns the granted roles that a token has too, with all roles that they include. A token widens nothing."""
+    return with_included(granted) & with_included(token_roles)

@@ -20,7 +20,9 @@ from storage.mongo.clock import DatabaseClock
 MAX_HANDLE = 30
 MAX_SEARCH_TERMS = 8
 _LAST_CHARACTER = "\U0010ffff"
-USER_FIELDS = dict.fromkeys(("handle", "name", "roles", "followers", "following", "email"), 1)
+USER_FIELDS = dict.fromkeys(
+    ("handle", "name", "roles", "followers", "following", "email", "roles_granted", "deactivated_at"), 1
+)
 """Projection to the fields of a `User`."""
 
 ROLES_LAST_DAYS = 90
@@ -52,25 +54,36 @@ class UserStore:
     ) -> User:
         """Returns the user that a token describes. The first token creates the user, and later tokens update it.
 
-        Roles, name and mail address follow the newest token. The handle never changes, since texts mention it.
-        `lasting_roles` are those of earlier tokens too.
+        Name and mail address follow the newest token, and so do roles until they are granted. The handle never changes,
+        since texts mention it. `lasting_roles` are those of earlier tokens too.
         """
-        stored = await self._users.find_one({"_id": user_document_id(organization_id, id_)})
-        if stored is None:
-            stored = await self._create(organization_id, id_, roles, name, handle)
-        changes: Document = {"roles": [role.value for role in roles]}
+        while True:
+            stored = await self._users.find_one({"_id": user_document_id(organization_id, id_)})
+            if stored is None:
+                stored = await self._create(organization_id, id_, roles, name, handle)
+            user = await self._update(stored, roles, name, email)
+            if user is not None:
+                return user
+
+    async def _update(
+        self, stored: UserDocument, roles: Sequence[Role], name: str | None, email: str | None
+    ) -> User | None:
+        """Stores what a token says. Returns None if roles were granted meanwhile, which a token must not replace."""
+        changes: Document = {} if stored.get("roles_granted") else {"roles": [role.value for role in roles]}
         if name:
             changes["name"] = name
         if email:
             changes["email"] = email
-        seen_roles = self._roles_to_renew(stored, changes["roles"], await self._clock.now())
+        seen_roles = self._roles_to_renew(stored, changes.get("roles", ()), await self._clock.now())
         if not seen_roles and all(stored.get(key) == value for key, value in changes.items()):
             return user_record(stored)
         return await self._change(stored, changes, seen_roles)
 
     @staticmethod
     def _roles_to_renew(stored: UserDocument, carried: Sequence[str], now: datetime) -> list[str]:
-        """Returns the roles of a token whose stored time is missing or a day old."""
+        """Returns the roles of a token whose stored time is missing or a day old. Granted roles need no times."""
+        if stored.get("roles_granted"):
+            return []
         seen = stored.get("role_seen")
         if seen is None:
             # An earlier version stored no times. The roles that it stored begin to last now.
@@ -96,7 +109,7 @@ class UserStore:
                 return document
         raise AssertionError(f"A million users have the handle {base!r}.")
 
-    async def _change(self, stored: UserDocument, changes: Document, seen_roles: Sequence[str]) -> User:
+    async def _change(self, stored: UserDocument, changes: Document, seen_roles: Sequence[str]) -> User | None:
         if "name" in changes:
             changes["search"] = search_terms(stored["handle"], changes["name"])
             member = {"org": stored["_id"]["org"], "user": stored["_id"]["id"]}
@@ -104,7 +117,11 @@ class UserStore:
         update: Document = {"$set": changes}
         if seen_roles:
             update["$currentDate"] = {f"role_seen.{role}": True for role in seen_roles}
-        await self._users.update_one({"_id": stored["_id"]}, update)
+        query: Document = {"_id": stored["_id"]}
+        if "roles" in changes:
+            query["roles_granted"] = {"$exists": False}
+        if (await self._users.update_one(query, update)).matched_count == 0:
+            return None
         new_document: Any = {**stored, **changes}
         return user_record(new_document)
 
@@ -120,10 +137,11 @@ class UserStore:
         return user
 
     async def lasting_roles(self, organization_id: str, id_: str) -> frozenset[Role]:
-        """Returns the roles that tokens of the user had lately, without the roles that they include.
+        """Returns the user's roles for work without a token, without the roles that they include.
 
-        A role lasts for `roles_last_days` after the last token that had it, or up to a day longer. A token with fewer
-        roles takes none away. Raises: NotFound.
+        These are the granted roles, and none for a deactivated user. Without granted roles, they are the roles that
+        tokens of the user had lately: a role lasts for `roles_last_days` after the last token that had it, or up to a
+        day longer, and a token with fewer roles takes none away. Raises: NotFound.
         """
         roles = await self._lasting_roles.get((organization_id, id_))
         if roles is None:
@@ -166,7 +184,7 @@ class UserStore:
 
         If `community_id` is not None, members of the community come first.
         """
-        terms = {"$elemMatch": _prefix_range(query)}
+        terms = {"$elemMatch": prefix_range(query)}
         users: dict[str, User] = {}
         if community_id is not None:
             members = {"community": community_id, "search": terms}
@@ -186,13 +204,17 @@ class UserStore:
 
     async def _load_lasting_roles(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[Role]]:
         ids = [user_document_id(organization, id_) for organization, id_ in keys]
-        fields = {"roles": 1, "role_seen": 1}
+        fields = dict.fromkeys(("roles", "role_seen", "roles_granted", "deactivated_at"), 1)
         users: list[UserDocument] = await self._mongo.find("users", {"_id": {"$in": ids}}, fields)
         since = await self._clock.now() - timedelta(days=self.roles_last_days) - ROLE_SEEN_EVERY
         return {(user["_id"]["org"], user["_id"]["id"]): _roles_since(user, since) for user in users}
 
 
 def _roles_since(user: UserDocument, since: datetime) -> frozenset[Role]:
+    if "deactivated_at" in user:
+        return frozenset()
+    if user.get("roles_granted"):
+        return frozenset(map(Role, user["roles"]))
     seen = user.get("role_seen")
     roles = user["roles"] if seen is None else [role for role, at in seen.items() if at > since]
     return frozenset(map(Role, roles))
@@ -230,6 +252,7 @@ def _new_document(id_: UserDocumentId, handle: str, name: str, roles: Sequence[R
     }
 
 
-def _prefix_range(query: str) -> Document:
+def prefix_range(query: str) -> Document:
+    """Returns the condition that a string of `search` starts with the query."""
     folded = fold_for_comparison(query)
     return {"$gte": folded, "$lt": folded + _LAST_CHARACTER}

@@ -18,6 +18,7 @@ from websockets.typing import Subprotocol
 from resolvers.context import Context
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier, mint
+from server.auth.access_watch import AccessWatch
 from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S
@@ -223,8 +224,9 @@ async def serve_graphql(
     viewers = ViewerSessions(TokenVerifier(secret=secret), scenario.stores.users)
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
+    access_watch = AccessWatch(scenario.stores.access_changes, scenario.stores.clock, viewers)
     endpoint = GraphQLEndpoint(
-        schema, documents, viewers, partial(Context, scenario.stores, str), execution_timeout_s=execution_timeout_s
+        schema, documents, access_watch, partial(Context, scenario.stores, str), execution_timeout_s=execution_timeout_s
     )
     app = Starlette(routes=[WebSocketRoute("/graphql", endpoint)])
     async with serve_in_process(app, ws_max_size=65_536, **options) as socket_server:

@@ -1,0 +1,154 @@
+"""The audit log: who did what to whom, when and from where.
+
+Each administrative change inserts its entry in its own transaction, so there is no change without an entry. Entries
+are never changed. MongoDB deletes them two years later.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.errors import NotFound
+from storage.identity.documents import AuditDocument
+from storage.ids import new_id
+from storage.mongo import Document, Mongo, Session
+
+AUDIT = "audit"
+AUDIT_KEPT_S = 730 * 86_400
+
+
+class AuditAction(Enum):
+    """What was done. The value is stored."""
+
+    MEMBER_ROLES_SET = "MEMBER_ROLES_SET"
+    MEMBER_DEACTIVATED = "MEMBER_DEACTIVATED"
+    MEMBER_REACTIVATED = "MEMBER_REACTIVATED"
+
+
+class TargetKind(Enum):
+    """The kind of object that an action changed. The value is stored."""
+
+    USER = "USER"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The user who does something, and where the request comes from."""
+
+    organization_id: str
+    user_id: str
+    address: str | None = None
+    """IP address of the client; None for the command line and for jobs."""
+
+    user_agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An entry as read from the database."""
+
+    id: str
+    organization_id: str
+    at: datetime
+    actor_id: str
+    action: AuditAction
+    target_kind: TargetKind
+    target_id: str
+    details: Mapping[str, str]
+    address: str | None
+    user_agent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries to read. None selects all."""
+
+    actor_id: str | None = None
+    target_id: str | None = None
+    action: AuditAction | None = None
+    since: datetime | None = None
+    """The earliest time, included."""
+
+    until: datetime | None = None
+    """The latest time, excluded."""
+
+
+def audit_document(
+    actor: Actor, action: AuditAction, kind: TargetKind, target_id: str, at: datetime, **details: str
+) -> AuditDocument:
+    """Returns the entry to insert in the transaction of the change."""
+    return {
+        "_id": new_id(),
+        "org": actor.organization_id,
+        "at": at,
+        "actor": actor.user_id,
+        "action": action.value,
+        "kind": kind.value,
+        "target": target_id,
+        "details": details,
+        "address": actor.address,
+        "agent": actor.user_agent,
+    }
+
+
+class AuditLog:
+    """Inserts and reads audit entries."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._entries: AsyncCollection[AuditDocument] = mongo[AUDIT]
+
+    async def insert(self, document: AuditDocument, session: Session) -> None:
+        """Inserts an entry in the transaction of the change that it describes."""
+        await self._entries.insert_one(document, session=session)
+
+    async def list_entries(
+        self, organization_id: str, wanted: AuditFilter, after: str | None, limit: int
+    ) -> list[AuditEntry]:
+        """Returns entries, the newest first: those after the entry `after`, or from the newest if it is None.
+
+        Raises: NotFound if `after` does not exist.
+        """
+        query = _query(organization_id, wanted)
+        if after is not None:
+            last = await self._find(organization_id, after)
+            query["$or"] = [{"at": {"$lt": last["at"]}}, {"at": last["at"], "_id": {"$lt": last["_id"]}}]
+        rows: list[AuditDocument] = await self._mongo.find(AUDIT, query, sort=[("at", -1), ("_id", -1)], limit=limit)
+        return [_entry(row) for row in rows]
+
+    async def _find(self, organization_id: str, id_: str) -> AuditDocument:
+        found = await self._entries.find_one({"_id": id_, "org": organization_id})
+        if found is None:
+            raise NotFound("audit entry", id_)
+        return found
+
+
+def _query(organization_id: str, wanted: AuditFilter) -> Document:
+    values = {
+        "actor": wanted.actor_id,
+        "target": wanted.target_id,
+        "action": wanted.action and wanted.action.value,
+    }
+    query: Document = {"org": organization_id} | {key: value for key, value in values.items() if value is not None}
+    between: dict[str, Any] = {"$gte": wanted.since, "$lt": wanted.until}
+    between = {key: value for key, value in between.items() if value is not None}
+    return query | ({"at": between} if between else {})
+
+
+def _entry(row: AuditDocument) -> AuditEntry:
+    return AuditEntry(
+        id=row["_id"],
+        organization_id=row["org"],
+        at=row["at"],
+        actor_id=row["actor"],
+        action=AuditAction(row["action"]),
+        target_kind=TargetKind(row["kind"]),
+        target_id=row["target"],
+        details=row["details"],
+        address=row["address"],
+        user_agent=row["agent"],
+    )

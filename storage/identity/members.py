@@ -1,0 +1,143 @@
+"""Administration of an organization's users: their roles, and whether they may sign in."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.errors import Forbidden, NotFound
+from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.documents import UserDocument
+from storage.identity.records import User, is_administrator, user_document_id, user_record
+from storage.identity.roles import Role
+from storage.identity.users import USER_FIELDS, prefix_range
+from storage.mongo import Document, Mongo, Session
+
+USERS = "users"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberFilter:
+    """Which users to list. None selects all."""
+
+    prefix: str | None = None
+    """Prefix of a handle, a name or a word of a name."""
+
+    role: Role | None = None
+    is_deactivated: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change of a user's document, and its audit entry."""
+
+    action: AuditAction
+    update: Document
+    details: dict[str, str]
+
+
+class MemberStore:
+    """Lists users for administrators, and changes their roles and states.
+
+    Each change locks the documents of the user and of the administrator. So of two administrators who take each
+    other's role away at the same time, only one succeeds, and an organization keeps its last administrator.
+    """
+
+    def __init__(self, mongo: Mongo, audit: AuditLog, access: AccessChanges) -> None:
+        self._mongo = mongo
+        self._audit = audit
+        self._access = access
+        self._users: AsyncCollection[UserDocument] = mongo[USERS]
+
+    async def list_members(
+        self, organization_id: str, wanted: MemberFilter, after_handle: str | None, limit: int
+    ) -> list[User]:
+        """Returns users ordered by handle: those after `after_handle`, or from the first if it is None."""
+        query: Document = {"_id.org": organization_id}
+        if wanted.prefix is not None:
+            query["search"] = {"$elemMatch": prefix_range(wanted.prefix)}
+        if wanted.role is not None:
+            query["roles"] = wanted.role.value
+        if wanted.is_deactivated is not None:
+            query["deactivated_at"] = {"$exists": wanted.is_deactivated}
+        if after_handle is not None:
+            query["handle"] = {"$gt": after_handle}
+        rows = await self._mongo.find(USERS, query, USER_FIELDS, sort=[("handle", 1)], limit=limit)
+        return [user_record(row) for row in rows]
+
+    async def set_roles(self, actor: Actor, user_id: str, roles: Collection[Role]) -> User:
+        """Replaces a user's roles. From then on, tokens can narrow the roles but not change them.
+
+        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more.
+        """
+        values = sorted(role.value for role in roles)
+
+        def change(user: UserDocument, at: datetime) -> _Change | None:
+            if user.get("roles_granted") and sorted(user["roles"]) == values:
+                return None
+            details = {"before": ", ".join(sorted(user["roles"])), "after": ", ".join(values)}
+            update = {"$set": {"roles": values, "roles_granted": True}}
+            return _Change(AuditAction.MEMBER_ROLES_SET, update, details)
+
+        return await self._change(actor, user_id, change)
+
+    async def deactivate(self, actor: Actor, user_id: str, reason: str) -> User:
+        """Ends a user's access until an administrator reactivates the user. Idempotent.
+
+        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more.
+        """
+
+        def change(user: UserDocument, at: datetime) -> _Change | None:
+            if "deactivated_at" in user:
+                return None
+            return _Change(AuditAction.MEMBER_DEACTIVATED, {"$set": {"deactivated_at": at}}, {"reason": reason})
+
+        return await self._change(actor, user_id, change)
+
+    async def reactivate(self, actor: Actor, user_id: str) -> User:
+        """Lets a deactivated user sign in again, with the roles from before. Idempotent.
+
+        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more.
+        """
+
+        def change(user: UserDocument, at: datetime) -> _Change | None:
+            if "deactivated_at" not in user:
+                return None
+            return _Change(AuditAction.MEMBER_REACTIVATED, {"$unset": {"deactivated_at": ""}}, {})
+
+        return await self._change(actor, user_id, change)
+
+    async def _change(
+        self, actor: Actor, user_id: str, change: Callable[[UserDocument, datetime], _Change | None]
+    ) -> User:
+        organization_id = actor.organization_id
+        if actor.user_id == user_id:
+            raise Forbidden("Another administrator has to change your roles and your access.")
+
+        async def work(session: Session) -> User:
+            at = await self._lock_administrator(actor, session)
+            user = await self._users.find_one({"_id": user_document_id(organization_id, user_id)}, session=session)
+            if user is None:
+                raise NotFound("user", user_id)
+            planned = change(user, at)
+            if planned is None:
+                return user_record(user)
+            entry = audit_document(actor, planned.action, TargetKind.USER, user_id, at, **planned.details)
+            await self._audit.insert(entry, session)
+            await self._access.record(UserKey(organization_id, user_id), at, session)
+            key = {"_id": user["_id"]}
+            changed: UserDocument = await self._mongo.find_one_and_update(USERS, key, planned.update, session)
+            return user_record(changed)
+
+        return await self._mongo.transact(work)
+
+    async def _lock_administrator(self, actor: Actor, session: Session) -> datetime:
+        """Locks the actor's document, and returns the time. Raises: Forbidden if the actor is no administrator now."""
+        key = {"_id": user_document_id(actor.organization_id, actor.user_id)}
+        update = {"$currentDate": {"administered_at": True}}
+        document: UserDocument | None = await self._mongo.find_one_and_update(USERS, key, update, session)
+        if document is None or not is_administrator(document):
+            raise Forbidden("This needs the role ADMIN.")
+        return document["administered_at"]
