@@ -10,24 +10,37 @@ from resolvers.audience import Audience
 from resolvers.write_limits import WriteBudgets, WriteLimit
 from storage.chat.reactions import Visibility
 from storage.errors import Unauthenticated
+from storage.identity.audit import Actor
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.legacy_book import LegacyBook
 from storage.stores import Stores
 
 
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Where a request comes from."""
+
+    address: str | None = None
+    user_agent: str | None = None
+
+
+UNKNOWN_CLIENT = Client()
+
+
 @dataclass(slots=True)
 class Context:
     """The context of one request or one socket.
 
-    `viewer` is None without a token. `roles` are the roles in the token, not the stored roles. The audience has one
-    viewer, except for a coalesced query; then `viewer` is any viewer of the audience.
+    `viewer` is None without a token. `roles` are the token's roles that the user has, not all stored roles. The
+    audience has one viewer, except for a coalesced query; then `viewer` is any viewer of the audience.
     """
 
     stores: Stores
     sign_image: Callable[[str], str]
     viewer: User | None = None
     roles: frozenset[Role] = frozenset()
+    client: Client = UNKNOWN_CLIENT
     connection_params: dict[str, Any] | None = None
     legacy_book: LegacyBook | None = None
     has_telephony: bool = True
@@ -52,6 +65,13 @@ class Context:
         if self.viewer is None:
             raise Unauthenticated
         return Audience(self.viewer.organization_id, frozenset((self.viewer.id,)))
+
+    @property
+    def actor(self) -> Actor:
+        """The viewer, as the audit log names who made a change. Raises: Unauthenticated."""
+        if self.viewer is None:
+            raise Unauthenticated
+        return Actor(self.viewer.organization_id, self.viewer.id, self.client.address, self.client.user_agent)
 
     def count_write(self, limit: WriteLimit, mutation: str, idempotency_key: str | None) -> None:
         """Counts a mutation of the viewer. Raises: RateLimited.

@@ -9,8 +9,8 @@ from storage.identity.roles import Role
 
 strawberry.enum(
     Role,
-    description="Permission of a token. ADMIN includes OPERATOR, OPERATOR includes MEMBER; SERVICE includes no "
-    "other role.",
+    description="Permission of a user or a token. ADMIN includes OPERATOR, OPERATOR includes MEMBER; SERVICE includes "
+    "no other role.",
 )
 
 
@@ -23,7 +23,12 @@ class User:
     name: str = strawberry.field(description="Display name, from the newest token.")
     organization_id: ID = strawberry.field(description="Id of the user's organization.")
     roles: list[Role] = strawberry.field(
-        description="Roles of the user's newest token, without the roles that they include."
+        description="Roles that an administrator granted; those of the user's newest token if none were ever granted. "
+        "Without the roles that they include."
+    )
+    is_deactivated: bool = strawberry.field(
+        name="deactivated",
+        description="Whether an administrator has ended the user's access. What the user wrote stays.",
     )
     follower_count: int = strawberry.field(description="Number of users who follow this user.")
     following_count: int = strawberry.field(description="Number of users whom this user follows.")

@@ -26,6 +26,7 @@ import resolvers.publishing.accounts
 import resolvers.publishing.posts
 import resolvers.publishing.publications
 from resolvers.write_limits import WriteLimit
+from schema.administration import AdministrationMutation, AdministrationQuery
 from schema.binding import field, mutation, subscription
 from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
 from schema.chat_root import ChatMutation, ChatQuery
@@ -39,7 +40,7 @@ from schema.scalars import SCALARS
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
-class Query(ChatQuery):
+class Query(ChatQuery, AdministrationQuery):
     viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
     user: User | None = field(
         resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
@@ -121,7 +122,7 @@ class Query(ChatQuery):
 
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
-class Mutation(ChatMutation):
+class Mutation(ChatMutation, AdministrationMutation):
     block_user: User = mutation(
         resolvers.identity.block_user,
         "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",

@@ -9,9 +9,9 @@ from pymongo import DESCENDING as DOWN
 from pymongo import IndexModel
 
 from storage import idempotency
-from storage.identity.access_changes import ACCESS_CHANGES_KEPT_S
-from storage.identity.audit import AUDIT_KEPT_S
 
+AUDIT_KEPT_S = 730 * 86_400
+ACCESS_CHANGES_KEPT_S = 3600
 LEDGER_KEPT_S = 14 * 86_400
 FAILURES_KEPT_S = 30 * 86_400
 REPORTS_KEPT_S = 400 * 86_400

@@ -26,6 +26,7 @@ TESTED_ELSEWHERE = {
     # Seen by operators in the checks at start.
     "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
     # Declarations, which are checked on the whole schema.
+    "schema/administration.py": "tests/resolvers/administration/test_members.py",
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/chat_root.py": "tests/schema/test_root.py",
     "schema/identity.py": "tests/schema/test_shapes.py",

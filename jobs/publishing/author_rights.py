@@ -9,4 +9,4 @@ async def missing_role(users: UserStore, author: User, role: Role) -> str | None
     """Returns why the author may not publish with this role now, or None if the author may."""
     if role in with_included(await users.lasting_roles(author.organization_id, author.id)):
         return None
-    return f"The author no longer has the role {role.value}: no token had it in the last {users.roles_last_days} days."
+    return f"The author no longer has the role {role.value}."

@@ -16,7 +16,7 @@ import orjson
 import strawberry
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
 from graphql import GraphQLError, GraphQLSchema
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -28,7 +28,7 @@ from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from resolvers.audience import Audience
-from resolvers.context import Context
+from resolvers.context import Client, Context
 from schema.binding import ACCEPTS_LARGE_BODY, ADMISSION
 from schema.errors import to_client_error
 from server.auth.access_watch import AccessWatch
@@ -58,11 +58,12 @@ MAX_OPERATIONS = 50
 REQUEST_MEDIA_TYPE = "application/json"
 RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 COST_HEADER = b"graphql-cost"
+MAX_USER_AGENT_CHARS = 300
 OPERATION_TYPES = {OperationType.QUERY, OperationType.MUTATION}
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 ContextFactory = Callable[..., Context]
-"""Returns a new context; takes the keyword arguments `viewer`, `roles`, `coalesced` and `is_query` of Context."""
+"""Returns a new context; takes keyword arguments of Context: `viewer`, `roles`, `client`, `coalesced`, `is_query`."""
 
 
 class MethodNotAllowed(BadUserInput):
@@ -193,10 +194,13 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """Returns a context with the request's viewer. The viewer of a socket signs in later, with connection_init."""
+        client = _client(request)
         if not isinstance(request, Request):
-            return self._new_context()
+            return self._new_context(client=client)
         session = await self.viewers.session(request.headers.get("authorization"))
-        return self._new_context() if session is None else self._new_context(viewer=session.user, roles=session.roles)
+        if session is None:
+            return self._new_context(client=client)
+        return self._new_context(viewer=session.user, roles=session.roles, client=client)
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         """Stores the media type that the client accepts in the response, where `create_response` reads it."""
@@ -302,6 +306,11 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     def decode_json(self, data: str | bytes) -> object:
         """Decodes JSON with orjson. Raises: ValueError."""
         return orjson.loads(data)
+
+
+def _client(request: HTTPConnection) -> Client:
+    user_agent = request.headers.get("user-agent")
+    return Client(request.client and request.client.host, user_agent and user_agent[:MAX_USER_AGENT_CHARS])
 
 
 def _accepts_large_body(prepared: PreparedDocument | None) -> bool:

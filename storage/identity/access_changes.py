@@ -13,7 +13,6 @@ from storage.ids import new_id
 from storage.mongo import TRANSACTION_DEADLINE_S, Mongo, Session
 
 ACCESS_CHANGES = "access_changes"
-ACCESS_CHANGES_KEPT_S = 3600
 
 OVERLAP = timedelta(seconds=2 * TRANSACTION_DEADLINE_S)
 """How long a change is returned again: until it is surely committed, and a sign-in that began before it has ended."""

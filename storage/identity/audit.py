@@ -4,7 +4,7 @@ Each administrative change inserts its entry in its own transaction, so there is
 are never changed. MongoDB deletes them two years later.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -18,11 +18,10 @@ from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 
 AUDIT = "audit"
-AUDIT_KEPT_S = 730 * 86_400
 
 
 class AuditAction(Enum):
-    """What was done. The value is stored."""
+    """Kind of an administrative change. The value is stored."""
 
     MEMBER_ROLES_SET = "MEMBER_ROLES_SET"
     MEMBER_DEACTIVATED = "MEMBER_DEACTIVATED"
@@ -30,7 +29,7 @@ class AuditAction(Enum):
 
 
 class TargetKind(Enum):
-    """The kind of object that an action changed. The value is stored."""
+    """Kind of the object that was changed. The value is stored."""
 
     USER = "USER"
 
@@ -48,6 +47,14 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditDetail:
+    """A value that describes a change."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class AuditEntry:
     """An entry as read from the database."""
 
@@ -58,7 +65,7 @@ class AuditEntry:
     action: AuditAction
     target_kind: TargetKind
     target_id: str
-    details: Mapping[str, str]
+    details: Sequence[AuditDetail]
     address: str | None
     user_agent: str | None
 
@@ -148,7 +155,7 @@ def _entry(row: AuditDocument) -> AuditEntry:
         action=AuditAction(row["action"]),
         target_kind=TargetKind(row["kind"]),
         target_id=row["target"],
-        details=row["details"],
+        details=[AuditDetail(name, value) for name, value in row["details"].items()],
         address=row["address"],
         user_agent=row["agent"],
     )

@@ -56,6 +56,7 @@ VALUES: dict[str, object] = {
     "sequence": 1,
     "tag": "words",
     "reason": "Words",
+    "roles": ["MEMBER"],
     "text": "Words",
     "timestamp": "1.000000",
     "title": "Words",
@@ -66,7 +67,7 @@ VALUES: dict[str, object] = {
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Ids of objects that are the same in every organization, by type."""
 
-TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"}
+TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount", "targetId": "User"}
 """Types of the ids in arguments whose name does not contain the type."""
 
 DEPTH = 4

@@ -9,9 +9,11 @@ from storage.calls.calls import NextCall, TimedStart
 from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
+from storage.identity.audit import Actor, AuditAction, TargetKind, audit_document
 from storage.identity.roles import Role
 from storage.ids import PostKey, message_key, new_id
 from storage.link_previews import LinkPreview
+from storage.mongo import Session
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import AccountTarget, Publication, PublishingPhase, ScheduledMedia
@@ -171,7 +173,24 @@ async def _add_content(organization: OrganizationScenario) -> None:
     await organization.stores.messages.set_preview(message_key(message["id"]), url, preview)
     organization.ids["Message"] = message["id"]
     organization.ids["Job"] = await organization.create_post()
+    await _add_audit_entries(organization)
     await organization.superuser.run(UNBLOCK, reason=f"{organization.mark} asked for it")
+
+
+async def _add_audit_entries(organization: OrganizationScenario) -> None:
+    """Adds two entries of the audit log about Dog."""
+    mark, stores, dog = organization.mark, organization.stores, organization.dog
+    actor = Actor(organization.organization_id, dog.id, f"{mark} address", f"{mark} agent")
+    now = await stores.clock.now()
+    action = AuditAction.MEMBER_DEACTIVATED
+    entries = [audit_document(actor, action, TargetKind.USER, dog.id, now, reason=f"{mark} words") for _ in range(2)]
+
+    async def insert(session: Session) -> None:
+        for entry in entries:
+            await stores.audit.insert(entry, session)
+
+    await stores.mongo.transact(insert)
+    organization.ids |= {"AuditEntry": max(entry["_id"] for entry in entries), "Actor": dog.id}
 
 
 def unknown_ids() -> dict[str, str]:
@@ -179,7 +198,7 @@ def unknown_ids() -> dict[str, str]:
     timestamp = 1700000000000000
     post = PostKey("canary", timestamp).id
     message = f"{new_id()}-{timestamp}"
-    people, posts = dict.fromkeys(("User", "Author"), "nobody"), dict.fromkeys(("Post", "Job"), post)
+    people, posts = dict.fromkeys(("User", "Author", "Actor"), "nobody"), dict.fromkeys(("Post", "Job"), post)
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
-    types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication")
+    types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry")
     return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in types}}

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
 from storage.errors import NotFound
 from storage.feed.changes import NewPost
+from storage.identity.audit import AuditAction, AuditEntry, TargetKind
 from storage.stores import Stores
 from tests.schema.viewers import LINK, VIEWER_IDS, DifferingViewers, create_differing_viewers
 from tests.storage.topic_scenario import TopicScenario
@@ -67,11 +69,19 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     tombstone = await viewers.stores.messages.delete(deleted.key, "dan", False)
     active_topics = [replace(viewers.scenario.topic, last_activity=each.timestamp) for each in (tombstone, last)]
     topics = [*active_topics, *await other_topics(viewers)]
+    entries = [audit_entry(organization, actor_id) for actor_id in ("ann", "nobody", "dan")]
     return {
+        "AuditEntry": entries,
         "Message": [viewers.first_message, viewers.second_message, last, tombstone],
         "Post": posts,
         "Topic": topics,
     }
+
+
+def audit_entry(organization_id: str, actor_id: str) -> AuditEntry:
+    """Returns an entry of a change that the user made."""
+    action, at = AuditAction.MEMBER_DEACTIVATED, datetime.now(UTC)
+    return AuditEntry("id", organization_id, at, actor_id, action, TargetKind.USER, "ann", [], None, None)
 
 
 async def other_topics(viewers: DifferingViewers) -> list[Topic]:

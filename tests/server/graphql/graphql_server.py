@@ -17,8 +17,8 @@ from websockets.typing import Subprotocol
 
 from resolvers.context import Context
 from schema.root import build_schema
-from server.auth.tokens import TokenVerifier, mint
 from server.auth.access_watch import AccessWatch
+from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S

@@ -1,0 +1,1 @@
+"""Use cases of administrators: users, roles and the audit log."""

@@ -1,0 +1,65 @@
+"""Use cases of the audit log."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import require_role
+from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
+from resolvers.context import Info
+from storage.identity.audit import AuditAction, AuditEntry, AuditFilter
+from storage.identity.records import User
+from storage.identity.roles import Role
+
+
+async def audit_log(
+    info: Info,
+    since: Annotated[
+        datetime | None, strawberry.argument(description="Earliest time, included. Omitted or null: no bound.")
+    ] = UNSET,
+    until: Annotated[
+        datetime | None, strawberry.argument(description="Latest time, excluded. Omitted or null: no bound.")
+    ] = UNSET,
+    actor_id: Annotated[
+        ID | None, strawberry.argument(description="Only changes that this user made. Omitted or null: by all users.")
+    ] = UNSET,
+    target_id: Annotated[
+        ID | None,
+        strawberry.argument(description="Only changes of the object with this id. Omitted or null: of all objects."),
+    ] = UNSET,
+    action: Annotated[
+        AuditAction | None, strawberry.argument(description="Only this kind of change. Omitted or null: all kinds.")
+    ] = UNSET,
+    after: After = UNSET,
+    limit: ListLimit = 50,
+) -> list[AuditEntry]:
+    """Lists administrative changes, the newest first."""
+    viewer = require_role(info, Role.ADMIN)
+    wanted = AuditFilter(
+        text_or_none(actor_id),
+        text_or_none(target_id),
+        action if isinstance(action, AuditAction) else None,
+        since if isinstance(since, datetime) else None,
+        until if isinstance(until, datetime) else None,
+    )
+    return await info.context.stores.audit.list_entries(
+        viewer.organization_id, wanted, text_or_none(after), checked_limit(limit)
+    )
+
+
+async def actor(root: Parent[AuditEntry], info: Info) -> User | None:
+    """Returns the user who made the change."""
+    return await info.context.stores.users.find(root.organization_id, root.actor_id)
+
+
+async def actors(entries: Sequence[AuditEntry], info: Info) -> list[User | None]:
+    """Returns the user who made each change."""
+    if not entries:
+        return []
+    ids = {entry.actor_id for entry in entries}
+    users = await info.context.stores.users.find_many(entries[0].organization_id, ids)
+    by_id = {user.id: user for user in users}
+    return [by_id.get(entry.actor_id) for entry in entries]

@@ -1,0 +1,82 @@
+"""GraphQL types and root fields of administrators: users, roles and the audit log."""
+
+from datetime import datetime
+
+import strawberry
+from strawberry import ID
+
+import resolvers.administration.audit
+import resolvers.administration.members
+from resolvers.write_limits import WriteLimit
+from schema.binding import field, mutation
+from schema.identity import User
+from storage.identity.audit import AuditAction, TargetKind
+
+strawberry.enum(
+    AuditAction,
+    description="What an administrator did. MEMBER_ROLES_SET: replaced a user's roles. MEMBER_DEACTIVATED and "
+    "MEMBER_REACTIVATED: ended a user's access, and gave it back.",
+)
+strawberry.enum(TargetKind, description="Kind of the object that a change is about.", name="AuditTargetKind")
+
+
+@strawberry.type(description="A value that describes a change, such as the roles before it.")
+class AuditDetail:
+    name: str = strawberry.field(description="Name of the value, such as `before`, `after` or `reason`.")
+    value: str = strawberry.field(description="The value as text.")
+
+
+@strawberry.type(description="An entry of the audit log: one administrative change. It is deleted after two years.")
+class AuditEntry:
+    id: ID = strawberry.field(description="Id of the entry.")
+    at: datetime = strawberry.field(description="When the change was made.")
+    actor_id: ID = strawberry.field(description="Id of the user who made the change.")
+    actor: User | None = field(
+        resolvers.administration.audit.actor,
+        "User who made the change. Null if the user does not exist any more.",
+        batch_resolver=resolvers.administration.audit.actors,
+    )
+    action: AuditAction = strawberry.field(description="What was done.")
+    target_kind: TargetKind = strawberry.field(description="Kind of the object that was changed.")
+    target_id: ID = strawberry.field(description="Id of the object that was changed.")
+    details: list[AuditDetail] = strawberry.field(description="Values that describe the change; may be empty.")
+    address: str | None = strawberry.field(
+        description="IP address of the client that sent the request. Null for the command line."
+    )
+    user_agent: str | None = strawberry.field(
+        description="Header User-Agent of the request, at most 300 characters. Null if there was none."
+    )
+
+
+@strawberry.type
+class AdministrationQuery:
+    members: list[User] = field(
+        resolvers.administration.members.members,
+        "Users of the organization, deactivated ones too, ordered by handle. Needs the role ADMIN.",
+    )
+    audit_log: list[AuditEntry] = field(
+        resolvers.administration.audit.audit_log,
+        "Administrative changes of the organization, the newest first. Needs the role ADMIN.",
+    )
+
+
+@strawberry.type
+class AdministrationMutation:
+    set_member_roles: User = mutation(
+        resolvers.administration.members.set_member_roles,
+        "Replaces a user's roles. The user's later tokens can narrow the roles, but neither add nor remove one. "
+        "Open subscriptions of the user end within 10 seconds and can be started again. Idempotent. Needs the role "
+        "ADMIN.",
+        limit=WriteLimit.OPERATIONS,
+    )
+    deactivate_member: User = mutation(
+        resolvers.administration.members.deactivate_member,
+        "Ends a user's access: within 10 seconds every request is refused, and every socket is closed. The user's "
+        "messages and posts stay. Idempotent. Needs the role ADMIN.",
+        limit=WriteLimit.OPERATIONS,
+    )
+    reactivate_member: User = mutation(
+        resolvers.administration.members.reactivate_member,
+        "Lets a deactivated user sign in again, with the roles from before. Idempotent. Needs the role ADMIN.",
+        limit=WriteLimit.OPERATIONS,
+    )

@@ -1,0 +1,118 @@
+"""Sessions and sockets of users whose access was reduced are checked again."""
+
+import asyncio
+
+import pytest
+
+import server.auth.access_watch
+from server.auth.access_watch import AccessWatch
+from server.auth.tokens import TokenVerifier, mint
+from server.auth.viewers import AccountDeactivated, ViewerSessions
+from storage.identity.access_changes import UserKey
+from storage.identity.audit import Actor
+from storage.identity.roles import Role
+from storage.stores import Stores
+from tests.waiting import until
+
+SECRET = "a secret of the tests, longer than 32 bytes"
+ANN = UserKey("acme", "ann")
+ADA = Actor("acme", "ada")
+
+pytestmark = pytest.mark.anyio
+
+
+def bearer(user: str, *roles: Role) -> str:
+    """Returns an authorization header with a new token of the user."""
+    token = mint(SECRET, user_id=user, organization_id="acme", roles=[role.value for role in roles])
+    return f"Bearer {token}"
+
+
+@pytest.fixture
+async def viewers(stores: Stores) -> ViewerSessions:
+    sessions = ViewerSessions(TokenVerifier(secret=SECRET), stores.users)
+    await sessions.session(bearer("ada", Role.ADMIN))
+    return sessions
+
+
+@pytest.fixture
+def watch(stores: Stores, viewers: ViewerSessions, monkeypatch: pytest.MonkeyPatch) -> AccessWatch:
+    monkeypatch.setattr(server.auth.access_watch, "READ_EVERY_S", 0.05)
+    return AccessWatch(stores.access_changes, stores.clock, viewers)
+
+
+async def test_deactivated_user_is_refused_although_the_session_is_cached(
+    stores: Stores, viewers: ViewerSessions, watch: AccessWatch
+) -> None:
+    token = bearer("ann")
+    await viewers.session(token)
+    async with watch.running():
+        await stores.members.deactivate(ADA, "ann", "left")
+
+        async def is_refused() -> bool:
+            try:
+                await viewers.session(token)
+            except AccountDeactivated:
+                return True
+            return False
+
+        await until(is_refused)
+
+
+async def test_token_narrows_granted_roles_and_widens_none(stores: Stores, viewers: ViewerSessions) -> None:
+    await viewers.session(bearer("ann", Role.MEMBER))
+    await stores.members.set_roles(ADA, "ann", {Role.OPERATOR})
+    for roles, expected in (
+        ([Role.ADMIN], {Role.OPERATOR, Role.MEMBER}),
+        ([Role.OPERATOR], {Role.OPERATOR, Role.MEMBER}),
+        ([Role.MEMBER, Role.SERVICE], {Role.MEMBER}),
+        ([Role.SERVICE], set()),
+    ):
+        viewers.forget_all()
+        session = await viewers.session(bearer("ann", *roles))
+        assert session is not None
+        assert session.roles == expected
+
+
+async def test_checks_of_the_changed_user_run_until_removed(stores: Stores, watch: AccessWatch) -> None:
+    await watch.sessions.session(bearer("ann"))
+    checked: list[str] = []
+
+    async def check_ann() -> None:
+        checked.append("ann")
+
+    async def check_other() -> None:
+        checked.append("other")
+
+    watch.add(ANN, check_ann)
+    watch.add(UserKey("other", "ann"), check_other)
+    async with watch.running():
+        await stores.members.deactivate(ADA, "ann", "left")
+
+        async def was_checked() -> bool:
+            return "ann" in checked
+
+        await until(was_checked)
+        watch.remove(ANN, check_ann)
+        await asyncio.sleep(0.1)
+        count = len(checked)
+        await stores.members.reactivate(ADA, "ann")
+        await asyncio.sleep(0.3)
+    assert len(checked) == count
+    assert "other" not in checked
+
+
+async def test_no_cached_session_is_trusted_while_changes_cannot_be_read(
+    stores: Stores, viewers: ViewerSessions, watch: AccessWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.auth.access_watch, "TRUST_SESSIONS_S", 0.2)
+    await viewers.session(bearer("ann"))
+    await stores.mongo.database.drop_collection("access_changes")
+    failing = [{"$match": {"$expr": {"$toInt": "$name"}}}]
+    await stores.mongo.database.command({"create": "access_changes", "viewOn": "users", "pipeline": failing})
+    async with watch.running():
+
+        async def has_no_session() -> bool:
+            return not viewers._sessions
+
+        await until(has_no_session)
+    await stores.mongo.database.drop_collection("access_changes")

@@ -1,0 +1,21 @@
+"""Users whose access was reduced: when they are listed."""
+
+from datetime import timedelta
+
+import pytest
+
+from storage.identity.access_changes import OVERLAP, UserKey
+from storage.identity.audit import Actor
+from storage.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_reduced_access_is_listed_for_every_process(shared_stores: Stores, admin: Actor) -> None:
+    changes, key = shared_stores.access_changes, UserKey(admin.organization_id, "ann")
+    before = await shared_stores.clock.now()
+    assert key not in await changes.users_since(before)
+    await shared_stores.members.deactivate(admin, "ann", "left")
+    assert key in await changes.users_since(before)
+    assert key in await changes.users_since(before + OVERLAP)
+    assert key not in await changes.users_since(before + OVERLAP + timedelta(minutes=5))
