@@ -3,15 +3,25 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import pymongo
 import redis
 
+from storage.mongo import Mongo
 from tests.unlimited_reads import check_reads, record_unlimited_reads
 
 CREDENTIAL_KEYS = {"1": b"k" * 32}
 """The keys that encrypt credentials in tests."""
+
+
+MongoType = TypeVar("MongoType", bound=Mongo)
+
+
+def with_class(mongo: Mongo, mongo_class: type[MongoType]) -> MongoType:
+    """Returns an equal object of a subclass, which may count, delay or refuse operations."""
+    return mongo_class(**{each.name: getattr(mongo, each.name) for each in fields(mongo)})
 
 
 class ReusedDatabase:

@@ -29,6 +29,7 @@ from storage.streams.heads import head_update
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
+from tests.databases import with_class
 
 MAX_DELAY_S = 0.05
 CONCURRENT_POSTS = 10
@@ -74,7 +75,7 @@ class Writer:
 
     def __init__(self, arguments: WriterArguments, stores: Stores) -> None:
         self.arguments = arguments
-        mongo = DelayedMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+        mongo = with_class(stores.mongo, DelayedMongo)
         leases = WriteLeases(stores.redis, stores.keys)
         sequencer = Sequencer(mongo, leases, lambda *_: None, lambda _: None)
         self._messages = MessageStore(mongo, sequencer, HotPages(stores.redis, stores.keys, mongo))

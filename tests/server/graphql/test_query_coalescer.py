@@ -101,7 +101,7 @@ async def test_cancelled_request_is_left_out_and_harms_no_other() -> None:
     assert execution.audiences == [{"ann"}, {"bob"}]
 
 
-async def test_failure_reaches_remaining_requests_after_one_is_cancelled() -> None:
+async def test_failure_reaches_other_requests_after_one_is_cancelled() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution()
 
     def fail() -> Response:

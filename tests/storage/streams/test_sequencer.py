@@ -24,6 +24,7 @@ from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
 from storage.streams.sequencer import MAX_BATCH, MAX_JOBS_STREAMS, MAX_WAITING, Sequencer
 from storage.streams.write_leases import WriteLeases
+from tests.databases import with_class
 from tests.storage.faults import failpoint, sigstopped
 from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
 
@@ -437,7 +438,7 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
     CountingMongo.active, CountingMongo.max_active, CountingMongo.release = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
-        CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
+        with_class(stores.mongo, CountingMongo),
         leases,
         lambda *_: None,
         lambda _: None,
@@ -461,7 +462,7 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
     CountingMongo.active, CountingMongo.max_active, CountingMongo.release = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
-        CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
+        with_class(stores.mongo, CountingMongo),
         leases,
         lambda *_: None,
         lambda _: None,
@@ -488,7 +489,7 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
 
 async def test_streams_of_topics_need_no_admission(stores: Stores) -> None:
     CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
-    mongo = CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    mongo = with_class(stores.mongo, CountingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     topic = await create_topic_scenario(stores)
     organizations = [f"org-{n}" for n in range(MAX_JOBS_STREAMS)]
@@ -557,7 +558,7 @@ async def test_outage_answers_all_waiting_posts_after_two_attempts(
     own_scenario: TopicScenario, own_mongod: Mongod
 ) -> None:
     stores = own_scenario.stores
-    mongo = AttemptCountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    mongo = with_class(stores.mongo, AttemptCountingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     AttemptCountingMongo.attempts = 0
     commits = [sequencer.commit(own_scenario.stream, own_scenario.post_change(f"text {n}")) for n in range(MAX_WAITING)]
@@ -571,7 +572,7 @@ async def test_outage_answers_all_waiting_posts_after_two_attempts(
 async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenario) -> None:
     CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
     stores = scenario.stores
-    mongo = CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    mongo = with_class(stores.mongo, CountingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     first = asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change()))
     while CountingMongo.active < 1:
@@ -604,7 +605,7 @@ async def test_failure_of_a_whole_batch_is_not_retried_one_by_one(
             raise error
 
     stores, changes = scenario.stores, [scenario.post_change() for _ in range(3)]
-    mongo = FailingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    mongo = with_class(stores.mongo, FailingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     commits = (sequencer.commit(scenario.stream, change) for change in changes)
     results = await asyncio.gather(*commits, return_exceptions=True)
@@ -625,7 +626,7 @@ async def test_changes_after_a_split_batch_are_committed_together(scenario: Topi
                 raise OperationFailure("refused", ILLEGAL_OPERATION)
             return await AttemptCountingMongo.transact(self, work, deadline_s)
 
-    mongo = FirstBatchRefusingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    mongo = with_class(stores.mongo, FirstBatchRefusingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
 
     def submit(count: int) -> list[asyncio.Task[Message]]:
@@ -653,7 +654,7 @@ async def test_batches_read_documents_in_their_transactions(scenario: TopicScena
             return await super().find(*arguments, **options)
 
     stores, message = scenario.stores, await scenario.post()
-    mongo = RecordingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    mongo = with_class(stores.mongo, RecordingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     await sequencer.commit(scenario.stream, EditMessage(message.key, "ann", "edited", ()))
     assert sessions
@@ -675,7 +676,7 @@ async def test_members_of_split_batch_are_refused_together_in_outage(
             return await AttemptCountingMongo.transact(self, work, deadline_s)
 
     BatchRefusingMongo.attempts = 0
-    mongo = BatchRefusingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    mongo = with_class(stores.mongo, BatchRefusingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     with sigstopped(own_mongod.pid):
         commits = (sequencer.commit(own_scenario.stream, change) for change in changes)
