@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.lab.faults import FAULTS
+from tests.lab.outages import OUTAGES
 from tests.lab.programs import FAKETIME_LIBRARY
 from tests.lab.run import Plan, run
 from tests.lab.workloads.catalogue import WORKLOADS
@@ -42,6 +43,8 @@ nft add rule inet lab input ip saddr 10.0.0.1 numgen random mod 100 '<' 10 drop
 def main() -> int:
     """Checks what the laboratory needs, enters its namespaces, and runs it. Returns the exit code."""
     arguments = _parser().parse_args()
+    if arguments.outage:
+        arguments.nemesis = []
     if missing := _missing(arguments.nemesis):
         print(f"The laboratory can't run here: {missing}")
         return CANNOT_RUN
@@ -55,8 +58,8 @@ def main() -> int:
 
 def _run_isolated(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.isolated)
-    plan = Plan(arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder)
-    faults = ",".join(plan.faults) or "none"
+    plan = Plan(arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder, arguments.outage)
+    faults = plan.outage or ",".join(plan.faults) or "none"
     print(f"Seed {plan.seed}, {plan.minutes:g} min, faults {faults}. Logs and history: {folder}", flush=True)
     # The first process of a namespace ignores SIGTERM unless it handles it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -75,7 +78,7 @@ def _run_isolated(arguments: argparse.Namespace) -> int:
 
 def _remove(folder: Path) -> None:
     for disk in (folder / "disks").iterdir():
-        subprocess.run(["umount", str(disk)], check=False)
+        subprocess.run(["umount", "--recursive", str(disk)], check=False)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -100,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--nemesis", type=_names_of(FAULTS), default=list(FAULTS), help="faults, separated by commas; or none"
     )
+    parser.add_argument("--outage", choices=OUTAGES, help="one outage for the whole time, instead of faults")
     parser.add_argument(
         "--areas", type=_names_of(WORKLOADS), default=list(WORKLOADS), help="areas, separated by commas"
     )

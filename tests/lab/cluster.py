@@ -4,7 +4,7 @@ import asyncio
 import base64
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Cluster:
 
     hosts: list[Host]
     programs: dict[str, Program]
+    kept_away: set[str] = field(default_factory=set)
+    """Names of programs that nothing starts."""
 
     @property
     def web_urls(self) -> list[str]:
@@ -95,9 +97,10 @@ class Cluster:
         await _until(initiated, "The replica set can't be initiated.")
 
     def start_ended(self) -> None:
-        """Starts every program that does not run, as a supervisor does."""
+        """Starts every program that does not run and is not kept away, as a supervisor does."""
         for program in self.programs.values():
-            program.start()
+            if program.name not in self.kept_away:
+                program.start()
 
     async def _migrate(self) -> bool:
         """Creates the collections before any process needs them. Returns whether this succeeded."""

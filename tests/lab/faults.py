@@ -137,15 +137,16 @@ async def fill_disk(nemesis: Nemesis) -> str:
     host = await nemesis.choose_host()
     filler = host.disk / "filler"
     try:
-        await asyncio.to_thread(_fill, filler)
+        await asyncio.to_thread(fill, filler)
         await nemesis.pause(nemesis.rng.uniform(5, 15))
     finally:
         filler.unlink(missing_ok=True)
     return f"filled the disk of {host.name}"
 
 
-def _fill(file: Path) -> None:
-    with suppress(OSError), file.open("wb", buffering=0) as out:
+def fill(file: Path) -> None:
+    """Appends to the file until its disk is full."""
+    with suppress(OSError), file.open("ab", buffering=0) as out:
         while True:
             out.write(bytes(BLOCK_BYTES))
 

@@ -55,9 +55,14 @@ def create_hosts(names: Iterable[str], disks: Path) -> list[Host]:
     return [_create_host(name, f"{PREFIX}.{number}", disks / name) for number, name in enumerate(names, start=1)]
 
 
+def mount_disk(folder: Path, size: str = DISK_SIZE) -> None:
+    """Creates the folder as a disk of its own. It disappears with the laboratory's mount namespace."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _run("mount", "-t", "tmpfs", "-o", f"size={size}", "noroshi-lab-disk", str(folder))
+
+
 def _create_host(name: str, address: str, disk: Path) -> Host:
-    disk.mkdir(parents=True)
-    _run("mount", "-t", "tmpfs", "-o", f"size={DISK_SIZE}", "noroshi-lab-disk", str(disk))
+    mount_disk(disk)
     host = Host(name, address, disk)
     _run("ip", "netns", "add", name)
     _run("ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", name)

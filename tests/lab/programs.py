@@ -1,9 +1,11 @@
 """Programs on the hosts: started, killed, suspended and started again."""
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +37,20 @@ class Program:
     @property
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
+
+    def keep_log(self, folder: Path) -> None:
+        """Copies the log into the folder, unless it is there."""
+        if self.log.parent != folder and self.log.exists():
+            shutil.copy(self.log, folder)
+
+    def resident_mib(self) -> float | None:
+        """Returns the program's resident memory, or None if it does not run."""
+        if self.process is None:
+            return None
+        with suppress(OSError, StopIteration):
+            lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+            return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+        return None
 
     def start(self) -> None:
         """Starts the program, unless it runs."""

@@ -1,0 +1,157 @@
+"""Outages: something that the product needs is missing for minutes, while users go on.
+
+A fault is one of many in a run. An outage is the only thing that happens in its run: a minute before it, its time, and
+a while after it. `recovery.py` compares the three.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pymongo.errors import PyMongoError
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from tests.lab.cluster import REDIS_PORT, Cluster
+from tests.lab.faults import fill
+from tests.lab.hosts import mount_disk
+from tests.lab.programs import Program
+from tests.lab.recovery import Phases
+
+BEFORE_S, AFTER_S = 60.0, 90.0
+SAMPLE_S = 5.0
+RETRY_S = 0.2
+WEB_DISK, WEB_DISK_SIZE = "product", "64m"
+
+
+@dataclass
+class Outage:
+    """An outage of a cluster. `disks` are filled, and `missing` programs are killed and kept away."""
+
+    cluster: Cluster
+    disks: list[Path] = field(default_factory=list)
+    missing: list[Program] = field(default_factory=list)
+    serves: Callable[[], Awaitable[bool]] | None = None
+    """Whether the missing servers serve again; None means at once."""
+    restarts: list[Program] = field(default_factory=list)
+    """Programs that are restarted in the middle of the outage, and have to start without what is missing."""
+
+    is_over: bool = False
+
+    async def last(self, seconds: float) -> None:
+        """Lets the outage begin, lasts that long, and ends it."""
+        self.cluster.kept_away |= {program.name for program in self.missing}
+        for program in self.missing:
+            program.kill()
+        filling = asyncio.create_task(self._keep_full())
+        await asyncio.sleep(seconds / 2)
+        for program in self.restarts:
+            await asyncio.to_thread(program.terminate)
+        await asyncio.sleep(seconds / 2)
+        self.is_over = True
+        await filling
+        for disk in self.disks:
+            (disk / "filler").unlink(missing_ok=True)
+        self.cluster.kept_away.clear()
+        self.cluster.start_ended()
+
+    async def wait_until_served(self) -> None:
+        """Waits until the missing servers serve."""
+        while self.serves is not None and not await self.serves():
+            await asyncio.sleep(RETRY_S)
+
+    async def _keep_full(self) -> None:
+        """Fills the disks again and again, since their programs free what they can."""
+        while not self.is_over:
+            for disk in self.disks:
+                await asyncio.to_thread(fill, disk / "filler")
+            await asyncio.sleep(RETRY_S)
+
+
+async def full_disks_of_mongodb(cluster: Cluster) -> Outage:
+    """Fills the disks of all three members of the replica set."""
+    disks = [host.disk / "mongodb" for host in cluster.hosts]
+    return Outage(cluster, disks, serves=lambda: _has_primary(cluster))
+
+
+async def full_disks_of_the_web(cluster: Cluster) -> Outage:
+    """Fills the disks that web processes and workers log to, and have their temporary files on."""
+    programs = cluster.of_kind("web", "worker")
+    return Outage(cluster, [each.log.parent for each in programs], restarts=programs[:1])
+
+
+async def no_redis(cluster: Cluster) -> Outage:
+    """Kills all of Redis: master, replica and Sentinels."""
+    return Outage(cluster, missing=cluster.of_kind("redis", "sentinel"), serves=lambda: _has_master(cluster))
+
+
+async def no_primary(cluster: Cluster) -> Outage:
+    """Kills the primary and another member, so that the last one can't be elected."""
+    primary = await cluster.primary()
+    other = next(each for each in cluster.of_kind("mongod") if each is not primary)
+    return Outage(cluster, missing=[primary, other], serves=lambda: _has_primary(cluster))
+
+
+OUTAGES: dict[str, Callable[[Cluster], Awaitable[Outage]]] = {
+    "disk-mongodb": full_disks_of_mongodb,
+    "disk-web": full_disks_of_the_web,
+    "redis": no_redis,
+    "primary": no_primary,
+}
+
+
+def separate_disks(cluster: Cluster) -> None:
+    """Gives MongoDB, and the product's processes, disks of their own. Call it before the programs start."""
+    for host in cluster.hosts:
+        mount_disk(host.disk / "mongodb")
+        mount_disk(host.disk / WEB_DISK, WEB_DISK_SIZE)
+    for program in cluster.of_kind("web", "worker"):
+        program.log = program.host.disk / WEB_DISK / program.log.name
+        program.variables = {**program.variables, "TMPDIR": str(program.log.parent), "NOROSHI_LOG_LEVEL": "debug"}
+
+
+async def suffer(cluster: Cluster, name: str, minutes: float, now: Callable[[], float]) -> Phases:
+    """Lets users act undisturbed, then during the outage, then after it. Returns when each phase began, and memory."""
+    phases = Phases(begin=now())
+    sampling = asyncio.create_task(_sample_memory(cluster, phases, now))
+    supervision = asyncio.create_task(cluster.supervise())
+    await asyncio.sleep(BEFORE_S)
+    outage = await OUTAGES[name](cluster)
+    phases.missing = now()
+    print(f"{name} begins.", flush=True)
+    await outage.last(60 * minutes)
+    phases.ended = now()
+    await outage.wait_until_served()
+    phases.served = now()
+    print(f"{name} ends.", flush=True)
+    await asyncio.sleep(AFTER_S)
+    phases.end = now()
+    for task in (sampling, supervision):
+        task.cancel()
+    return phases
+
+
+async def _sample_memory(cluster: Cluster, phases: Phases, now: Callable[[], float]) -> None:
+    while True:
+        for program in cluster.programs.values():
+            if (size := program.resident_mib()) is not None:
+                phases.memory.append((program.name, now(), size))
+        await asyncio.sleep(SAMPLE_S)
+
+
+async def _has_primary(cluster: Cluster) -> bool:
+    with suppress(PyMongoError, StopIteration):
+        await cluster.primary()
+        return True
+    return False
+
+
+async def _has_master(cluster: Cluster) -> bool:
+    for program in cluster.of_kind("redis"):
+        async with Redis(host=program.host.address, port=REDIS_PORT, socket_timeout=1) as client:
+            with suppress(RedisError, OSError, TimeoutError):
+                await client.set("laboratory", "served")
+                return True
+    return False
