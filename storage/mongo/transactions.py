@@ -21,6 +21,7 @@ from pymongo.write_concern import WriteConcern
 
 from storage.errors import Unavailable
 from storage.mongo.errors import is_duplicate, is_outcome_unknown
+from storage.mongo.pools import discard_connections, lacks_sessions
 
 Session = AsyncClientSession
 Client = AsyncMongoClient[dict[str, Any]]
@@ -61,6 +62,9 @@ async def transact(
             duplicates += is_duplicate(error)
             is_retryable = error.has_error_label("TransientTransactionError")
             is_retryable = is_retryable or (is_duplicate(error) and duplicates <= MAX_DUPLICATES)
+            if lacks_sessions(error):
+                is_retryable = True
+                await discard_connections(client)
             if not (is_retryable or is_outcome_unknown(error)):
                 raise
             if not is_retryable or loop.time() + backoff_s > end:

@@ -1,0 +1,24 @@
+"""Pooled connections that the driver wrongly refuses to use for sessions.
+
+PyMongo asks a server once for each connection whether sessions may be used. A connection that was opened while the
+member could not be read, as after a rollback, answers no for its whole life, also when the member becomes primary.
+"""
+
+from typing import Any
+
+from pymongo.errors import ConfigurationError, PyMongoError
+
+
+def lacks_sessions(error: PyMongoError) -> bool:
+    """Returns whether the driver refused a session because of its connection. No command was sent."""
+    return isinstance(error, ConfigurationError) and "Sessions are not supported" in str(error)
+
+
+async def discard_connections(client: Any) -> None:
+    """Closes the idle connections to every member, and those in use after their commands. The driver opens new ones."""
+    # Motor wraps PyMongo's synchronous client, whose pools need no `await`.
+    topology = vars(client).get("delegate", client)._topology
+    for server in list(topology._servers.values()):
+        resetting = server.pool.reset_without_pause()
+        if resetting is not None:
+            await resetting

@@ -1,0 +1,48 @@
+"""The tables of an outage: windows, recovery, errors and memory."""
+
+import math
+
+from tests.lab.history import Histories
+from tests.lab.operations import operation
+from tests.lab.recovery import Phases, errors_table, memory_table, percentiles, recovered_after, samples
+
+PHASES = Phases(begin=0, missing=10, ended=20, served=22, end=60, memory=[("web1", 5, 100.0), ("web1", 15, 120.0)])
+REFUSED = {"code": "UNAVAILABLE", "message": "The database is busy."}
+
+
+def posts(begin: int, end: int, is_ok: bool = True) -> Histories:
+    """Returns a post in each second; one that succeeds takes half a second."""
+    if is_ok:
+        return [operation("post", second) for second in range(begin, end)]
+    return [operation("post", second, REFUSED, outcome="unknown") for second in range(begin, end)]
+
+
+OUTAGE: Histories = [*posts(0, 10), *posts(10, 30, is_ok=False), *posts(30, 60)]
+
+
+def test_recovery_begins_with_the_first_window_as_fast_as_before() -> None:
+    assert recovered_after(samples(OUTAGE)["writes"], PHASES) == 8
+
+
+def test_outage_that_does_not_end_has_no_recovery() -> None:
+    assert recovered_after(samples([*posts(0, 10), *posts(10, 60, is_ok=False)])["writes"], PHASES) is None
+
+
+def test_failed_operation_counts_as_endless() -> None:
+    assert percentiles(samples(OUTAGE)["writes"], 12, 20) == (math.inf, math.inf)
+
+
+def test_event_counts_from_its_message_if_the_subscriber_was_ready() -> None:
+    events = [[1, "MessagePosted", 3_000_000, "missed", 9.0], [2, "MessagePosted", 8_000_000, "live", 8.5]]
+    history = [operation("subscription", 4, {"ready": 5.0, "events": events})]
+    assert samples(history)["events"] == [(8.0, 0.5)]
+
+
+def test_errors_while_it_lasted_are_counted_by_code() -> None:
+    lines = errors_table(OUTAGE, PHASES)
+    assert [line.split()[:2] for line in lines[1:]] == [["UNAVAILABLE", "12"]]
+    assert "The database is busy." in lines[1]
+
+
+def test_memory_is_the_greatest_of_each_phase() -> None:
+    assert memory_table(PHASES)[1].split() == ["web1", "100", "120", "0"]
