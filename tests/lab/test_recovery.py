@@ -20,7 +20,7 @@ def posts(begin: int, end: int, is_ok: bool = True) -> Histories:
 OUTAGE: Histories = [*posts(0, 10), *posts(10, 30, is_ok=False), *posts(30, 60)]
 
 
-def test_recovery_begins_with_the_first_window_as_fast_as_before() -> None:
+def test_recovery_begins_with_the_first_window_as_fast() -> None:
     assert recovered_after(samples(OUTAGE)["writes"], PHASES) == 8
 
 
@@ -32,7 +32,7 @@ def test_failed_operation_counts_as_endless() -> None:
     assert percentiles(samples(OUTAGE)["writes"], 12, 20) == (math.inf, math.inf)
 
 
-def test_event_counts_from_its_message_if_the_subscriber_was_ready() -> None:
+def test_event_counts_if_the_subscriber_was_ready() -> None:
     events = [[1, "MessagePosted", 3_000_000, "missed", 9.0], [2, "MessagePosted", 8_000_000, "live", 8.5]]
     history = [operation("subscription", 4, {"ready": 5.0, "events": events})]
     assert samples(history)["events"] == [(8.0, 0.5)]
