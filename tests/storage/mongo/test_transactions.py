@@ -384,15 +384,3 @@ async def count_up(mongo: Mongo, things: str, target: int) -> None:
     """Commits one transaction after another until the counter reaches `target`."""
     while (await mongo.find(things, {"_id": "counter"}))[0]["n"] < target:
         await mongo.transact(add_numbered(mongo, things), deadline_s=30)
-
-
-async def test_connection_opened_during_a_rollback_is_replaced(mongo: Mongo, things: str) -> None:
-    """PyMongo would refuse transactions on it for its whole life: storage/mongo/pools.py."""
-    await asyncio.gather(*(mongo.transact(increment(mongo, things)) for _ in range(3)))
-    client: Any = vars(mongo.client).get("delegate", mongo.client)
-    for server in client._topology._servers.values():
-        assert server.pool.conns
-        for connection in server.pool.conns:
-            connection.supports_sessions = False
-    await mongo.transact(increment(mongo, things))
-    assert await counter_value(mongo, things) == 4
