@@ -1,10 +1,12 @@
 """Others' requests, and the memory of the web process, while one member sends the most expensive documents.
 
-Five members post and read in one topic. In every second phase, another member keeps six HTTP connections and two
-WebSockets busy with documents that validation accepts. Phases with and without that member alternate in one run.
+Five members post and read in one topic. In every second phase, another member keeps eight connections busy: four HTTP
+connections and two WebSockets with documents that validation accepts, an HTTP connection with documents that are
+refused, and a WebSocket with subscriptions. Phases with and without that member alternate in one run.
 """
 
 import asyncio
+import os
 import re
 import time
 from collections import Counter
@@ -27,7 +29,7 @@ from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post_several
 
 OTHERS = 5
-HTTP_CONNECTIONS = 6
+HTTP_CONNECTIONS = 4
 SOCKETS = 2
 MESSAGES = 300
 REACTIONS = 5
@@ -38,6 +40,16 @@ TEXT = "@ann @ben #news 狼煙" * 20
 READ = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { id text author { name } } } }'
 POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
 USER = "id handle name organizationId roles followerCount followingCount"
+
+REFUSED = [
+    "{ communities { " + "topics { id lastMessage { id } } " * 120 + "} }",
+    "{ viewer { " + " ".join(f"followerCoun{n}" for n in range(400)) + " } }",
+    "{ viewer { ...F0 } } fragment F70 on User { id } fragment F71 on User { id } "
+    + " ".join(f"fragment F{n} on User {{ ...F{n + 1} ...F{n + 2} id name }}" for n in range(70)),
+    "{ communities(limit: 999) { topics(limit: 999) { id } } }",
+    "{ viewer { " + "id " * 999,
+]
+"""Documents that are refused after much work: equal fields, unknown fields, many fragments, cost, syntax."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -50,7 +62,7 @@ def aliased(count: int, selection: str) -> str:
 def documents(chat: ChatTopic) -> dict[str, str]:
     """Returns the most expensive documents that validation accepts, by what they read."""
     page = f'messages(topicId: "{chat.topic}", latest: "now", limit: %d) {{ items {{ %s }} }}'
-    feed = '%s(latest: "now", limit: 999) { items { %s } }'
+    feed = '%s(latest: "now", limit: 900) { items { %s } }'
     post = f"id text author {{ {USER} following blocked }} mentions {{ id }} hashtags linkPreview {{ title }}"
     topic = "id title lastMessage { text author { id } mentions { id } } unreadCount readUpTo"
     return {
@@ -65,6 +77,15 @@ def documents(chat: ChatTopic) -> dict[str, str]:
         "user search": aliased(15, f'users(query: "a", limit: 999) {{ {USER} following blocked }}'),
         "communities": aliased(3, f"communities(limit: 99) {{ id members(limit: 99) {{ id }} topics {{ {topic} }} }}"),
     }
+
+
+def subscriptions(chat: ChatTopic) -> list[str]:
+    """Returns as many different subscriptions to one topic as a viewer may have, with large selections."""
+    message = f"id text author {{ {USER} following blocked }} mentions {{ {USER} following blocked }}"
+    fields = aliased(14, f"message {{ {message} reactions {{ users(limit: 99) {{ id }} }} }}")
+    selection = f"... on MessagePosted {{ {fields} %s: cursor }}"
+    operation = f'subscription {{ topicEvents(topicId: "{chat.topic}") {{ {selection} }} }}'
+    return [operation % f"s{n}" for n in range(20)]
 
 
 @dataclass(slots=True)
@@ -131,6 +152,23 @@ async def attack_by_socket(person: Client, queries: list[str], phase: Phase) -> 
                     await asyncio.sleep(PAUSE_S)
 
 
+async def attack_by_refusals(url: str, token: str, phase: Phase) -> None:
+    """Sends documents that are refused, each with a text of its own, until it is cancelled."""
+    async with httpx2.AsyncClient(timeout=60, headers={"Authorization": f"Bearer {token}"}) as connection:
+        for number, query in enumerate(cycle(REFUSED)):
+            response = await connection.post(f"{url}/graphql", json={"query": f"{query} # {number}"})
+            phase.hostile_answers[outcome(orjson.loads(response.content))] += 1
+
+
+async def attack_by_subscriptions(person: Client, chat: ChatTopic, phase: Phase) -> None:
+    """Subscribes to the topic where the others post, and counts events, until it is cancelled."""
+    async with person.socket() as socket:
+        for query in subscriptions(chat):
+            await socket.subscribe(query)
+        while True:
+            phase.hostile_answers["event" if (await socket.next_frame())["type"] == "next" else "refused"] += 1
+
+
 def memory_mib(pid: int, name: str) -> float:
     """Returns VmRSS or VmHWM of a process."""
     found = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
@@ -138,25 +176,28 @@ def memory_mib(pid: int, name: str) -> float:
 
 
 @asynccontextmanager
-async def hostile_member(running: Deployment, queries: list[str], phase: Phase) -> AsyncIterator[None]:
+async def hostile_member(running: Deployment, queries: list[str], chat: ChatTopic, phase: Phase) -> AsyncIterator[None]:
     """Attacks during the block."""
     url, token = running.product.url, running.token("mallory")
     async with client(url, token) as mallory:
         attacks = [attack_by_http(url, token, queries, phase, n % len(queries)) for n in range(HTTP_CONNECTIONS)]
         attacks += [attack_by_socket(mallory, queries, phase) for _ in range(SOCKETS)]
+        attacks += [attack_by_refusals(url, token, phase), attack_by_subscriptions(mallory, chat, phase)]
         tasks = [asyncio.create_task(each) for each in attacks]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(result, Exception):
+                    phase.hostile_answers[type(result).__name__] += 1
 
 
 async def fill(people: list[Client], chat: ChatTopic) -> None:
     """Posts the messages of the hostile member's topic, with reactions of every person."""
     for start in range(0, MESSAGES, 15):
-        await post_several(chat, people[start % len(people)], [TEXT] * 15)
+        await post_several(chat, people[start // 15 % len(people)], [TEXT] * 15)
     query = 'query ($id: ID!) { messages(topicId: $id, latest: "now", limit: 999) { items { id } } }'
     items = (await people[0].run(query, id=chat.topic))["messages"]["items"]
     for number, person in enumerate(people):
@@ -182,7 +223,7 @@ async def measure(running: Deployment, seconds: float, rounds: int, only: str | 
         (pid,) = running.web_processes.pids
         for _ in range(rounds):
             await run_phase(phases["without"], people, quiet, seconds, pid)
-            async with hostile_member(running, queries, phases["with"]):
+            async with hostile_member(running, queries, quiet, phases["with"]):
                 await run_phase(phases["with"], people, quiet, seconds, pid)
             await asyncio.sleep(PAUSE_AFTER_ATTACK_S)
     return phases
@@ -211,14 +252,26 @@ def print_table(phases: dict[str, Phase]) -> None:
     Console(width=160).print(table)
 
 
+def pin_processes(running: Deployment) -> None:
+    """Gives the first core to the web process, and the second one to the databases and this process."""
+    web = running.web_processes.pids
+    for pid in (*running.product.children(), os.getpid()):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), {0 if pid in web else 1})
+
+
 @app.command()
 def main(
     seconds: Annotated[float, typer.Option(help="Duration of each phase.")] = 5.0,
     rounds: Annotated[int, typer.Option(help="Number of phases with the hostile member, and without.")] = 3,
+    pin: Annotated[bool, typer.Option(help="Give core 0 to the web process, and core 1 to everything else.")] = False,
     only: Annotated[str | None, typer.Option(help="Name of one document, such as `reactions`.")] = None,
 ) -> None:
     """Prints others' latencies and the growth of memory, with and without a hostile member."""
     with deployment(1, "pymongo") as running:
+        if pin:
+            pin_processes(running)
         print_table(asyncio.run(measure(running, seconds, rounds, only)))
 
 

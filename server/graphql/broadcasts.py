@@ -20,6 +20,7 @@ from prometheus_client import Counter
 
 from resolvers.events import HiddenEvents, SharedEventSource
 from server.graphql.event_execution import EventExecution
+from server.graphql.fair_shares import Measured, attribute, next_turn
 from server.graphql.frames import Frames, Listener
 from storage.errors import DomainError, Unavailable
 from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_resumable
@@ -244,8 +245,16 @@ class Broadcast:
 
     async def _execute(self, epoch: str, events: Sequence[HydratedEvent]) -> EventFrames:
         EXECUTIONS.inc(len(events))
-        executions = [self.execution.run(self.source.record(epoch, event)) for event in events]
+        executions = [self._execute_in_turn(self.source.record(epoch, event)) for event in events]
         return EventFrames(events, Frames(await asyncio.gather(*executions)))
+
+    async def _execute_in_turn(self, record: object) -> bytes:
+        """Executes the operation for an event. Its time counts for the viewer if all listeners have the same one."""
+        shares = (each.share for each in self.listeners)
+        share = next(shares, None)
+        attribute(share if all(each is share for each in shares) else None)
+        await next_turn()
+        return await Measured(self.execution.run(record))
 
     async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
         if not resumed:

@@ -66,7 +66,7 @@ class ConcurrencyLimiter:
 
     async def _wait(self, key: Hashable, viewer: _Viewer, cost: int, max_cost: int) -> None:
         if len(viewer.waiting) >= self._max_waiting:
-            raise _refusal()
+            raise refusal()
         waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
         viewer.waiting.append(waiting)
         try:
@@ -79,7 +79,7 @@ class ConcurrencyLimiter:
                 viewer.waiting.remove(waiting)
             self._release(key, viewer, cost if is_admitted else 0, max_cost)
             if isinstance(error, TimeoutError):
-                raise _refusal() from None
+                raise refusal() from None
             raise
 
     def _release(self, key: Hashable, viewer: _Viewer, cost: int, max_cost: int) -> None:
@@ -99,6 +99,7 @@ class ConcurrencyLimiter:
         return len(self._viewers)
 
 
-def _refusal() -> RateLimited:
+def refusal() -> RateLimited:
+    """Counts and returns the refusal of an operation."""
     REFUSED.inc()
     return RateLimited("Too many of your operations are executed at the same time.", 1000)

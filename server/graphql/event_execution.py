@@ -18,6 +18,7 @@ from graphql.execution.collect_fields import collect_fields
 from resolvers.events import ViewerEventSource
 from schema.errors import to_client_error
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, deadline
+from server.graphql.fair_shares import next_turn
 from server.graphql.frames import Frames, Listener
 from storage.errors import Unavailable
 
@@ -66,6 +67,7 @@ async def write_events(execution: EventExecution, source: ViewerEventSource, lis
     """
     async with aclosing(aiter(source)) as events:
         async for event in events:
+            await next_turn()
             Frames([await _run_until_in_time(execution, event)]).write(listener)
             await listener.connection.wait_for_room()
             # A source with many stored events must not starve other tasks.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from server.graphql.fair_shares import Share
 from server.graphql.socket_writer import WebSocketProtocol, text_frame_header
 from storage.errors import DomainError
 
@@ -17,6 +18,8 @@ class Listener:
     viewer_id: str
     ended: asyncio.Future[DomainError | None]
     """Done when the subscription ends, with the error for the client or None."""
+    share: Share | None = None
+    """The viewer's share of the event loop."""
     is_live: bool = False
     """Whether the listener gets each event with the broadcast. False until it has caught up."""
     is_checked: bool = False

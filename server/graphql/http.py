@@ -6,10 +6,10 @@ required server does not answer.
 """
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -46,6 +46,7 @@ from server.graphql.coalescing import Answer, QueryCoalescer
 from server.graphql.concurrency import MAX_COST, MAX_SERVICE_COST, ConcurrencyLimiter
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, deadline
 from server.graphql.documents import Documents, OperationRequest, PreparedDocument
+from server.graphql.fair_shares import FairShares, Measured, attribute, execute_root_fields_singly
 from server.graphql.subscriptions import SubscriptionStarter
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
 from server.transport.bodies import MAX_BODY_BYTES, MAX_LIST_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
@@ -118,10 +119,13 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._execution_timeout_s = execution_timeout_s
         self._budgets = CostBudgets(cost_per_minute)
         self._concurrency = ConcurrencyLimiter()
+        self.shares = FairShares()
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.graphql_core_schema, documents)
         starter = SubscriptionStarter(self.graphql_core_schema, documents, schema.execution_context_class)
-        services = SocketServices(access_watch, starter, self.broadcasts, self._admit, execution_timeout_s)
+        services = SocketServices(
+            access_watch, starter, self.broadcasts, self._admit, self.shares, execution_timeout_s
+        )
         self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,7 +162,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
                     return response
                 receive = prepend_message(body_start, receive)
             with PROCESS_BODIES.limited(receive, await self._body_limit(Request(scope))) as limited:
-                return await self.run(Request(scope, limited))
+                return await Measured(self.run(Request(scope, limited)))
         except ClientDisconnect:
             # No client receives this response, but ASGI expects one.
             return Response(status_code=400)
@@ -174,7 +178,10 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             return None
         self._budgets.check(session.user, session.roles, query.cost)
         key = session.user.organization_id, session.roles, query
-        execute = partial(self._execute_coalesced, query, session.roles)
+
+        def execute(viewers: Sequence[User]) -> Awaitable[Answer]:
+            return Measured(self._execute_coalesced(query, session.roles, viewers))
+
         return await self._coalescer.answer(key, session.user, execute)
 
     async def _execute_coalesced(
@@ -184,9 +191,14 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         viewer = viewers[0]
         audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
         context = self._new_context(viewer=viewer, roles=roles, coalesced=audience, is_query=True)
+        share = self.shares.of(viewer, roles)
         async with AsyncExitStack() as entered:
-            if len(viewers) == 1:
-                # One viewer's limit must not delay an answer that others wait for.
+            # One viewer's share and limit must not delay an answer that others wait for.
+            if len(viewers) > 1:
+                attribute(None)
+                self.shares.mark_active(share)
+            else:
+                await self.shares.begin(share)
                 await entered.enter_async_context(self._room(viewer, roles, query.cost))
             await entered.enter_async_context(deadline(self._execution_timeout_s))
             result = await self._execute(query, context)
@@ -198,9 +210,10 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         if not isinstance(request, Request):
             return self._new_context(client=client)
         session = await self.viewers.session(request.headers.get("authorization"))
-        if session is None:
-            return self._new_context(client=client)
-        return self._new_context(viewer=session.user, roles=session.roles, client=client)
+        viewer, roles = (None, frozenset[Role]()) if session is None else (session.user, session.roles)
+        # Before the body is parsed, so that refused documents wait as well.
+        await self.shares.begin(self.shares.of(viewer, roles))
+        return self._new_context(viewer=viewer, roles=roles, client=client)
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         """Stores the media type that the client accepts in the response, where `create_response` reads it."""
@@ -280,6 +293,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     def _room(self, viewer: User, roles: frozenset[Role], cost: int) -> AbstractAsyncContextManager[None]:
         """Waits until the viewer's other operations leave room for this one."""
         max_cost = MAX_SERVICE_COST if Role.SERVICE in roles else MAX_COST
+        if cost > max_cost:
+            execute_root_fields_singly()
         return self._concurrency.execution((viewer.organization_id, viewer.id), cost, max_cost)
 
     def _prepare(self, query: str | None) -> PreparedDocument | None:

@@ -32,6 +32,7 @@ from server.auth.viewers import ViewerSession
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.documents import OperationRequest
 from server.graphql.event_execution import EventExecution, write_events
+from server.graphql.fair_shares import FairShares, Measured, Share, attribute
 from server.graphql.frames import Listener
 from server.graphql.socket_writer import WebSocketProtocol, connection_of
 from server.graphql.subscription_limits import SubscriptionLimits
@@ -85,6 +86,7 @@ class SocketServices:
 
     Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
     """
+    shares: FairShares
     execution_timeout_s: float
     """The time limit of the execution of one event."""
     limits: SubscriptionLimits = field(default_factory=SubscriptionLimits)
@@ -104,8 +106,13 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         fault = _frame_fault(message)
         if fault is not None:
             await self.handle_invalid_message(fault)
-        else:
-            await super().handle_message(message)
+            return
+        if message["type"] == "subscribe" and self.context.viewer is not None:
+            # The socket reads no further frames while its viewer must wait.
+            await self._share.turn()
+            attribute(self._share)
+            self.services.shares.mark_active(self._share)
+        await Measured(super().handle_message(message))
 
     async def handle_connection_init(self, message: Any) -> None:
         """Signs in by the payload's `authorization`, or by the handshake's header."""
@@ -161,6 +168,10 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             await super().handle_subscribe(message)
 
     async def run_operation(self, operation: Operation[Context, None]) -> None:
+        """Runs an operation, and measures it."""
+        await Measured(self._run_operation(operation))
+
+    async def _run_operation(self, operation: Operation[Context, None]) -> None:
         """Serves a subscription to an event source here. Strawberry runs every other operation."""
         connection = connection_of(self._adapter.ws.scope)
         if connection is not None and await self._subscribe(operation, connection):
@@ -170,6 +181,10 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
                 await super().run_operation(operation)
         except (RateLimited, Unavailable) as error:
             await operation.send_initial_errors([_client_error(error)])
+
+    @property
+    def _share(self) -> Share:
+        return self.services.shares.of(self.context.viewer, self.context.roles)
 
     @property
     def _adapter(self) -> SocketAdapter:
@@ -186,7 +201,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
                 return False
             ended = asyncio.get_running_loop().create_future()
             id_ = orjson.dumps(operation.id)[1:-1]
-            listener = Listener(connection, id_, subscription.source.viewer.id, ended)
+            listener = Listener(connection, id_, subscription.source.viewer.id, ended, self._share)
             with self.services.limits.open(subscription):
                 if isinstance(subscription, ViewerSubscription):
                     execution = EventExecution(subscription.executor, self.services.execution_timeout_s)

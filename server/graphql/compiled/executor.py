@@ -25,6 +25,7 @@ from server.graphql.compiled.compiler import Compiler, Compilers
 from server.graphql.compiled.rows import PlainPlan, Plan, PlanRun
 from server.graphql.compiled.variables import long_lists, restore_lists
 from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.fair_shares import Measured, root_field
 
 CompleteByGraphQLCore = Callable[["CompiledExecutor"], Any]
 """Completes a value with graphql-core's code, as a method of the given executor."""
@@ -68,6 +69,21 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         if lists and isinstance(executor, Executor):
             restore_lists(executor.variable_values, lists)
         return executor
+
+    def execute_field(
+        self,
+        parent_type: GraphQLObjectType,
+        source: Any,
+        field_details_list: FieldDetailsList,
+        path: Path,
+        position_context: Any,
+    ) -> AwaitableOrValue[Any]:
+        """Executes a field. The time of its coroutine counts for the viewer, and a root field waits for its turn."""
+        value = super().execute_field(parent_type, source, field_details_list, path, position_context)
+        if not self.is_awaitable(value):
+            return value
+        measured = Measured(value)
+        return root_field(measured) if path.prev is None else measured
 
     def complete_list_value(
         self,

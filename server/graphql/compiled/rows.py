@@ -31,6 +31,7 @@ from strawberry.types.field import StrawberryField
 
 from server.graphql.compiled.leaves import NotCompilable
 from server.graphql.compiled.objects import CompleteValue, CompleteValues, items_of
+from server.graphql.fair_shares import Measured, next_turn
 
 MAX_OBJECTS_AT_ONCE = 100
 """Objects that graphql-core's executor completes before other requests get their turn: some ten milliseconds' work."""
@@ -104,7 +105,7 @@ class ObjectPlan(Plan):
     async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         rows = self.build_many(values, run.info)
         if rows:
-            await await_all([gap.fill(run, values, rows, paths) for gap in self.gaps])
+            await await_all([Measured(gap.fill(run, values, rows, paths)) for gap in self.gaps])
         return rows
 
 
@@ -193,6 +194,7 @@ class SingleGap(Gap):
         for start in range(0, len(objects), MAX_OBJECTS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
+                await next_turn()
             indexes = range(start, min(start + MAX_OBJECTS_AT_ONCE, len(objects)))
             await self._fill_some(run.executor, indexes, objects, rows, paths)
 

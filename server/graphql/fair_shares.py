@@ -1,0 +1,198 @@
+"""Shares the event loop between viewers: one who used much of it waits while others are active (ADR 57).
+
+The event loop executes the operations of all viewers. Its time is measured in each step of an operation, from one
+`await` to the next: for parsing, validation, execution, errors and JSON. A viewer who has used more than a share of it
+lately waits before the next operation, root field, part of a large list, or event. Viewers wait only for others who
+have used less than half of their time, and who have begun an operation lately.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Coroutine, Generator, Hashable
+from contextlib import nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from cachetools import LRUCache
+
+from server.graphql.concurrency import MAX_WAIT_S, refusal
+from storage.identity.records import User
+from storage.identity.roles import Role
+
+SHARE = 0.1
+"""The part of the event loop's time that a viewer may use for ever without waiting."""
+
+BURST_S = 0.1
+"""The time above the share that a viewer may use before waiting."""
+
+MAX_USED_S = 1.0
+"""The time above the share that is remembered, so that nobody waits for more than 10 s for a turn."""
+
+ACTIVE_S = 0.5
+"""A viewer is active for this time after the beginning of an operation."""
+
+POLL_S = 0.005
+MAX_SHARES = 100_000
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True, eq=False)
+class Share:
+    """The event loop's time that one viewer has used lately."""
+
+    shares: "FairShares"
+    burst_s: float
+    active_at_s: float = 0.0
+    waiting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the operation that waits first. Others wait behind it, in their order."""
+    _used_s: float = 0.0
+    _counted_at_s: float = 0.0
+
+    def used_s(self, now_s: float) -> float:
+        """Returns the time that the viewer has used lately, above the share."""
+        return max(self._used_s - (now_s - self._counted_at_s) * SHARE, 0.0)
+
+    def spend(self, seconds: float, now_s: float) -> None:
+        """Adds time that the viewer has used."""
+        # As in `used_s`, without its call: this is the most frequent function of a page.
+        left_s = self._used_s - (now_s - self._counted_at_s) * SHARE
+        self._used_s = min(left_s + seconds if left_s > 0 else seconds, MAX_USED_S)
+        self._counted_at_s = now_s
+
+    async def turn(self) -> None:
+        """Waits while the share is used up and others are active."""
+        if self.must_wait():
+            async with self.waiting:
+                # No event says that the share has refilled, or that others are no longer active.
+                while self._is_over():  # noqa: ASYNC110
+                    await asyncio.sleep(POLL_S)
+
+    def must_wait(self) -> bool:
+        """Returns whether `turn` waits."""
+        return self.waiting.locked() or self._is_over()
+
+    def _is_over(self) -> bool:
+        now_s = time.perf_counter()
+        used_s = self.used_s(now_s)
+        return used_s > self.burst_s and self.shares.has_active(used_s / 2, now_s)
+
+
+class FairShares:
+    """The shares of this process."""
+
+    def __init__(self, active_s: float = ACTIVE_S) -> None:
+        self._active_s = active_s
+        self._shares: LRUCache[Hashable, Share] = LRUCache(MAX_SHARES)
+        self._active: dict[Share, None] = {}
+        """Shares by the beginning of their last operation, the latest one last."""
+
+    def of(self, viewer: User | None, roles: frozenset[Role] = frozenset()) -> Share:
+        """Returns the viewer's share, or the one of all clients without a token. Services never wait."""
+        key = viewer and (viewer.organization_id, viewer.id, Role.SERVICE in roles)
+        share = self._shares.get(key)
+        if share is None:
+            share = self._shares[key] = Share(self, math.inf if Role.SERVICE in roles else BURST_S)
+        return share
+
+    async def begin(self, share: Share) -> None:
+        """Waits for the turn of an operation. The time of the current task and of its tasks then counts for the share.
+
+        Raises: RateLimited after 5 s.
+        """
+        if share.must_wait():
+            try:
+                async with asyncio.timeout(MAX_WAIT_S):
+                    await share.turn()
+            except TimeoutError:
+                raise refusal() from None
+        attribute(share)
+        self.mark_active(share)
+
+    def mark_active(self, share: Share) -> None:
+        """Notes that the viewer begins an operation."""
+        self._active.pop(share, None)
+        share.active_at_s = time.perf_counter()
+        self._active[share] = None
+        oldest = next(iter(self._active))
+        if share.active_at_s - oldest.active_at_s > self._active_s:
+            del self._active[oldest]
+
+    def has_active(self, below_s: float, now_s: float) -> bool:
+        """Returns whether viewers who have used less than `below_s` have begun operations lately."""
+        for each in reversed(self._active):
+            if now_s - each.active_at_s > self._active_s:
+                return False
+            if each.used_s(now_s) < below_s:
+                return True
+        return False
+
+
+_SHARE: ContextVar[Share | None] = ContextVar("share", default=None)
+_ROOT_FIELDS: ContextVar[asyncio.Lock | None] = ContextVar("root_fields", default=None)
+_measures = False
+"""Whether a step is being measured. A coroutine that begins in it is measured as a part of its task's coroutine."""
+
+
+def attribute(share: Share | None) -> None:
+    """Counts the time of the current task, and of tasks that it creates from now on, for the share, or for nobody."""
+    _SHARE.set(share)
+
+
+def execute_root_fields_singly() -> None:
+    """Makes the root fields of the current task's operation wait for each other."""
+    _ROOT_FIELDS.set(asyncio.Lock())
+
+
+async def next_turn() -> None:
+    """Waits in the current task while its viewer's share is used up and others are active."""
+    share = _SHARE.get()
+    if share is not None:
+        await share.turn()
+
+
+class Measured(Generic[Result]):
+    """An awaitable whose steps count for the share of the task's viewer."""
+
+    __slots__ = ("_awaitable",)
+
+    def __init__(self, awaitable: Awaitable[Result]) -> None:
+        self._awaitable = awaitable
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        """Yields what the awaitable yields, and forwards exceptions to it."""
+        global _measures
+        steps = self._awaitable.__await__()
+        if _measures:
+            return (yield from steps)
+        error: BaseException | None = None
+        while True:
+            _measures, began_s = True, time.perf_counter()
+            try:
+                awaited = next(steps) if error is None else steps.throw(error)
+            except StopIteration as stop:
+                result: Result = stop.value
+                return result
+            finally:
+                # An error would otherwise refer to itself by its traceback and this frame.
+                error, _measures, now_s = None, False, time.perf_counter()
+                if (share := _SHARE.get()) is not None:
+                    share.spend(now_s - began_s, now_s)
+            try:
+                yield awaited
+            except BaseException as thrown:
+                error = thrown
+
+    def __del__(self) -> None:
+        """Closes a coroutine that was cancelled before its first step."""
+        if isinstance(self._awaitable, Coroutine):
+            self._awaitable.close()
+
+
+async def root_field(field: "Measured[Result]") -> Result:
+    """Awaits a root field in its turn."""
+    async with _ROOT_FIELDS.get() or nullcontext():
+        await next_turn()
+        return await field
