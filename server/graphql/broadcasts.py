@@ -8,7 +8,7 @@ docs/semantics.md, 3.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -251,10 +251,12 @@ class Broadcast:
     async def _execute_in_turn(self, record: object) -> bytes:
         """Executes the operation for an event. Its time counts for the viewer if all listeners have the same one."""
         shares = (each.share for each in self.listeners)
-        share = next(shares, None)
-        attribute(share if all(each is share for each in shares) else None)
-        await next_turn()
-        return await Measured(self.execution.run(record))
+        first = next(shares, None)
+        share = first if all(each is first for each in shares) else None
+        attribute(share)
+        async with nullcontext() if share is None else share.events:
+            await next_turn()
+            return await Measured(self.execution.run(record))
 
     async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
         if not resumed:

@@ -48,6 +48,8 @@ class Share:
     active_at_s: float = 0.0
     waiting: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the operation that waits first. Others wait behind it, in their order."""
+    events: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the execution of an event for this viewer alone. Different subscriptions must not begin together."""
     _used_s: float = 0.0
     _counted_at_s: float = 0.0
 
