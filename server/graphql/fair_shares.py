@@ -1,4 +1,4 @@
-"""Shares the event loop between viewers: one who used much of it waits while others are active (ADR 57).
+"""Shares the event loop between viewers: one who used much of it waits while others are active (ADR 58).
 
 The event loop executes the operations of all viewers. Its time is measured in each step of an operation, from one
 `await` to the next: for parsing, validation, execution, errors and JSON. A viewer who has used more than a share of it

@@ -123,9 +123,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.graphql_core_schema, documents)
         starter = SubscriptionStarter(self.graphql_core_schema, documents, schema.execution_context_class)
-        services = SocketServices(
-            access_watch, starter, self.broadcasts, self._admit, self.shares, execution_timeout_s
-        )
+        services = SocketServices(access_watch, starter, self.broadcasts, self._admit, self.shares, execution_timeout_s)
         self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
