@@ -320,6 +320,13 @@ async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicS
     await asyncio.gather(*commits, return_exceptions=True)
     assert [(event.n, event.ref) for event in announced] == [(e["_id"]["n"], e["ref"]) for e in await scenario.events()]
     assert nudged == [scenario.community_stream.name]
+    stores.outbox.nudge(scenario.community_stream.name)
+
+    async def is_relayed() -> bool:
+        activity = {"_id.s": scenario.community_stream.name, "kind": "TopicActivity"}
+        return await stores.mongo["events"].count_documents(activity) > 0
+
+    assert await poll_until_true(is_relayed)
 
 
 async def test_idle_sequencer_keeps_no_stream_state(scenario: TopicScenario) -> None:
