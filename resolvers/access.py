@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from resolvers.context import Context, Info
+from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community, Message, Topic
+from storage.chat.roles import CommunityRole, may_act_on
 from storage.errors import Forbidden, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role, with_included
@@ -72,3 +74,21 @@ async def require_joined_community(info: Info, community_id: str) -> Community:
     community = await info.context.stores.communities.get(info.context.audience.organization_id, community_id)
     await restrict_to_members(info, community.id)
     return community
+
+
+async def viewer_role(info: Info, community_id: str) -> CommunityRole | None:
+    """Returns the viewer's role in the community, or None for a viewer who has not joined it."""
+    return await info.context.stores.moderation.role(community_id, require_member(info).id)
+
+
+async def require_moderator(info: Info, community_id: str) -> tuple[Community, Moderator]:
+    """Returns a community and the viewer as its moderator: an owner, a moderator, or an ADMIN of the organization.
+
+    Raises: NotFound, Forbidden.
+    """
+    viewer = require_member(info)
+    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    is_admin = Role.ADMIN in granted_roles(info.context)
+    if not may_act_on(await viewer_role(info, community.id), is_admin, None):
+        raise Forbidden("Only moderators and owners of the community can do this.")
+    return community, Moderator(viewer.id, is_admin, info.context.actor)

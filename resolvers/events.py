@@ -108,6 +108,11 @@ class SharedEventSource(ABC):
     async def departures(self) -> int:
         """Returns a number that grows whenever a user loses the right to listen."""
 
+    @property
+    @abstractmethod
+    def departures_stream(self) -> Stream | None:
+        """The stream that has an event when the number of departures grows; None if it never grows."""
+
     @abstractmethod
     async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
         """Returns those of the users who may listen now."""

@@ -32,6 +32,7 @@ class WriteLimit(Enum):
     POSTS = "Creating and deleting posts"
     SCHEDULES = "Scheduling posts"
     JOINS = "Joining, leaving and creating communities and topics"
+    MODERATION = "Moderating communities"
     OPERATIONS = "Managing accounts, publications, call jobs and mail addresses"
 
 
@@ -45,6 +46,7 @@ class WritesPerMinute:
     posts: int = 120
     schedules: int = 300
     joins: int = 120
+    moderation: int = 120
     operations: int = 120
     organization_factor: int = 100
 

@@ -8,11 +8,18 @@ from strawberry import ID
 
 import resolvers.chat.communities
 import resolvers.chat.messages
+import resolvers.chat.moderation
 import resolvers.chat.topics
 from schema.binding import field, shared_field
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
+from storage.chat.roles import CommunityRole
 from storage.timeline import Timestamp
+
+strawberry.enum(
+    CommunityRole,
+    description="Role in one community. OWNER sets roles and acts on moderators, MODERATOR acts on members.",
+)
 
 
 @strawberry.type(description="A group of users of one organization, with topics to talk in.")
@@ -22,6 +29,9 @@ class Community:
     description: str = strawberry.field(description="Description, at most 2000 characters; may be empty.")
     member_count: int = strawberry.field(description="Number of members.")
     joined: bool = field(resolvers.chat.communities.joined, "Whether the viewer is a member.")
+    viewer_role: CommunityRole | None = field(
+        resolvers.chat.moderation.own_role, "The viewer's role in the community; null if the viewer has not joined it."
+    )
     members: list[User] = field(
         resolvers.chat.communities.members,
         "Members, ordered by handle.",

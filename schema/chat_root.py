@@ -70,15 +70,18 @@ class ChatMutation:
 
     create_community: Community = mutation(
         resolvers.chat.communities.create_community,
-        "Creates a community with the viewer as its first member.",
+        "Creates a community with the viewer as its first member and owner.",
         limit=WriteLimit.JOINS,
     )
     join_community: Community = mutation(
-        resolvers.chat.communities.join_community, "Joins a community. Idempotent.", limit=WriteLimit.JOINS
+        resolvers.chat.communities.join_community,
+        "Joins a community. FORBIDDEN for a banned person, with the end of the ban. Idempotent.",
+        limit=WriteLimit.JOINS,
     )
     leave_community: Community = mutation(
         resolvers.chat.communities.leave_community,
-        "Leaves a community. The viewer's subscriptions to its topics end within 5 seconds. Idempotent.",
+        "Leaves a community. The viewer's subscriptions to its topics end within 5 seconds. CONFLICT for the last "
+        "owner. Idempotent.",
         limit=WriteLimit.JOINS,
     )
     create_topic: Topic = mutation(
@@ -88,7 +91,8 @@ class ChatMutation:
     )
     post_message: Message = mutation(
         resolvers.chat.messages.post_message,
-        "Posts a message to a topic. The message is durable when the mutation returns.",
+        "Posts a message to a topic. The message is durable when the mutation returns. FORBIDDEN for a muted member, "
+        "with the end of the mute.",
         limit=WriteLimit.MESSAGES,
     )
     edit_message: Message = mutation(
@@ -98,7 +102,8 @@ class ChatMutation:
     )
     delete_message: Message = mutation(
         resolvers.chat.messages.delete_message,
-        "Deletes a message and leaves a tombstone. Users delete their own messages, an ADMIN any message. Idempotent.",
+        "Deletes a message and leaves a tombstone. Users delete their own messages, moderators of the community those "
+        "of members, its owners also those of moderators, an ADMIN any message. Idempotent.",
         limit=WriteLimit.MESSAGES,
     )
     add_reaction: Message = mutation(

@@ -35,12 +35,13 @@ from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationE
 from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
 from schema.identity import User
 from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
+from schema.moderation import ModerationMutation, ModerationQuery
 from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
 from schema.scalars import SCALARS
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
-class Query(ChatQuery, AdministrationQuery):
+class Query(ChatQuery, AdministrationQuery, ModerationQuery):
     viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
     user: User | None = field(
         resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
@@ -122,7 +123,7 @@ class Query(ChatQuery, AdministrationQuery):
 
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
-class Mutation(ChatMutation, AdministrationMutation):
+class Mutation(ChatMutation, AdministrationMutation, ModerationMutation):
     block_user: User = mutation(
         resolvers.identity.block_user,
         "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",

@@ -158,6 +158,7 @@ class Settings(BaseSettings):
     posts_per_minute: int = _write_setting(120, "create and delete posts")
     schedules_per_minute: int = _write_setting(300, "schedule posts")
     joins_per_minute: int = _write_setting(120, "join, leave and create communities and topics")
+    moderation_per_minute: int = _write_setting(120, "moderate communities")
     operations_per_minute: int = _write_setting(120, "change accounts, publications, call jobs and mail addresses")
     organization_writes_factor: int = _setting(
         100,

@@ -11,7 +11,7 @@ from typing import Any
 from storage.calls.jobs import CallJobStore
 from storage.calls.relays import CallJobRelay, CallTaskRelay
 from storage.chat.messages import MessageStore
-from storage.chat.relays import ReactionRelay, TopicActivityRelay
+from storage.chat.relays import MemberRemovedRelay, ReactionRelay, TopicActivityRelay
 from storage.chat.topics import TopicStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.posts import PostStore
@@ -73,6 +73,7 @@ JOB_EVENTS: Sequence[JobEventKind] = (
 OUTBOX_RELAYS: OutboxRelays = {
     "TopicActivity": TopicActivityRelay,
     "Reaction": ReactionRelay,
+    "MemberRemoved": MemberRemovedRelay,
     "Notify": NotificationRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,
@@ -84,6 +85,11 @@ OUTBOX_RELAYS: OutboxRelays = {
 
 async def _read_topics(stores: EventSubjectReader, _stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     return _by_number(events, await stores.topics.by_id([event.ref for event in events]))
+
+
+async def _read_nothing(_stores: EventSubjectReader, _stream: Stream, _events: Sequence[Event]) -> Mapping[int, Any]:
+    """Returns no subjects: the events of the stream are delivered to no client."""
+    return {}
 
 
 async def _read_messages(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
@@ -117,6 +123,7 @@ def _by_number(events: Sequence[Event], found: Mapping[Any, Any]) -> dict[int, A
 
 SUBJECT_READERS: Mapping[str, Callable[[EventSubjectReader, Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]] = {
     "community": _read_topics,
+    "removals": _read_nothing,
     "topic": _read_messages,
     "user": _read_notifications,
     "author": _read_posts,

@@ -57,7 +57,10 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("community", UP), ("handle", UP)]),
         IndexModel([("community", UP), ("search", UP)]),
         IndexModel([("org", UP), ("user", UP)]),
+        IndexModel([("community", UP), ("role", UP), ("handle", UP)]),
     ],
+    # RestrictionDocument
+    "community_restrictions": [IndexModel([("ends_at", UP)], expireAfterSeconds=0)],
     # TopicDocument
     "topics": [
         IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),

@@ -14,6 +14,7 @@ from storage.calls.wake_ups import WakeUpChannel
 from storage.chat.communities import CommunityStore
 from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
+from storage.chat.moderation import ModerationStore
 from storage.chat.reactions import ReactionStore
 from storage.chat.topics import TopicStore
 from storage.event_kinds import OUTBOX_RELAYS, EventSubjectReader
@@ -73,6 +74,7 @@ class Stores:
     access_changes: AccessChanges
     relations: RelationStore
     communities: CommunityStore
+    moderation: ModerationStore
     topics: TopicStore
     messages: MessageStore
     reactions: ReactionStore
@@ -173,6 +175,7 @@ async def _started(
         access_changes=access_changes,
         relations=RelationStore(mongo),
         communities=CommunityStore(mongo, sequencer),
+        moderation=ModerationStore(mongo, sequencer, clock),
         topics=topics,
         messages=messages,
         reactions=ReactionStore(mongo),

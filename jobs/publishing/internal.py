@@ -4,6 +4,7 @@ import asyncio
 
 from jobs.publishing.author_rights import missing_role
 from storage.chat.changes import NewMessage
+from storage.errors import Forbidden
 from storage.feed.changes import NewPost
 from storage.identity.mentions import find_hashtags, find_mentioned
 from storage.identity.records import User
@@ -36,6 +37,8 @@ async def publish_internal(stores: Stores, publication: Publication, post: Sched
             except NotYetDue as error:
                 # The database's clock may be a millisecond or two behind the clock of this host.
                 await asyncio.sleep(error.wait_s)
+            except Forbidden as error:
+                return await _fail(stores, publication, FORBIDDEN, error.message)
             except DeadlinePassed:
                 message = "Publishing could not start within maxLatenessS after dueAt, because the service was down."
                 return await _fail(stores, publication, TOO_LATE, message)

@@ -15,7 +15,7 @@ from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
 from resolvers.events import Event, HiddenEvents, SharedEventSource, StreamReady
-from storage.chat.memberships import community_stream
+from storage.chat.memberships import community_stream, removals_stream
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
 from storage.identity.records import User
@@ -99,6 +99,11 @@ class ChatEventSource(SharedEventSource):
             return 0
         return await self.context.stores.communities.departures(self.community_id)
 
+    @property
+    def departures_stream(self) -> Stream | None:
+        """The stream of people who lost the membership."""
+        return None if self.community_id is None else removals_stream(self.community_id)
+
     async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
         """Returns those of the users who may listen now."""
         if self.community_id is None:
@@ -106,7 +111,7 @@ class ChatEventSource(SharedEventSource):
         return await self.context.stores.communities.members_among(self.community_id, user_ids)
 
     async def __aiter__(self) -> AsyncIterator[ChatEventRecord]:
-        """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer left the community."""
+        """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer lost the membership."""
         checked_at = time.monotonic()
         async with aclosing(follow_events(self.hub, self.stream, self.since)) as items:
             async for item in items:
@@ -125,8 +130,8 @@ class ChatEventSource(SharedEventSource):
         return bool(await self.hidden_from([self.viewer.id], [event]))
 
     def forbidden(self) -> Forbidden:
-        """Returns the error for a viewer who left the community."""
-        return Forbidden("You left the community.")
+        """Returns the error for a viewer who left the community or was removed."""
+        return Forbidden("You are no longer a member of the community.")
 
 
 async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> ChatEventSource:

@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import exclude_reacting_viewers, granted_roles, require_joined_topic, require_member
+from resolvers.access import exclude_reacting_viewers, granted_roles, require_joined_topic, require_member, viewer_role
 from resolvers.arguments import (
     Inclusive,
     Latest,
@@ -25,6 +25,7 @@ from resolvers.idempotency import input_key
 from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
 from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
+from storage.chat.roles import CommunityRole, may_act_on
 from storage.chat.stamps import Stamp, find_stamp
 from storage.errors import BadUserInput, NotFound
 from storage.identity.mentions import find_mentioned
@@ -86,12 +87,24 @@ async def edit_message(
 
 
 async def delete_message(info: Info, id: MessageId) -> Message:
-    """Replaces a message by a tombstone: the viewer's own, or any for an ADMIN."""
+    """Replaces a message by a tombstone: the viewer's own, one of a person of lower rank, or any for an ADMIN."""
     viewer = require_member(info)
     is_admin = Role.ADMIN in granted_roles(info.context)
     # An ADMIN may delete messages of communities that the ADMIN has not joined.
-    key = (await _locate(info, viewer, id))[0] if is_admin else await _require_readable(info, viewer, id)
-    return await info.context.stores.messages.delete(key, viewer.id, is_admin)
+    key, topic = await _locate(info, viewer, id)
+    if not is_admin:
+        await require_joined_topic(info, topic.id)
+    may_delete_any = is_admin or await _may_moderate(info, topic.community_id, key)
+    return await info.context.stores.messages.delete(key, viewer.id, may_delete_any, info.context.actor)
+
+
+async def _may_moderate(info: Info, community_id: str, key: MessageKey) -> bool:
+    """Returns whether the viewer may act on the message's author in the community. Raises: NotFound."""
+    moderation, role = info.context.stores.moderation, await viewer_role(info, community_id)
+    if role is None or role is CommunityRole.MEMBER:
+        return False
+    message = await info.context.stores.messages.get(key)
+    return may_act_on(role, False, await moderation.role(community_id, message.author_id))
 
 
 async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:

@@ -19,6 +19,7 @@ from graphql.execution import Executor
 from prometheus_client import Counter
 
 from resolvers.events import HiddenEvents, SharedEventSource
+from server.graphql.departures import Departures
 from server.graphql.event_execution import EventExecution
 from server.graphql.fair_shares import Measured, attribute, next_turn
 from server.graphql.frames import Frames, Listener
@@ -57,6 +58,7 @@ class Broadcast:
 
     execution: EventExecution
     source: SharedEventSource
+    departures: Departures
     on_close: Callable[["Broadcast"], None]
     """Called when the last listener has left."""
     position: Position | None = None
@@ -67,7 +69,7 @@ class Broadcast:
     follow_task: asyncio.Task[None] | None = None
     recheck_task: asyncio.Task[None] | None = None
     rechecked_at_s: float = 0.0
-    departures: int | None = None
+    departures_seen: int | None = None
     """The source's number of departures at the last recheck of permissions."""
     replays: dict[Position, asyncio.Task[tuple[Position, list[EventFrames]]]] = field(default_factory=dict)
 
@@ -81,6 +83,7 @@ class Broadcast:
             if self.follow_task is None:
                 self.rechecked_at_s = time.monotonic()
                 self.follow_task = asyncio.create_task(self._run(), name=f"broadcast {self.source.stream.name}")
+                self.departures.watch(self.source, self._recheck_now)
             await self.started.wait()
             await self._start_listener(listener, since)
             return await listener.ended
@@ -93,6 +96,7 @@ class Broadcast:
             listener.catch_up_task.cancel()
         if not self.listeners and self.follow_task is not None:
             self.follow_task.cancel()
+            self.departures.unwatch(self.source, self._recheck_now)
             if self.recheck_task is not None:
                 self.recheck_task.cancel()
             self.on_close(self)
@@ -272,6 +276,12 @@ class Broadcast:
             self.rechecked_at_s = time.monotonic()
             self.recheck_task = asyncio.create_task(self._recheck(), name=f"recheck {self.source.stream.name}")
 
+    async def _recheck_now(self) -> None:
+        """Rechecks permissions after a departure, which a recheck in progress may not have seen."""
+        if self.recheck_task is not None:
+            await asyncio.wait([self.recheck_task])
+        self._start_recheck()
+
     async def _recheck(self) -> None:
         """Ends the subscriptions of viewers without permission.
 
@@ -279,13 +289,13 @@ class Broadcast:
         """
         try:
             departures = await self.source.departures()
-            listeners = [each for each in self.listeners if departures != self.departures or not each.is_checked]
+            listeners = [each for each in self.listeners if departures != self.departures_seen or not each.is_checked]
             viewers = {each.viewer_id for each in listeners}
             allowed = await self.source.may_listen(viewers) if viewers else viewers
         except Exception as error:
             log.warning("recheck_failed", stream=self.source.stream.name, error=repr(error))
             return
-        self.departures = departures
+        self.departures_seen = departures
         for listener in listeners:
             listener.is_checked = True
             if listener.viewer_id not in allowed:
@@ -303,6 +313,7 @@ class Broadcasts:
     def __init__(self, execution_timeout_s: float) -> None:
         self._execution_timeout_s = execution_timeout_s
         self._broadcasts: dict[Hashable, Broadcast] = {}
+        self._departures = Departures()
 
     def get(self, key: Hashable, executor: Executor[Any], source: SharedEventSource) -> Broadcast:
         """Returns the broadcast of the key. If there is none, creates one with this executor and source."""
@@ -314,7 +325,7 @@ class Broadcasts:
                     del self._broadcasts[key]
 
             execution = EventExecution(executor, self._execution_timeout_s)
-            broadcast = self._broadcasts[key] = Broadcast(execution, source, remove)
+            broadcast = self._broadcasts[key] = Broadcast(execution, source, self._departures, remove)
         return broadcast
 
     def __len__(self) -> int:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from storage.chat.documents import MessageDocument, ReactionCountDocument, ReactionDocument, ReactionDocumentId
 from storage.chat.memberships import community_stream
 from storage.chat.records import Message, message_record
+from storage.chat.restrictions import WriterChange, require_may_write, require_not_removed
 from storage.chat.trends import count_poster
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
+from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
 from storage.identity.records import user_stream
 from storage.ids import MessageKey
 from storage.link_previews import LinkPreview, first_url, preview_document
@@ -37,16 +39,22 @@ class NewMessage:
 
 
 @dataclass(slots=True)
-class PostMessage(Change[Message]):
+class PostMessage(WriterChange[Message]):
     """Posts a message: stores it, emits its event, and notifies the community and the mentioned users."""
 
     max_timestamps = 1
     new: NewMessage
     idempotency: IdempotencyKey | None = None
 
+    @property
+    def writer_id(self) -> str:
+        """The author."""
+        return self.new.author_id
+
     def plan(self, batch: Batch) -> Message:
-        """Puts the message at the topic's next timestamp."""
+        """Puts the message at the topic's next timestamp. Raises: Forbidden for a banned or muted author."""
         new = self.new
+        require_may_write(batch, new.author_id)
         timestamp = batch.take_timestamp()
         key = MessageKey(new.topic_id, timestamp)
         document = _new_document(key, new)
@@ -95,12 +103,17 @@ class _MessageChange(Change[Message]):
 
 
 @dataclass(slots=True)
-class EditMessage(_MessageChange):
+class EditMessage(_MessageChange, WriterChange[Message]):
     """Replaces the text of a message. A changed first link gets a new preview."""
 
     editor_id: str
     text: str
     mention_ids: Sequence[str]
+
+    @property
+    def writer_id(self) -> str:
+        """The editor."""
+        return self.editor_id
 
     def plan(self, batch: Batch) -> Message:
         """Puts the edited message, and notifies users whom it mentions newly.
@@ -110,6 +123,7 @@ class EditMessage(_MessageChange):
         document = self.copy_undeleted_message(batch)
         if document["author"] != self.editor_id:
             raise Forbidden("Only the author can edit a message.")
+        require_may_write(batch, self.editor_id)
         if not self.text and document.get("stamp") is None:
             raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp")
         has_new_link = first_url(self.text) != first_url(document["text"])
@@ -125,32 +139,55 @@ class EditMessage(_MessageChange):
 
 
 @dataclass(slots=True)
-class DeleteMessage(_MessageChange):
+class DeleteMessage(_MessageChange, WriterChange[Message]):
     """Replaces a message by a tombstone."""
 
     deleter_id: str
     may_delete_any: bool
+    actor: Actor | None = None
+    """The deleter and the place of the request, for the audit log; None for a deletion without a request."""
+
+    @property
+    def writer_id(self) -> str:
+        """The person who deletes."""
+        return self.deleter_id
 
     def plan(self, batch: Batch) -> Message:
         """Puts the tombstone, unless the message is deleted already. Raises: NotFound, Forbidden."""
         document = self.copy_message(batch)
         if not (self.may_delete_any or document["author"] == self.deleter_id):
-            raise Forbidden("Only the author or an ADMIN can delete a message.")
+            raise Forbidden("Only the author, a moderator of the community or an ADMIN can delete a message.")
+        if not self.may_delete_any:
+            require_not_removed(batch, self.deleter_id)
         if document.get("deleted_at") is not None:
             return message_record(document)
+        if document["author"] != self.deleter_id:
+            self._audit(batch, document["author"])
         if document.get("reactions"):
             # The relay removes the received reactions in the author's stream.
             batch.add_outbox_row(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
         return self.put_message(batch, _tombstone(document, batch), "MessageDeleted")
 
+    def _audit(self, batch: Batch, author_id: str) -> None:
+        """Puts the entry of the audit log about the deletion of another person's message."""
+        actor = self.actor or Actor(batch.head["org"], self.deleter_id)
+        details = {"community": batch.head["community"], "message": self.key.id}
+        entry = audit_document(actor, AuditAction.MESSAGE_DELETED, TargetKind.USER, author_id, batch.at, **details)
+        batch.put(AUDIT, entry)
+
 
 @dataclass(slots=True)
-class _ReactionChange(_MessageChange):
+class _ReactionChange(_MessageChange, WriterChange[Message]):
     """A change of one user's reaction to a message with one emoji."""
 
     organization_id: str
     user_id: str
     emoji: str
+
+    @property
+    def writer_id(self) -> str:
+        """The user."""
+        return self.user_id
 
     @property
     def reaction_id(self) -> ReactionDocumentId:
@@ -183,8 +220,9 @@ class AddReaction(_ReactionChange):
     """Adds a reaction. Idempotent."""
 
     def plan(self, batch: Batch) -> Message:
-        """Puts the reaction, unless it exists. Raises: NotFound, Conflict for a tombstone or a 31st emoji."""
+        """Puts the reaction, unless it exists. Raises: NotFound, Forbidden, Conflict (deleted, 31st emoji)."""
         document = self.copy_undeleted_message(batch)
+        require_may_write(batch, self.user_id)
         if batch.get(REACTIONS, self.reaction_id) is not None:
             return message_record(document)
         emojis = {each["emoji"] for each in document.get("reactions", ())}
@@ -200,8 +238,9 @@ class RemoveReaction(_ReactionChange):
     """Removes a reaction. Idempotent."""
 
     def plan(self, batch: Batch) -> Message:
-        """Removes the reaction if it exists. Raises: NotFound."""
+        """Removes the reaction if it exists. Raises: NotFound, Forbidden for a banned user."""
         document = self.copy_message(batch)
+        require_not_removed(batch, self.user_id)
         if batch.get(REACTIONS, self.reaction_id) is None:
             return message_record(document)
         batch.remove(REACTIONS, self.reaction_id)

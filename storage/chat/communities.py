@@ -17,6 +17,7 @@ from storage.chat.memberships import (
     new_membership,
 )
 from storage.chat.records import Community
+from storage.chat.roles import CommunityRole
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User
@@ -54,7 +55,7 @@ class CommunityStore:
         self._by_id: BatchLoader[str, Community] = BatchLoader(self._load)
 
     async def create(self, new: NewCommunity, founder: User, key: IdempotencyKey | None) -> Community:
-        """Creates a community with its founder as the first member.
+        """Creates a community with its founder as the first member and owner.
 
         A repeated key returns the community that it created. Raises: Conflict for a key reused with other arguments.
         """
@@ -78,7 +79,8 @@ class CommunityStore:
                 "at": now,
             }
             await self._communities.insert_one(document, session=session)
-            await self._memberships.insert_one(new_membership(id_, founder, now), session=session)
+            membership = new_membership(id_, founder, now, CommunityRole.OWNER)
+            await self._memberships.insert_one(membership, session=session)
             return id_
 
         return await self.get(new.organization_id, await self._mongo.transact(work))
@@ -152,11 +154,11 @@ class CommunityStore:
         return document.get("departures", 0) if document else 0
 
     async def join(self, community: Community, user: User) -> Community:
-        """Makes the user a member. Idempotent."""
+        """Makes the user a member. Idempotent. Raises: Forbidden for a banned user."""
         return await self._commit(community, JoinCommunity(community.id, user.id, user))
 
     async def leave(self, community: Community, user_id: str) -> Community:
-        """Ends the membership. Idempotent."""
+        """Ends the membership. Idempotent. Raises: Conflict for the last owner."""
         return await self._commit(community, LeaveCommunity(community.id, user_id))
 
     async def _commit(self, community: Community, change: Change[None]) -> Community:

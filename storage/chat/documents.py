@@ -62,8 +62,55 @@ class MembershipDocument(TypedDict):
     search: list[str]
     """Copy of the user's `search`, updated when the user's name changes."""
 
+    role: NotRequired[str]
+    """Value of `CommunityRole`; absent for MEMBER."""
+
     at: datetime
     """When the user joined, by the database's clock."""
+
+
+class RestrictionDocumentId(TypedDict):
+    """The `_id` of a restriction: one for each community and person."""
+
+    c: str
+    """Community id."""
+
+    u: str
+    """User id."""
+
+
+class BanDocument(TypedDict):
+    """A ban inside a restriction."""
+
+    by: str
+    """Id of the moderator who banned the person."""
+
+    reason: str
+    """Reason as written by the moderator."""
+
+    at: datetime
+    """When the person was banned, by the database's clock."""
+
+    until: NotRequired[datetime]
+    """When the ban ends; absent if it does not end by itself."""
+
+
+class RestrictionDocument(TypedDict):
+    """Decisions of moderators about a person, in `community_restrictions`. Deleted when all of them have ended."""
+
+    _id: RestrictionDocumentId
+    ban: NotRequired[BanDocument]
+    """The ban; absent if the person is not banned."""
+
+    muted_until: NotRequired[datetime]
+    """When the person may post again; absent if the person was not muted."""
+
+    removed_until: NotRequired[datetime]
+    """Until when nothing of the person is committed, although a request may have been admitted before the person was
+    removed; absent if the person was not removed."""
+
+    ends_at: NotRequired[datetime]
+    """The latest end of the above, when the document expires; absent if it does not expire by itself."""
 
 
 class PosterDocument(TypedDict):
@@ -117,6 +164,9 @@ class TopicDocument(TypedDict):
 
     epoch: str
     """Incarnation of the stream. Cursors of another epoch cannot be resumed."""
+
+    fences: NotRequired[int]
+    """How many times moderators have waited for the commits in progress; absent before the first time."""
 
     committed_at: NotRequired[datetime]
     """When the last batch was allocated, by the database's clock; absent until the first batch."""

@@ -11,16 +11,19 @@ from typing import ClassVar
 
 from bson import ObjectId
 
-from storage.chat.documents import CommunityDocument, MembershipDocument
-from storage.errors import NotFound
+from storage.chat.documents import CommunityDocument, MembershipDocument, RestrictionDocument
+from storage.chat.restrictions import RESTRICTIONS, put_restriction, require_not_banned, restriction_id
+from storage.chat.roles import CommunityRole, stored_role
+from storage.errors import Conflict, NotFound
 from storage.identity.records import User
 from storage.identity.users import search_terms
 from storage.mongo import Mongo, Session
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Result
 from storage.streams.log import Stream
 
 COMMUNITIES = "communities"
 MEMBERSHIPS = "memberships"
+_OWNERS = "owners"
 
 
 def community_stream(community_id: str) -> Stream:
@@ -28,9 +31,16 @@ def community_stream(community_id: str) -> Stream:
     return Stream("community", community_id)
 
 
-def new_membership(community_id: str, user: User, at: datetime) -> MembershipDocument:
+def removals_stream(community_id: str) -> Stream:
+    """Returns the stream of people who lost the membership, by which subscriptions end at once. No client sees it."""
+    return Stream("removals", community_id)
+
+
+def new_membership(
+    community_id: str, user: User, at: datetime, role: CommunityRole = CommunityRole.MEMBER
+) -> MembershipDocument:
     """Returns the document of a user who joins."""
-    return {
+    membership: MembershipDocument = {
         "_id": ObjectId(),
         "org": user.organization_id,
         "community": community_id,
@@ -39,31 +49,42 @@ def new_membership(community_id: str, user: User, at: datetime) -> MembershipDoc
         "search": search_terms(user.handle, user.name),
         "at": at,
     }
+    if role is not CommunityRole.MEMBER:
+        membership["role"] = role.value
+    return membership
 
 
 @dataclass(slots=True)
-class _MembershipChange(Change[None]):
-    """Base of changes of one user's membership. They emit no events."""
+class MembershipChange(Change[Result]):
+    """Base of changes of one person's membership. They emit no events in the community's stream."""
 
     usual_events: ClassVar[int] = 0
 
     community_id: str
     user_id: str
 
+    @property
+    def member_ids(self) -> Sequence[str]:
+        """The people whose memberships the change reads."""
+        return (self.user_id,)
+
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the community."""
-        return [(COMMUNITIES, self.community_id)]
+        """Returns the community, and the restriction of the person."""
+        return [(COMMUNITIES, self.community_id), (RESTRICTIONS, restriction_id(self.community_id, self.user_id))]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the user's membership, once for all members of the batch."""
-        memberships = _memberships(batch)
-        if self.user_id in memberships:
-            return
-        query = {"community": self.community_id, "user": self.user_id}
-        membership: MembershipDocument | None = await mongo[MEMBERSHIPS].find_one(query, session=session)
-        memberships[self.user_id] = membership
-        if membership is not None:
-            batch.add_loaded(MEMBERSHIPS, membership)
+        """Reads the memberships, each once for all members of the batch."""
+        memberships = loaded_memberships(batch)
+        for user_id in self.member_ids:
+            if user_id in memberships:
+                continue
+            query = {"community": self.community_id, "user": user_id}
+            membership: MembershipDocument | None = await mongo[MEMBERSHIPS].find_one(query, session=session)
+            memberships[user_id] = membership
+            if membership is not None:
+                batch.add_loaded(MEMBERSHIPS, membership)
+        if stored_role(memberships[self.user_id]) is CommunityRole.OWNER:
+            await load_owners(mongo, session, batch, self.community_id)
 
     def copy_community(self, batch: Batch) -> CommunityDocument:
         """Returns a copy of the community, to be changed and put back. Raises: NotFound."""
@@ -72,43 +93,89 @@ class _MembershipChange(Change[None]):
             raise NotFound("community", self.community_id)
         return community.copy()
 
+    def copy_restriction(self, batch: Batch) -> RestrictionDocument:
+        """Returns a copy of the person's restriction, or an empty one."""
+        id_ = restriction_id(self.community_id, self.user_id)
+        restriction: RestrictionDocument | None = batch.get(RESTRICTIONS, id_)
+        return {"_id": id_} if restriction is None else restriction.copy()
 
-@dataclass(slots=True)
-class JoinCommunity(_MembershipChange):
-    """Makes the user a member. Idempotent."""
+    def remove_membership(self, batch: Batch) -> bool:
+        """Removes the membership if it exists, and counts the departure. Returns whether it existed.
 
-    user: User
-    """The user with the id `user_id`."""
-
-    def plan(self, batch: Batch) -> None:
-        """Puts the membership and counts it, unless it exists. Raises: NotFound."""
-        community, memberships = self.copy_community(batch), _memberships(batch)
-        if memberships[self.user_id] is not None:
-            return
-        memberships[self.user_id] = membership = new_membership(self.community_id, self.user, batch.at)
-        community["members"] += 1
-        batch.put(MEMBERSHIPS, membership)
-        batch.put(COMMUNITIES, community)
-
-
-@dataclass(slots=True)
-class LeaveCommunity(_MembershipChange):
-    """Ends the membership. Idempotent."""
-
-    def plan(self, batch: Batch) -> None:
-        """Removes the membership if it exists, and counts the departure. Raises: NotFound."""
-        community, memberships = self.copy_community(batch), _memberships(batch)
+        Raises: NotFound; Conflict for the last owner.
+        """
+        community, memberships = self.copy_community(batch), loaded_memberships(batch)
         membership = memberships[self.user_id]
         if membership is None:
-            return
+            return False
+        require_other_owner(batch, membership)
         memberships[self.user_id] = None
         community["members"] -= 1
         community["departures"] = community.get("departures", 0) + 1
         batch.remove(MEMBERSHIPS, membership["_id"])
         batch.put(COMMUNITIES, community)
+        batch.add_outbox_row(removals_stream(self.community_id), "MemberRemoved", self.user_id)
+        return True
 
 
-def _memberships(batch: Batch) -> dict[str, MembershipDocument | None]:
+@dataclass(slots=True)
+class JoinCommunity(MembershipChange[None]):
+    """Makes the user a member. Idempotent. The first member of a community without members becomes its owner."""
+
+    user: User
+    """The user with the id `user_id`."""
+
+    def plan(self, batch: Batch) -> None:
+        """Puts the membership and counts it, unless it exists. Raises: NotFound; Forbidden for a banned person."""
+        community, memberships = self.copy_community(batch), loaded_memberships(batch)
+        if memberships[self.user_id] is not None:
+            return
+        restriction = self.copy_restriction(batch)
+        require_not_banned(restriction, batch.at)
+        role = CommunityRole.MEMBER if community["members"] else CommunityRole.OWNER
+        memberships[self.user_id] = membership = new_membership(self.community_id, self.user, batch.at, role)
+        community["members"] += 1
+        batch.put(MEMBERSHIPS, membership)
+        batch.put(COMMUNITIES, community)
+        if restriction.pop("removed_until", None) is not None:
+            put_restriction(batch, restriction)
+
+
+@dataclass(slots=True)
+class LeaveCommunity(MembershipChange[None]):
+    """Ends the membership. Idempotent."""
+
+    def plan(self, batch: Batch) -> None:
+        """Removes the membership if it exists, and counts the departure. Raises: NotFound; Conflict."""
+        self.remove_membership(batch)
+
+
+def loaded_memberships(batch: Batch) -> dict[str, MembershipDocument | None]:
     """Returns the memberships of the batch's users, as earlier members of the batch left them."""
     shared: dict[str, MembershipDocument | None] = batch.shared.setdefault(MEMBERSHIPS, {})
     return shared
+
+
+async def load_owners(mongo: Mongo, session: Session, batch: Batch, community_id: str) -> None:
+    """Reads who owns the community, once for all members of the batch."""
+    if _OWNERS not in batch.shared:
+        query = {"community": community_id, "role": CommunityRole.OWNER.value}
+        owners: list[MembershipDocument] = await mongo.find(MEMBERSHIPS, query, {"user": 1}, session=session)
+        batch.shared[_OWNERS] = {owner["user"] for owner in owners}
+
+
+def owner_ids(batch: Batch) -> set[str]:
+    """Returns the owners as earlier members of the batch left them. They must have been loaded."""
+    owners: set[str] = set(batch.shared[_OWNERS])
+    for user_id, membership in loaded_memberships(batch).items():
+        if stored_role(membership) is CommunityRole.OWNER:
+            owners.add(user_id)
+        else:
+            owners.discard(user_id)
+    return owners
+
+
+def require_other_owner(batch: Batch, membership: MembershipDocument) -> None:
+    """Raises Conflict if the member is the only owner of the community."""
+    if stored_role(membership) is CommunityRole.OWNER and owner_ids(batch) == {membership["user"]}:
+        raise Conflict("A community keeps at least one owner. Make another member an owner first.")

@@ -19,6 +19,7 @@ from storage.chat.hot_pages import HotPages, may_be_hot
 from storage.chat.records import Message, message_record
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
+from storage.identity.audit import Actor
 from storage.ids import MessageKey, message_key
 from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
@@ -125,9 +126,11 @@ class MessageStore:
         """Replaces the text. Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput."""
         return await self._sequencer.commit(_stream(key.topic_id), EditMessage(key, editor_id, text, mention_ids))
 
-    async def delete(self, key: MessageKey, deleter_id: str, may_delete_any: bool) -> Message:
+    async def delete(
+        self, key: MessageKey, deleter_id: str, may_delete_any: bool, actor: Actor | None = None
+    ) -> Message:
         """Replaces the message by a tombstone, and deletes its reactions. Idempotent. Raises: NotFound, Forbidden."""
-        change = DeleteMessage(key, deleter_id, may_delete_any)
+        change = DeleteMessage(key, deleter_id, may_delete_any, actor)
         tombstone = await self._sequencer.commit(_stream(key.topic_id), change)
         # Reactions of a tombstone are never shown, so they are deleted outside of the transaction.
         low, high = _reaction_bounds(key)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from storage.chat.documents import MessageDocument
+from storage.chat.roles import CommunityRole
 from storage.ids import MessageKey
 from storage.link_previews import LinkPreview
 from storage.timeline import Timestamp
@@ -24,6 +25,28 @@ class Community:
     name: str
     description: str
     member_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityMember:
+    """A member of a community, with the role there."""
+
+    community_id: str
+    user_id: str
+    role: CommunityRole
+    joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityBan:
+    """A ban from a community. `until` is None for a ban that does not end by itself."""
+
+    community_id: str
+    user_id: str
+    banned_by_id: str
+    reason: str
+    banned_at: datetime
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

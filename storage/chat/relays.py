@@ -10,7 +10,7 @@ from storage.mongo import Document, Mongo, Session
 from storage.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification
 from storage.streams.changes import Batch
 from storage.streams.documents import OutboxDocument
-from storage.streams.outbox import OutboxRelay
+from storage.streams.outbox import EventRelay, OutboxRelay
 
 ACTIVITY_EVERY_S = 1.0
 
@@ -43,6 +43,10 @@ class TopicActivityRelay(OutboxRelay):
         batch.put("activity", {"_id": topic_id, "at": batch.at})
         batch.emit("TopicActivity", topic_id)
         return 0.0
+
+
+class MemberRemovedRelay(EventRelay):
+    """Emits that a person lost the membership of a community. The events have no GraphQL type."""
 
 
 class ReactionRelay(OutboxRelay):

@@ -40,6 +40,19 @@ def drop_indexes(collection: str, *names: str) -> Work:
     return work
 
 
-STEPS = (Step(1, "drop the unused index org_1 of mail_domains", drop_indexes("mail_domains", "org_1")),)
+async def appoint_owners(mongo: Mongo) -> None:
+    """Makes the earliest member of each community without an owner its owner, one community at a time."""
+    async for community in mongo["communities"].find({}, {"_id": 1}):
+        members = {"community": community["_id"]}
+        if await mongo["memberships"].find_one({**members, "role": "OWNER"}, {"_id": 1}) is None:
+            earliest = await mongo["memberships"].find_one(members, {"_id": 1}, sort=[("at", 1), ("_id", 1)])
+            if earliest is not None:
+                await mongo["memberships"].update_one(earliest, {"$set": {"role": "OWNER"}})
+
+
+STEPS = (
+    Step(1, "drop the unused index org_1 of mail_domains", drop_indexes("mail_domains", "org_1")),
+    Step(2, "make the earliest member of each community its owner", appoint_owners),
+)
 DATA_VERSION = STEPS[-1].version
 """Version of the data that this code writes."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.chat.changes import NewMessage, PostMessage
+from storage.chat.restrictions import WriterChange
 from storage.feed.changes import PostPlan
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import Publication, PublicationState, publication_record
@@ -22,19 +23,24 @@ def publication_source(publication_id: str) -> str:
 
 
 @dataclass(slots=True)
-class PublishMessage(Change[Publication]):
+class PublishMessage(WriterChange[Publication]):
     """Publishes to a topic, on the topic's stream, at the due moment or later."""
 
     max_timestamps = 1
     publication: Publication
     new: NewMessage
 
+    @property
+    def writer_id(self) -> str:
+        """The author."""
+        return self.new.author_id
+
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the publication."""
         return [(PUBLICATIONS, self.publication.id)]
 
     def plan(self, batch: Batch) -> Publication:
-        """Posts the message. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
+        """Posts the message. Raises: ClaimLost, NotYetDue, DeadlinePassed, Forbidden."""
         document = due_publication(batch, self.publication)
         message = PostMessage(self.new).plan(batch)
         return put_published(batch, document, message.id)

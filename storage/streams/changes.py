@@ -68,6 +68,9 @@ class Batch:
     head_changes: dict[str, Any] = field(default_factory=dict)
     """Fields of the head that members changed, with their new values."""
 
+    changes: Sequence["Change[Any]"] = ()
+    """The changes of all members, so that the first one can read documents for all."""
+
     shared: dict[str, Any] = field(default_factory=dict)
     """Other data that members load and share, by a name that their area chooses."""
 

@@ -253,6 +253,7 @@ class Sequencer:
         timestamps = sum(member.change.max_timestamps for member in members)
         events = sum(member.change.usual_events for member in members)
         batch = await self._allocate(stream, timestamps, events, session)
+        batch.changes = [member.change for member in members]
         used = await used_keys(self._mongo, [m.change.idempotency for m in members if m.change.idempotency], session)
         await self._load(batch, members, session)
         for member in members:

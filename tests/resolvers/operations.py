@@ -52,6 +52,7 @@ VALUES: dict[str, object] = {
     "published": True,
     "phoneNumbers": ["+819012345670"],
     "query": "a",
+    "role": "MEMBER",
     "scenario": "Words",
     "sequence": 1,
     "tag": "words",
@@ -61,13 +62,17 @@ VALUES: dict[str, object] = {
     "timestamp": "1.000000",
     "title": "Words",
     "to": TODAY,
+    "until": "2040-01-01T00:00:00Z",
 }
 """Values by argument name, except for ids of existing objects. Other optional arguments are omitted."""
 
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Ids of objects that are the same in every organization, by type."""
 
-TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount", "targetId": "User"}
+TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} | {
+    "targetId": "User",
+    "afterUserId": "User",
+}
 """Types of the ids in arguments whose name does not contain the type."""
 
 DEPTH = 4

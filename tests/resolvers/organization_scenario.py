@@ -9,6 +9,8 @@ from storage.calls.calls import NextCall, TimedStart
 from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
+from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import CommunityRole
 from storage.identity.audit import Actor, AuditAction, TargetKind, audit_document
 from storage.identity.roles import Role
 from storage.ids import PostKey, message_key, new_id
@@ -34,7 +36,9 @@ PUBLISHING = frozenset({"ConnectedAccount", "ScheduledPost", "Publication"})
 
 @dataclass
 class OrganizationScenario:
-    """An organization of three people. Ann is the author and has every role. Cat replies. Ann blocked Dog.
+    """An organization of five people. Ann is the author and has every role. Cat replies. Ann blocked Dog.
+
+    Ann and Owl own the community, from which Elk is banned.
 
     `ids` has the id of an object of every type with ids.
     """
@@ -57,9 +61,7 @@ class OrganizationScenario:
 
     async def renew(self, types: Collection[str] = CALLS | PUBLISHING) -> dict[str, str]:
         """Creates a message, a post and objects of these types, and makes Ann and Cat members. Returns all ids."""
-        for person in (self.ann, self.cat):
-            if not await self.stores.communities.is_member(self.ids["Community"], person.id):
-                await person.join(self.ids["Community"])
+        await self.restore_community()
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids |= {"Message": message["id"], "Post": await self.create_post()}
         if not CALLS.isdisjoint(types):
@@ -67,6 +69,19 @@ class OrganizationScenario:
         if not PUBLISHING.isdisjoint(types):
             await self.schedule_posts()
         return self.ids
+
+    async def restore_community(self) -> None:
+        """Makes Ann an owner, and Cat and Dog members of the community, which fields may have changed."""
+        communities, moderation, owl = self.stores.communities, self.stores.moderation, Moderator("owl")
+        community = await communities.get(self.organization_id, self.ids["Community"])
+        await moderation.set_role(community, owl, "owl", CommunityRole.OWNER)
+        if await moderation.role(community.id, self.dog.id) is not None:
+            await moderation.set_role(community, owl, self.dog.id, CommunityRole.MEMBER)
+        await moderation.unban(community, owl, self.dog.id)
+        await moderation.mute(community, owl, self.dog.id, None)
+        for person in (self.ann, self.cat, self.dog):
+            await person.join(community.id)
+        await moderation.set_role(community, owl, self.ann.id, CommunityRole.OWNER)
 
     async def launch_call_jobs(self) -> None:
         """Launches two jobs. The call of the first job is refused, the call of the second job stays active."""
@@ -146,6 +161,14 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
     organization = OrganizationScenario(mark, organization_id, ann, cat, dog, {"User": dog.id, "Author": dog.id})
     organization.ids["Community"] = await organization.ann.create_community(
         f"{mark} Fishers", description=f"{mark} on the sea"
+    )
+    community = await organization.stores.communities.get(organization_id, organization.ids["Community"])
+    owl = await sign_in("owl", organization_id, [Role.MEMBER], name=f"{mark} owl", handle=f"{mark}_owl")
+    await owl.join(community.id)
+    await organization.stores.moderation.set_role(community, Moderator(ann.id), "owl", CommunityRole.OWNER)
+    await sign_in(f"elk-of-{mark}", organization_id, [Role.MEMBER], name=f"{mark} elk", handle=f"{mark}_elk")
+    await organization.stores.moderation.ban_member(
+        community, Moderator(ann.id), f"elk-of-{mark}", None, f"{mark} reason"
     )
     organization.ids["Topic"] = await organization.ann.create_topic(organization.ids["Community"], f"{mark} Tides")
     await organization.stores.call_jobs.set_limits(organization_id, 1000, 100)

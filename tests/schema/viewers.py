@@ -116,6 +116,10 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
             "community { joined }",
             {"ann": {"joined": True}, "bob": {"joined": True}, "eve": {"joined": False}},
         ),
+        "Community.viewerRole": ExpectedValues(
+            "community { viewerRole }",
+            {"ann": {"viewerRole": "OWNER"}, "bob": {"viewerRole": "MEMBER"}, "eve": {"viewerRole": None}},
+        ),
         "Community.members": ExpectedValues(
             'community { members(limit: 1, after: "bob") { handle blocked } }',
             {

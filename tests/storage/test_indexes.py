@@ -10,7 +10,9 @@ import pytest
 from storage.calls import documents as calls
 from storage.chat import documents as chat
 from storage.chat.communities import NewCommunity
+from storage.chat.moderation_changes import Moderator
 from storage.chat.reactions import Visibility
+from storage.chat.roles import CommunityRole
 from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import FanOutRetry
@@ -77,6 +79,20 @@ async def query_communities(scenario: TopicScenario) -> None:
     for joined in (None, True, False):
         for after in (None, other.id):
             await communities.list_communities(org, "ann", joined, after, 10)
+
+
+async def query_moderation(scenario: TopicScenario) -> None:
+    moderation, community, ann = scenario.stores.moderation, scenario.community, Moderator("ann")
+    await scenario.stores.communities.join(community, await scenario.stores.users.get(scenario.organization_id, "bob"))
+    await moderation.set_role(community, ann, "bob", CommunityRole.OWNER)
+    await scenario.stores.communities.leave(community, "bob")
+    await moderation.mute(community, ann, "bob", None)
+    await moderation.ban_member(community, ann, "zed", None, "spam")
+    for role in (None, *CommunityRole):
+        for after in (None, "a"):
+            await moderation.members(community.id, role, after, 10)
+            await moderation.bans(community.id, after, 10)
+    await moderation.unban(community, ann, "zed")
 
 
 async def query_topics(scenario: TopicScenario) -> None:
@@ -231,6 +247,7 @@ async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:
 QUERIES = {
     query_identity: {"users", "blocks", "follows", "memberships"},
     query_communities: {"communities", "memberships", "idempotency"},
+    query_moderation: {"communities", "memberships", "community_restrictions"},
     query_topics: {"topics", "messages", "read_marks", "streams"},
     query_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
     query_posts: {"posts", "users", "notifications", "notification_marks", "fan_outs", "feed_items", "post_sources"},

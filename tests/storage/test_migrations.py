@@ -15,7 +15,7 @@ from storage.migrations.index_changes import finished_indexes
 from storage.migrations.migrator import Progress, describe, migrate
 from storage.migrations.plan import DataMismatch, read_plan
 from storage.migrations.start import prepare_database
-from storage.migrations.steps import DATA_VERSION, STEPS, drop_indexes
+from storage.migrations.steps import DATA_VERSION, STEPS, appoint_owners, drop_indexes
 from storage.mongo import Driver, Mongo, connect
 from tests.databases import fresh_database
 
@@ -103,14 +103,15 @@ async def test_start_refuses_missing_index_until_migrated(mongo: Mongo) -> None:
 
 async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
     await make_old(mongo)
-    await expect_refusal(mongo, "missing indexes: 2, old indexes: 1, data steps: 1", "run `noroshi migrate`")
+    await expect_refusal(mongo, "missing indexes: 2, old indexes: 1, data steps: 2", "run `noroshi migrate`")
     assert await describe(mongo, await read_plan(mongo)) == [
         "build the indexes stream_1_due_1 of outbox, which has about 1 documents",
         "build the indexes topic_1_ts_1_v2 of notifications, which has about 1 documents",
         "drop the index topic_1_ts_1 of notifications",
         "step 1: drop the unused index org_1 of mail_domains",
+        "step 2: make the earliest member of each community its owner",
     ]
-    assert len(await run_migration(mongo)) == 3
+    assert len(await run_migration(mongo)) == 4
     await prepare_database(mongo)
     assert await run_migration(mongo) == []
     assert "org_1" not in await index_names(mongo, "mail_domains")
@@ -176,7 +177,7 @@ async def test_concurrent_migrations_run_one_after_the_other(mongo: Mongo) -> No
     await make_old(mongo)
     titles = await asyncio.gather(*(run_migration(mongo) for _ in range(3)))
     work = [each for shown in titles for each in shown if not each.startswith("wait")]
-    assert len(work) == 3
+    assert len(work) == 4
     assert not await read_plan(mongo)
 
 
@@ -198,3 +199,17 @@ def test_steps_have_ascending_versions_and_compatible_code() -> None:
 def test_declared_indexes_have_different_names() -> None:
     names: dict[str, list[Any]] = {name: [each.document["name"] for each in models] for name, models in INDEXES.items()}
     assert [name for name, found in names.items() if len(found) != len(set(found))] == []
+
+
+async def test_earliest_member_becomes_owner_where_there_is_none(mongo: Mongo) -> None:
+    await make_old(mongo)
+    at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)]
+    people = [("a", "bob", 1), ("a", "ann", 0), ("b", "eve", 0), ("b", "cyd", 2), ("c", "dan", 1)]
+    for community, user, day in people:
+        row = {"org": "o", "community": community, "user": user, "handle": user, "search": [], "at": at[day]}
+        await mongo["memberships"].insert_one({**row, **({"role": "OWNER"} if user == "cyd" else {})})
+    await mongo["communities"].insert_many([{"_id": id_, "org": "o", "sort": id_} for id_ in ("a", "b", "c", "empty")])
+    await run_migration(mongo)
+    await appoint_owners(mongo)
+    owners = await mongo.find("memberships", {"role": "OWNER"})
+    assert sorted((each["community"], each["user"]) for each in owners) == [("a", "ann"), ("b", "cyd"), ("c", "dan")]

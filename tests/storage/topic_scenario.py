@@ -9,7 +9,9 @@ from typing import TypeVar
 
 from storage.chat.changes import NewMessage, PostMessage
 from storage.chat.communities import NewCommunity
+from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community, Message, Topic
+from storage.chat.roles import CommunityRole
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.mongo import Document
 from storage.stores import Stores
@@ -63,6 +65,13 @@ class TopicScenario:
         """Posts a message in the process of these stores."""
         scoped_key = None if key is None else self.idempotency_key(key, text, author)
         return await self.stores.messages.post(self.new_message(text, author), scoped_key)
+
+    async def hand_over_and_leave(self) -> None:
+        """Makes another person the owner of the community, which ann then leaves."""
+        heir = await self.stores.users.sign_in(self.organization_id, "heir", (), None, None)
+        await self.stores.communities.join(self.community, heir)
+        await self.stores.moderation.set_role(self.community, Moderator("ann"), heir.id, CommunityRole.OWNER)
+        await self.stores.communities.leave(self.community, "ann")
 
     async def messages(self) -> list[Document]:
         """Returns the topic's stored messages in order."""

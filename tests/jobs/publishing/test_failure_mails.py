@@ -44,7 +44,7 @@ async def test_delayed_mail_is_sent_later(
     scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
 ) -> None:
     post = await scenario.schedule(scenario.topic, in_s=-1)
-    await scenario.stores.communities.leave(scenario.topic_scenario.community, "ann")
+    await scenario.topic_scenario.hand_over_and_leave()
     failed = await run_once(publisher, scenario, post)
     unreachable_mailer = job_context(context.stores, context.egress, publisher=publisher)
     assert await send_failure_mails(unreachable_mailer) == 1

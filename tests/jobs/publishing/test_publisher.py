@@ -124,7 +124,7 @@ def has_failed_as_forbidden(publication: Publication) -> bool:
 async def test_rights_are_checked_at_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     account = await scenario.connect_account()
     to_topic = await scenario.schedule(in_s=-1)
-    await scenario.stores.communities.leave(scenario.topic_scenario.community, "ann")
+    await scenario.topic_scenario.hand_over_and_leave()
     assert has_failed_as_forbidden(await run_once(publisher, scenario, to_topic))
     to_account = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.end_roles(Role.OPERATOR)

@@ -128,9 +128,10 @@ async def test_members_are_paged_by_handle(chat: ChatScenario, sign_in: SignIn) 
 
 
 async def test_list_of_members_continues_after_a_former_member(chat: ChatScenario) -> None:
-    await chat.ann.leave(chat.community)
-    page = (await chat.eve.run(MEMBERS, id=chat.community, after="ann"))["community"]["members"]
-    assert [member["id"] for member in page] == ["bob"]
+    await chat.eve.join(chat.community)
+    await chat.bob.leave(chat.community)
+    page = (await chat.eve.run(MEMBERS, id=chat.community, after="bob"))["community"]["members"]
+    assert [member["id"] for member in page] == ["eve"]
 
 
 async def test_create_topic_by_a_non_member_is_forbidden(chat: ChatScenario) -> None:

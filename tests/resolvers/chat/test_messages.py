@@ -147,10 +147,10 @@ async def test_text_of_a_message_with_stamp_may_be_removed(chat: ChatScenario) -
 
 
 async def test_former_member_cannot_read_edit_or_delete(chat: ChatScenario) -> None:
-    message = await chat.ann.post(chat.topic)
-    await chat.ann.leave(chat.community)
+    message = await chat.bob.post(chat.topic)
+    await chat.bob.leave(chat.community)
     for query, more in ((MESSAGE, {}), (EDIT, {"text": "Changed"}), (DELETE, {})):
-        assert await chat.ann.code(query, id=message["id"], **more) == "FORBIDDEN"
+        assert await chat.bob.code(query, id=message["id"], **more) == "FORBIDDEN"
 
 
 async def test_deleted_message_becomes_a_tombstone_in_place(chat: ChatScenario) -> None:

@@ -1,0 +1,172 @@
+"""Owners and moderators of communities: roles, removals, bans and mutes."""
+
+from datetime import datetime
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import require_member, require_moderator, viewer_role
+from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
+from resolvers.chat.communities import CommunityId
+from resolvers.context import Info
+from storage.chat.records import Community, CommunityBan, CommunityMember
+from storage.chat.roles import CommunityRole, may_act_on
+from storage.errors import BadUserInput, Conflict
+from storage.identity.records import User
+
+MAX_REASON_CHARS = 500
+
+UserId = Annotated[ID, strawberry.argument(description="Id of the person.")]
+AfterUserId = Annotated[
+    ID | None,
+    strawberry.argument(description="Id of the last person of the previous page. Omitted or null: the first page."),
+]
+
+
+async def own_role(root: Parent[Community], info: Info) -> CommunityRole | None:
+    """Returns the viewer's role in the community, or None."""
+    return await viewer_role(info, root.id)
+
+
+async def community_members(
+    info: Info,
+    community_id: CommunityId,
+    role: Annotated[
+        CommunityRole | None,
+        strawberry.argument(description="Only members with this role. Omitted or null: all members."),
+    ] = UNSET,
+    after_user_id: AfterUserId = UNSET,
+    limit: ListLimit = 50,
+) -> list[CommunityMember]:
+    """Lists the community's members with their roles, by handle."""
+    viewer, stores = require_member(info), info.context.stores
+    community = await stores.communities.get(viewer.organization_id, community_id)
+    last_id = text_or_none(after_user_id)
+    last_handle = None if last_id is None else (await stores.users.get(viewer.organization_id, last_id)).handle
+    only_role = role if isinstance(role, CommunityRole) else None
+    return await stores.moderation.members(community.id, only_role, last_handle, checked_limit(limit))
+
+
+async def community_bans(
+    info: Info, community_id: CommunityId, after_user_id: AfterUserId = UNSET, limit: ListLimit = 50
+) -> list[CommunityBan]:
+    """Lists the bans of a community by user id."""
+    community, _ = await require_moderator(info, community_id)
+    last_id = text_or_none(after_user_id)
+    if last_id is not None:
+        await info.context.stores.users.get(community.organization_id, last_id)
+    return await info.context.stores.moderation.bans(community.id, last_id, checked_limit(limit))
+
+
+async def set_community_role(
+    info: Info,
+    community_id: CommunityId,
+    user_id: UserId,
+    role: Annotated[CommunityRole, strawberry.argument(description="New role of the member.")],
+) -> CommunityMember:
+    """Sets a member's role."""
+    community, moderator = await require_moderator(info, community_id)
+    await _require_user(info, user_id)
+    await info.context.stores.moderation.set_role(community, moderator, user_id, role)
+    return await _require_membership(info, community, user_id)
+
+
+async def kick_member(info: Info, community_id: CommunityId, user_id: UserId) -> Community:
+    """Removes a member."""
+    community, moderator = await require_moderator(info, community_id)
+    await _require_user(info, user_id)
+    await info.context.stores.moderation.kick(community, moderator, user_id)
+    return await info.context.stores.communities.get(community.organization_id, community.id)
+
+
+async def ban_member(
+    info: Info,
+    community_id: CommunityId,
+    user_id: UserId,
+    reason: Annotated[
+        str, strawberry.argument(description="Reason, 1 to 500 characters. Moderators of the community see it.")
+    ],
+    until: Annotated[
+        datetime | None,
+        strawberry.argument(description="When the ban ends, in the future. Omitted or null: it does not end."),
+    ] = UNSET,
+) -> CommunityBan:
+    """Bans a person and removes the membership."""
+    community, moderator = await require_moderator(info, community_id)
+    checked_text("reason", reason, 1, MAX_REASON_CHARS)
+    await _require_user(info, user_id)
+    ends_at = _checked_instant("until", until) if isinstance(until, datetime) else None
+    return await info.context.stores.moderation.ban_member(community, moderator, user_id, ends_at, reason)
+
+
+async def unban_member(info: Info, community_id: CommunityId, user_id: UserId) -> Community:
+    """Ends a ban."""
+    community, moderator = await require_moderator(info, community_id)
+    await _require_user(info, user_id)
+    await info.context.stores.moderation.unban(community, moderator, user_id)
+    return community
+
+
+async def mute_member(
+    info: Info,
+    community_id: CommunityId,
+    user_id: UserId,
+    until: Annotated[datetime, strawberry.argument(description="When the mute ends, in the future.")],
+) -> CommunityMember:
+    """Mutes a member until an instant."""
+    community, moderator = await require_moderator(info, community_id)
+    await _require_user(info, user_id)
+    await info.context.stores.moderation.mute(community, moderator, user_id, _checked_instant("until", until))
+    return await _require_membership(info, community, user_id)
+
+
+async def unmute_member(info: Info, community_id: CommunityId, user_id: UserId) -> Community:
+    """Ends a mute."""
+    community, moderator = await require_moderator(info, community_id)
+    await _require_user(info, user_id)
+    await info.context.stores.moderation.mute(community, moderator, user_id, None)
+    return community
+
+
+async def member_user(root: Parent[CommunityMember], info: Info) -> User:
+    """Returns the member."""
+    return await info.context.stores.users.get(require_member(info).organization_id, root.user_id)
+
+
+async def muted_until(root: Parent[CommunityMember], info: Info) -> datetime | None:
+    """Returns when the member's mute ends. None for a member who is not muted, and for viewers who may not know."""
+    viewer, moderation = require_member(info), info.context.stores.moderation
+    if root.user_id != viewer.id and not may_act_on(await viewer_role(info, root.community_id), False, None):
+        return None
+    return await moderation.muted_until(root.community_id, root.user_id)
+
+
+async def banned_user(root: Parent[CommunityBan], info: Info) -> User:
+    """Returns the banned person."""
+    return await info.context.stores.users.get(require_member(info).organization_id, root.user_id)
+
+
+async def banned_by(root: Parent[CommunityBan], info: Info) -> User:
+    """Returns the moderator who banned the person."""
+    return await info.context.stores.users.get(require_member(info).organization_id, root.banned_by_id)
+
+
+async def _require_user(info: Info, user_id: str) -> User:
+    """Returns a user of the viewer's organization. Raises: NotFound."""
+    return await info.context.stores.users.get(require_member(info).organization_id, user_id)
+
+
+async def _require_membership(info: Info, community: Community, user_id: str) -> CommunityMember:
+    """Returns the member. Raises: Conflict for a person who has just left."""
+    member = await info.context.stores.moderation.member(community.id, user_id)
+    if member is None:
+        raise Conflict("The person has just left the community.")
+    return member
+
+
+def _checked_instant(field: str, at: datetime) -> datetime:
+    """Returns an instant that has an offset from UTC. Raises: BadUserInput."""
+    if at.tzinfo is None:
+        raise BadUserInput(field, "an instant with an offset, such as 2030-01-01T00:00:00Z")
+    return at

@@ -1,0 +1,87 @@
+"""GraphQL types of moderation, and the root fields that moderators use. schema/root.py adds them to the root types."""
+
+from datetime import datetime
+
+import strawberry
+
+import resolvers.chat.moderation
+from resolvers.write_limits import WriteLimit
+from schema.binding import field, mutation
+from schema.chat import Community
+from schema.identity import User
+from storage.chat.roles import CommunityRole
+
+
+@strawberry.type(description="A member of a community.")
+class CommunityMember:
+    user: User = field(resolvers.chat.moderation.member_user, "The member.")
+    role: CommunityRole = strawberry.field(description="Role in the community.")
+    joined_at: datetime = strawberry.field(description="When the member joined.")
+    muted_until: datetime | None = field(
+        resolvers.chat.moderation.muted_until,
+        "When the member may post, react and edit again. Null if the member is not muted, and for viewers who are "
+        "neither the member nor a moderator or owner of the community.",
+    )
+
+
+@strawberry.type(description="A ban of a person from a community.")
+class CommunityBan:
+    user: User = field(resolvers.chat.moderation.banned_user, "The banned person.")
+    banned_by: User = field(resolvers.chat.moderation.banned_by, "The moderator who banned the person.")
+    reason: str = strawberry.field(description="Reason, 1 to 500 characters, as the moderator wrote it.")
+    banned_at: datetime = strawberry.field(description="When the person was banned.")
+    until: datetime | None = strawberry.field(
+        description="When the ban ends; null if it lasts until a moderator ends it."
+    )
+
+
+@strawberry.type
+class ModerationQuery:
+    """Lists that moderators use."""
+
+    community_members: list[CommunityMember] = field(
+        resolvers.chat.moderation.community_members, "Members of a community with their roles, ordered by handle."
+    )
+    community_bans: list[CommunityBan] = field(
+        resolvers.chat.moderation.community_bans,
+        "Bans of a community that are in force, ordered by user id. Needs a moderator or owner of the community, or "
+        "the role ADMIN.",
+    )
+
+
+@strawberry.type
+class ModerationMutation:
+    """Acts of owners and moderators."""
+
+    set_community_role: CommunityMember = mutation(
+        resolvers.chat.moderation.set_community_role,
+        "Sets a member's role. Needs an owner of the community. CONFLICT for the last owner. In a community without "
+        "owners, an ADMIN may appoint one. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    kick_member: Community = mutation(
+        resolvers.chat.moderation.kick_member,
+        "Removes a member, who may join again. The member's subscriptions end, and nothing that the member sends is "
+        "stored afterwards. Moderators remove members, owners also moderators. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    ban_member: CommunityBan = mutation(
+        resolvers.chat.moderation.ban_member,
+        "Bans a person from a community and ends the membership, as `kickMember` does. The person cannot join again "
+        "until the ban ends. Another ban of the same person replaces the first.",
+        limit=WriteLimit.MODERATION,
+    )
+    unban_member: Community = mutation(
+        resolvers.chat.moderation.unban_member,
+        "Ends a ban. The person may join again, and is not made a member. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    mute_member: CommunityMember = mutation(
+        resolvers.chat.moderation.mute_member,
+        "Mutes a member until an instant. A muted member reads, but cannot post, react or edit, also after leaving and "
+        "joining again. Another mute of the same member replaces the first.",
+        limit=WriteLimit.MODERATION,
+    )
+    unmute_member: Community = mutation(
+        resolvers.chat.moderation.unmute_member, "Ends a mute. Idempotent.", limit=WriteLimit.MODERATION
+    )

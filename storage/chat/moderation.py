@@ -1,0 +1,150 @@
+"""Owners and moderators of communities: roles, removals, bans and mutes, and the lists that moderators see."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from bson import MaxKey
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.batch_loader import BatchLoader
+from storage.chat.documents import BanDocument, MembershipDocument, RestrictionDocument
+from storage.chat.memberships import MEMBERSHIPS, community_stream
+from storage.chat.moderation_changes import (
+    BanMember,
+    KickMember,
+    Moderator,
+    MuteMember,
+    SetCommunityRole,
+    UnbanMember,
+    require_power,
+)
+from storage.chat.records import Community, CommunityBan, CommunityMember
+from storage.chat.restrictions import RESTRICTIONS, is_banned, mark_removed, muted_at, restriction_id, wait_for_commits
+from storage.chat.roles import CommunityRole, stored_role
+from storage.mongo import Document, Mongo
+from storage.mongo.clock import DatabaseClock
+from storage.streams.changes import Change, Result
+from storage.streams.sequencer import Sequencer
+
+_Pair = tuple[str, str]
+"""Community id and user id."""
+
+
+class ModerationStore:
+    """Reads roles and restrictions, and commits acts of moderators. The commits check the moderator's right again."""
+
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, clock: DatabaseClock) -> None:
+        self._mongo = mongo
+        self._sequencer = sequencer
+        self._clock = clock
+        self._memberships: AsyncCollection[MembershipDocument] = mongo[MEMBERSHIPS]
+        self._by_pair: BatchLoader[_Pair, MembershipDocument] = BatchLoader(self._load_memberships)
+        self._restrictions: BatchLoader[_Pair, RestrictionDocument] = BatchLoader(self._load_restrictions)
+
+    async def role(self, community_id: str, user_id: str) -> CommunityRole | None:
+        """Returns the person's role in the community, or None for a person who is not a member."""
+        return stored_role(await self._by_pair.get((community_id, user_id)))
+
+    async def member(self, community_id: str, user_id: str) -> CommunityMember | None:
+        """Returns the member, or None."""
+        membership = await self._by_pair.get((community_id, user_id))
+        return None if membership is None else _member(membership)
+
+    async def members(
+        self, community_id: str, role: CommunityRole | None, after_handle: str | None, limit: int
+    ) -> list[CommunityMember]:
+        """Returns members by handle: those after `after_handle`, or from the first. `role` selects one role."""
+        query: Document = {"community": community_id}
+        if role is not None:
+            query["role"] = None if role is CommunityRole.MEMBER else role.value
+        if after_handle is not None:
+            query["handle"] = {"$gt": after_handle}
+        return [_member(each) for each in await self._mongo.find(MEMBERSHIPS, query, None, [("handle", 1)], limit)]
+
+    async def muted_until(self, community_id: str, user_id: str) -> datetime | None:
+        """Returns when the person's mute ends, or None for a person who is not muted."""
+        return muted_at(await self._restrictions.get((community_id, user_id)), await self._clock.now())
+
+    async def bans(self, community_id: str, after_user_id: str | None, limit: int) -> list[CommunityBan]:
+        """Returns the bans in force, by user id: those after `after_user_id`, or from the first if it is None."""
+        low = restriction_id(community_id, after_user_id or "")
+        query: Document = {
+            "_id": {"$gt": low, "$lt": {"c": community_id, "u": MaxKey()}},
+            "ban": {"$exists": True},
+            "$expr": {"$gt": [{"$ifNull": ["$ban.until", {"$add": ["$$NOW", 1]}]}, "$$NOW"]},
+        }
+        found: list[RestrictionDocument] = await self._mongo.find(RESTRICTIONS, query, None, [("_id", 1)], limit)
+        return [_ban(community_id, each["_id"]["u"], each["ban"]) for each in found]
+
+    async def ban(self, community_id: str, user_id: str) -> CommunityBan | None:
+        """Returns the person's ban that is in force, or None."""
+        restriction = await self._restrictions.get((community_id, user_id))
+        if restriction is None or not is_banned(restriction, await self._clock.now()):
+            return None
+        return _ban(community_id, user_id, restriction["ban"])
+
+    async def set_role(self, community: Community, moderator: Moderator, user_id: str, role: CommunityRole) -> None:
+        """Sets a member's role. Idempotent. Raises: Forbidden, BadUserInput, Conflict for the last owner."""
+        await self._commit(community, SetCommunityRole(community.id, user_id, moderator, role))
+
+    async def kick(self, community: Community, moderator: Moderator, user_id: str) -> None:
+        """Removes a member. Idempotent. After the commit, nothing of the person is committed. Raises: Forbidden."""
+        await self._check(community, moderator, user_id)
+        if await self._by_pair.get((community.id, user_id)) is not None:
+            await self._hold(community, user_id)
+            await self._commit(community, KickMember(community.id, user_id, moderator))
+
+    async def ban_member(
+        self, community: Community, moderator: Moderator, user_id: str, until: datetime | None, reason: str
+    ) -> CommunityBan:
+        """Bans a person, who is removed. After the commit, nothing of the person is committed. Raises: Forbidden."""
+        await self._check(community, moderator, user_id)
+        await self._hold(community, user_id)
+        change = BanMember(community.id, user_id, moderator, reason, until)
+        return _ban(community.id, user_id, await self._commit(community, change))
+
+    async def unban(self, community: Community, moderator: Moderator, user_id: str) -> None:
+        """Ends a ban. Idempotent. Raises: Forbidden."""
+        await self._commit(community, UnbanMember(community.id, user_id, moderator))
+
+    async def mute(self, community: Community, moderator: Moderator, user_id: str, until: datetime | None) -> None:
+        """Mutes a person until an instant; None ends the mute. When this returns, no write of the person is committed.
+
+        Idempotent. Raises: Forbidden, BadUserInput.
+        """
+        await self._commit(community, MuteMember(community.id, user_id, moderator, until))
+        if until is not None:
+            await wait_for_commits(self._mongo, community.id)
+
+    async def _check(self, community: Community, moderator: Moderator, user_id: str) -> None:
+        """Raises Forbidden if the moderator may not act on the person. Nobody else may mark a person as removed."""
+        actor, target = [await self.role(community.id, each) for each in (moderator.user_id, user_id)]
+        require_power(actor, moderator.is_admin, target)
+
+    async def _hold(self, community: Community, user_id: str) -> None:
+        """Refuses the person's writes, and waits for those that may not have seen the refusal."""
+        await mark_removed(self._mongo, community.id, user_id)
+        await wait_for_commits(self._mongo, community.id)
+
+    async def _commit(self, community: Community, change: Change[Result]) -> Result:
+        return await self._sequencer.commit(community_stream(community.id), change)
+
+    async def _load_memberships(self, pairs: Sequence[_Pair]) -> dict[_Pair, MembershipDocument]:
+        queries = [{"community": community, "user": user} for community, user in pairs]
+        rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, {"$or": queries})
+        return {(row["community"], row["user"]): row for row in rows}
+
+    async def _load_restrictions(self, pairs: Sequence[_Pair]) -> dict[_Pair, RestrictionDocument]:
+        ids = [restriction_id(*pair) for pair in pairs]
+        rows: list[RestrictionDocument] = await self._mongo.find(RESTRICTIONS, {"_id": {"$in": ids}})
+        return {(row["_id"]["c"], row["_id"]["u"]): row for row in rows}
+
+
+def _member(membership: MembershipDocument) -> CommunityMember:
+    role = stored_role(membership)
+    assert role is not None
+    return CommunityMember(membership["community"], membership["user"], role, membership["at"])
+
+
+def _ban(community_id: str, user_id: str, ban: BanDocument) -> CommunityBan:
+    return CommunityBan(community_id, user_id, ban["by"], ban["reason"], ban["at"], ban.get("until"))

@@ -1,0 +1,55 @@
+"""Removed people lose their subscriptions at once by an event, and without the event by the next recheck."""
+
+import pytest
+
+import server.graphql.broadcasts
+from server.graphql.departures import Departures
+from storage.chat.moderation_changes import Moderator
+from tests.server.graphql.graphql_server import GraphQLServer, post_messages, wait_until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def no_rechecks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the periodic rechecks, so that only an event can end a subscription."""
+    monkeypatch.setattr(server.graphql.broadcasts, "RECHECK_EVERY_S", 3600.0)
+
+
+@pytest.fixture
+def no_departures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the subscriptions to departures, as if their events were lost."""
+    monkeypatch.setattr(Departures, "watch", lambda *_: None)
+
+
+async def kick_and_check(server: GraphQLServer) -> None:
+    """Kicks bob and bans cyd, and expects that only their subscriptions end."""
+    await server.join("bob", "cyd", "eve")
+    community, moderation = server.scenario.community, server.stores.moderation
+    async with server.all_subscribed("ann", "bob", "cyd", "eve") as (ann, bob, cyd, eve):
+        await moderation.kick(community, Moderator("ann"), "bob")
+        assert await wait_until(lambda: bob.error_codes)
+        await moderation.ban_member(community, Moderator("ann"), "cyd", None, "spam")
+        assert await wait_until(lambda: cyd.error_codes)
+        await post_messages(server.scenario, 1)
+        assert await ann.receives(1)
+        assert await eve.receives(1)
+        assert (bob.error_codes, cyd.error_codes) == (["FORBIDDEN"], ["FORBIDDEN"])
+        assert (bob.numbers, cyd.numbers, eve.error_codes) == ([], [], [])
+
+
+@pytest.mark.usefixtures("no_rechecks")
+async def test_event_ends_subscriptions_of_removed_people(server: GraphQLServer) -> None:
+    await kick_and_check(server)
+
+
+@pytest.mark.usefixtures("no_departures")
+async def test_recheck_ends_subscriptions_without_the_event(server: GraphQLServer) -> None:
+    await kick_and_check(server)
+
+
+async def test_last_broadcast_ends_the_watch(server: GraphQLServer) -> None:
+    departures = server.endpoint.broadcasts._departures
+    async with server.subscribed("ann"):
+        assert [stream.kind for stream in departures._watches] == ["removals"]
+    assert await wait_until(lambda: not departures._watches)
