@@ -52,10 +52,12 @@ async def measure(rounds: int, seconds: float) -> tuple[Measurements, Measuremen
                     rates[f"{result.page_kind} page", variant].append(result.rate)
                     cpu_ms[f"{result.page_kind} page", variant].append(result.cpu_ms)
                 for clients in CLIENTS:
-                    row = await posting_benchmark.measure_posts(variant, WebProcesses(web.port, [web.pid]), clients)
-                    rates[f"post, {clients} clients", variant].append(row.rate)
-                    cpu_ms_per_s = 10 * row.report.cpu_percent[str(web.pid)]
-                    cpu_ms[f"post, {clients} clients", variant].append(cpu_ms_per_s / max(row.rate, 1))
+                    posting_result = await posting_benchmark.measure_posts(
+                        variant, WebProcesses(web.port, [web.pid]), clients
+                    )
+                    rates[f"post, {clients} clients", variant].append(posting_result.rate)
+                    cpu_ms_per_s = 10 * posting_result.report.cpu_percent[str(web.pid)]
+                    cpu_ms[f"post, {clients} clients", variant].append(cpu_ms_per_s / max(posting_result.rate, 1))
     return rates, cpu_ms
 
 

@@ -1,7 +1,8 @@
-"""Delivery of events whose author many users blocked: blocks are looked up among the listeners, or all are read.
+"""Delivery of events whose author many users blocked: only the listeners' blocks are read, or all blocks.
 
-Sockets subscribe to one topic in one process. The author posts one message after another. A delivery takes from the
-call that posts the message until every socket has received it. The variants are interleaved.
+Sockets subscribe to one topic in one process. The author posts one message after another. The time of a
+delivery begins with the call that posts the message and ends when every socket has received it. The variants are
+interleaved.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ AUTHOR = "ann"
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-class AllBlockers(RelationStore):
+class UnfilteredRelationStore(RelationStore):
     """Reads all blockers of an author for each event."""
 
     async def blockers_among(self, organization_id: str, user_id: str, others: Collection[str]) -> frozenset[str]:
@@ -66,7 +67,7 @@ async def measure(blockers: list[int], messages: int) -> dict[tuple[int, str], l
         listeners = [f"listener-{n}" for n in range(LISTENERS)]
         await server.join(*listeners)
         subscriptions = await stack.enter_async_context(server.all_subscribed(*listeners))
-        variants = {"listeners only": stores.relations, "all blockers": AllBlockers(stores.mongo)}
+        variants = {"listeners only": stores.relations, "all blockers": UnfilteredRelationStore(stores.mongo)}
         for count in blockers:
             await block_author(stores, server.scenario.organization_id, count)
             for _ in range(messages):

@@ -36,18 +36,18 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass
 class Variant:
-    """A process that reads the topic, and what it read."""
+    """Stores that read the topic, and counts of their pages. An incomplete page lacks an acknowledged message."""
 
     name: str
     stores: Stores
     pages: int = 0
-    lacking: int = 0
-    tries_lacking: int = 0
+    incomplete: int = 0
+    incomplete_tries: int = 0
     complete_after_s: list[float] = field(default_factory=list)
 
     async def read(self, topic: str, acknowledged: set[int], ends_at: float) -> None:
         """Reads the newest page until `ends_at`, and until a page holds all acknowledged messages."""
-        began_s, lacking_before, completed_s = time.monotonic(), self.lacking, None
+        began_s, incomplete_before, completed_s = time.monotonic(), self.incomplete, None
         while completed_s is None or time.monotonic() < ends_at:
             try:
                 page = await self.stores.messages.page(topic, timeline_range(latest=MAX_TIMESTAMP, limit=50))
@@ -56,11 +56,11 @@ class Variant:
             else:
                 is_complete = acknowledged <= {each.timestamp for each in page.items}
                 self.pages += 1
-                self.lacking += not is_complete
+                self.incomplete += not is_complete
                 completed_s = (completed_s or time.monotonic()) if is_complete else None
             await asyncio.sleep(PAUSE_S)
         self.complete_after_s.append(completed_s - began_s)
-        self.tries_lacking += self.lacking > lacking_before
+        self.incomplete_tries += self.incomplete > incomplete_before
 
 
 def select_all(primaries: SettledPrimaries, servers: list[ServerDescription]) -> list[ServerDescription]:
@@ -106,8 +106,8 @@ async def run(tries: int, folder: Path) -> list[Variant]:
         ):
             for number in range(tries):
                 await attempt(members, variants)
-                counts = ", ".join(f"{each.name} {each.lacking} of {each.pages}" for each in variants)
-                print(f"try {number + 1}: pages lacking a message so far: {counts}", flush=True)
+                counts = ", ".join(f"{each.name} {each.incomplete} of {each.pages}" for each in variants)
+                print(f"try {number + 1}: incomplete pages so far: {counts}", flush=True)
             return variants
     finally:
         await valkey.stop()
@@ -118,11 +118,19 @@ def main(tries: Annotated[int, typer.Option(help="Elections")] = 50) -> None:
     """Prints how many pages lacked an acknowledged message."""
     with TemporaryDirectory() as folder:
         variants = asyncio.run(run(tries, Path(folder)))
-    columns = ["variant", "tries", "tries with lacking pages", "pages", "lacking", "s until complete: median", "max"]
+    columns = [
+        "variant",
+        "tries",
+        "tries with incomplete pages",
+        "pages",
+        "incomplete",
+        "s until complete: median",
+        "max",
+    ]
     table = Table(*columns)
     for each in variants:
         seconds = sorted(each.complete_after_s)
-        figures = [len(seconds), each.tries_lacking, each.pages, each.lacking]
+        figures = [len(seconds), each.incomplete_tries, each.pages, each.incomplete]
         table.add_row(each.name, *map(str, figures), f"{seconds[len(seconds) // 2]:.1f}", f"{seconds[-1]:.1f}")
     Console().print(table)
 

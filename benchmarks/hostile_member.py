@@ -89,8 +89,8 @@ def subscriptions(chat: ChatTopic) -> list[str]:
 
 
 @dataclass(slots=True)
-class Phase:
-    """Results of all phases with or without the hostile member."""
+class PhaseResults:
+    """Measurements of all phases with the hostile member, or of all phases without."""
 
     reads_ms: list[float] = field(default_factory=list)
     posts_ms: list[float] = field(default_factory=list)
@@ -104,7 +104,7 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(int(len(values) * share), len(values) - 1)] if values else 0.0
 
 
-async def time_requests(person: Client, chat: ChatTopic, phase: Phase, ends_at_s: float) -> None:
+async def time_requests(person: Client, chat: ChatTopic, phase: PhaseResults, ends_at_s: float) -> None:
     """Posts and reads alternately until the phase ends."""
     while time.perf_counter() < ends_at_s:
         post = {"topicId": chat.topic, "text": "The beacon is lit."}
@@ -125,8 +125,8 @@ def outcome(result: dict[str, Any]) -> str:
     return str(errors[0].get("extensions", {}).get("code", "error")) if errors else "answered"
 
 
-async def attack_by_http(url: str, token: str, queries: list[str], phase: Phase, first: int) -> None:
-    """Sends one document after the other on one connection, until it is cancelled."""
+async def attack_by_http(url: str, token: str, queries: list[str], phase: PhaseResults, first: int) -> None:
+    """Sends one document after the other on one connection, from index `first` on, until it is cancelled."""
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(timeout=60) as connection:
         for number, query in enumerate(cycle(queries[first:] + queries[:first])):
@@ -137,7 +137,7 @@ async def attack_by_http(url: str, token: str, queries: list[str], phase: Phase,
             await asyncio.sleep(PAUSE_S)
 
 
-async def attack_by_socket(person: Client, queries: list[str], phase: Phase) -> None:
+async def attack_by_socket(person: Client, queries: list[str], phase: PhaseResults) -> None:
     """Sends all documents at once over one socket, again and again, until it is cancelled."""
     while True:
         with suppress(ConnectionClosed):
@@ -176,7 +176,7 @@ def memory_mib(pid: int, name: str) -> float:
 
 
 @asynccontextmanager
-async def hostile_member(running: Deployment, queries: list[str], chat: ChatTopic, phase: Phase) -> AsyncIterator[None]:
+async def hostile_member(running: Deployment, queries: list[str], chat: ChatTopic, phase: PhaseResults) -> AsyncIterator[None]:
     """Attacks during the block."""
     url, token = running.product.url, running.token("mallory")
     async with client(url, token) as mallory:
@@ -208,9 +208,9 @@ async def fill(people: list[Client], chat: ChatTopic) -> None:
             await person.post(f"mutation {{ {' '.join(f'a{n}: {each}' for n, each in enumerate(fields))} }}")
 
 
-async def measure(running: Deployment, seconds: float, rounds: int, only: str | None) -> dict[str, Phase]:
-    """Alternates phases without and with the hostile member."""
-    phases = {"without": Phase(), "with": Phase()}
+async def measure(running: Deployment, seconds: float, rounds: int, only: str | None) -> dict[str, PhaseResults]:
+    """Alternates phases "without" and "with" the hostile member. Returns their results by these words."""
+    phases = {"without": PhaseResults(), "with": PhaseResults()}
     async with AsyncExitStack() as stack:
         names = [*(f"user{n}" for n in range(OTHERS)), "mallory"]
         members = [await stack.enter_async_context(client(running.product.url, running.token(name))) for name in names]
@@ -229,7 +229,7 @@ async def measure(running: Deployment, seconds: float, rounds: int, only: str | 
     return phases
 
 
-async def run_phase(phase: Phase, people: list[Client], chat: ChatTopic, seconds: float, pid: int) -> None:
+async def run_phase(phase: PhaseResults, people: list[Client], chat: ChatTopic, seconds: float, pid: int) -> None:
     """Measures the others' requests, and the growth of the web process's memory."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     before_mib, ends_at_s = memory_mib(pid, "VmRSS"), time.perf_counter() + seconds
@@ -237,7 +237,7 @@ async def run_phase(phase: Phase, people: list[Client], chat: ChatTopic, seconds
     phase.growth_mib = max(phase.growth_mib, memory_mib(pid, "VmHWM") - before_mib)
 
 
-def print_table(phases: dict[str, Phase]) -> None:
+def print_table(phases: dict[str, PhaseResults]) -> None:
     table = Table(
         "hostile member", "reads p50", "reads p99", "posts p50", "posts p99", "errors", "memory", "its answers"
     )

@@ -34,7 +34,7 @@ async def join_in_batches(stores: Stores, community: Community, user: User) -> N
     await stores.communities.join(community, user)
 
 
-async def join_in_a_transaction_each(stores: Stores, community: Community, user: User) -> None:
+async def join_in_separate_transaction(stores: Stores, community: Community, user: User) -> None:
     """Joins in a separate transaction."""
     mongo = stores.mongo
 
@@ -46,7 +46,7 @@ async def join_in_a_transaction_each(stores: Stores, community: Community, user:
     await mongo.transact(work)
 
 
-VARIANTS: dict[str, Join] = {"group commit": join_in_batches, "a transaction each": join_in_a_transaction_each}
+VARIANTS: dict[str, Join] = {"group commit": join_in_batches, "a transaction each": join_in_separate_transaction}
 
 
 @dataclass(frozen=True, slots=True)

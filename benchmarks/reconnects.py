@@ -108,7 +108,7 @@ async def cut(web: WebProcess, load: LoadProcess, poster: Poster, sockets: int) 
 async def run(sizes: Sequence[int], cuts: int, console: Console) -> None:
     """Measures each number of sockets, and prints the table."""
     table = Table(title=f"Sockets cut at once, {POSTS_A_SECOND:g} post a second")
-    names = ["sockets", "came back", "connected s", "first event s p50", "p99", "max", "slowest post ms"]
+    names = ["sockets", "reconnected", "connected s", "first event s p50", "p99", "max", "slowest post ms"]
     for name in [*names, "MiB before", "peak", "after"]:
         table.add_column(name, justify="right")
     table.add_column("faults")
@@ -124,7 +124,7 @@ def main(
     sockets: Annotated[str, typer.Option(help="Numbers of sockets, separated by commas.")] = "1000,10000",
     cuts: Annotated[int, typer.Option(min=1, help="Number of cuts for each number of sockets.")] = 3,
 ) -> None:
-    """Measures how long sockets take to come back, and prints a table."""
+    """Measures how long sockets take to reconnect, and prints a table."""
     pin_to_core(OTHER_PROCESSES_CORE)
     uvloop.run(run([int(size) for size in sockets.split(",")], cuts, Console(width=140)))
 

@@ -12,21 +12,21 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 class ReconnectingLoad(LoadGenerator):
-    """A load generator with the command `cut`. It has no fixed limit of connecting sockets."""
+    """A load generator with the command `cut`. Up to 2000 of its sockets connect at a time."""
 
     max_connecting, connect_timeout_s = 2000, 120.0
 
     def __init__(self, spec: LoadSpec) -> None:
         super().__init__(spec)
-        self._cut: dict[int, Subscriber] = {}
+        self._cut_subscribers: dict[int, Subscriber] = {}
 
     def cut(self) -> dict[str, Any]:
         """Cuts every socket, connects all of them again, and waits until each has received an event.
 
         Returns the milliseconds from the cut to the first event of each socket, ascending.
         """
-        self._cut, self._by_index, self._by_fd = self._by_index, {}, {}
-        for subscriber in self._cut.values():
+        self._cut_subscribers, self._by_index, self._by_fd = self._by_index, {}, {}
+        for subscriber in self._cut_subscribers.values():
             subscriber.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             subscriber.sock.close()
         cut_s = time.monotonic()
@@ -37,7 +37,7 @@ class ReconnectingLoad(LoadGenerator):
         return {**self.progress(), "connect_s": connected["seconds"], "first_ms": first_ms, "faults": self.tally.faults}
 
     def _new_subscriber(self, index: int, is_sampled: bool) -> Subscriber:
-        return Subscriber(self, self.spec.tokens[index], is_sampled, self._cut.get(index))
+        return Subscriber(self, self.spec.tokens[index], is_sampled, self._cut_subscribers.get(index))
 
 
 if __name__ == "__main__":

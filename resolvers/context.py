@@ -8,7 +8,7 @@ import strawberry
 
 from resolvers.audience import Audience
 from resolvers.write_limits import WriteBudgets, WriteLimit
-from storage.chat.reactions import Visibility
+from storage.chat.reactions import ViewerBlocks
 from storage.errors import Unauthenticated
 from storage.identity.audit import Actor
 from storage.identity.records import User
@@ -53,9 +53,9 @@ class Context:
     """The audience of a coalesced query; None for a single viewer. Use cases read `audience` instead."""
 
     is_query: bool = False
-    """Whether the context serves one query, which reads its visibility once and then reuses it."""
+    """Whether the context serves one query, which reads the viewer's blocks once and then reuses them."""
 
-    _visibility: Visibility | None = None
+    _viewer_blocks: ViewerBlocks | None = None
 
     @property
     def audience(self) -> Audience:
@@ -80,25 +80,27 @@ class Context:
         """
         if self.viewer is None or self.write_budgets is None:
             return
-        repetition = (mutation, idempotency_key) if isinstance(idempotency_key, str) else None
-        self.write_budgets.count(self.viewer, self.roles, limit, repetition)
+        keyed_mutation = (mutation, idempotency_key) if isinstance(idempotency_key, str) else None
+        self.write_budgets.count(self.viewer, self.roles, limit, keyed_mutation)
 
-    async def visibility(self) -> Visibility:
-        """Returns whose content is hidden from the audience. Of several viewers, excludes those who blocked anybody.
+    async def viewer_blocks(self) -> ViewerBlocks:
+        """Returns the users whose content is hidden from the audience. An audience of several viewers has none.
+
+        Excludes viewers who blocked somebody from an audience of several viewers.
 
         Raises: Unauthenticated.
         """
-        if self._visibility is None or not self.is_query:
-            self._visibility = await self._read_visibility(self.audience)
-        return self._visibility
+        if self._viewer_blocks is None or not self.is_query:
+            self._viewer_blocks = await self._read_viewer_blocks(self.audience)
+        return self._viewer_blocks
 
-    async def _read_visibility(self, audience: Audience) -> Visibility:
+    async def _read_viewer_blocks(self, audience: Audience) -> ViewerBlocks:
         relations = self.stores.relations
         if not audience.is_single:
             audience.exclude(await relations.users_with_blocks(audience.organization_id, audience.viewer_ids))
-            return Visibility(None, frozenset())
+            return ViewerBlocks(None, frozenset())
         (viewer_id,) = audience.viewer_ids
-        return Visibility(viewer_id, await relations.blocked_users_of(audience.organization_id, viewer_id))
+        return ViewerBlocks(viewer_id, await relations.blocked_users_of(audience.organization_id, viewer_id))
 
 
 Info = strawberry.Info[Context, None]

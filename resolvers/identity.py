@@ -53,8 +53,8 @@ async def users(
 async def blocked_users(info: Info) -> list[User]:
     """Lists the users whom the viewer blocked, by handle."""
     viewer = require_signed_in(info)
-    visibility = await info.context.visibility()
-    users = await info.context.stores.users.find_many(viewer.organization_id, visibility.blocked)
+    viewer_blocks = await info.context.viewer_blocks()
+    users = await info.context.stores.users.find_many(viewer.organization_id, viewer_blocks.blocked)
     return sorted(users, key=lambda user: user.handle)
 
 
@@ -90,4 +90,4 @@ async def following(root: Parent[User], info: Info) -> bool:
 
 async def blocked(root: Parent[User], info: Info) -> bool:
     """Returns whether the viewer has blocked the user."""
-    return root.id in (await info.context.visibility()).blocked
+    return root.id in (await info.context.viewer_blocks()).blocked

@@ -13,7 +13,7 @@ BURST_S = 10.0
 """An unused budget grows for this time, so that a client may spend 10 s' worth at once."""
 
 MAX_BUDGETS = 100_000
-"""Budgets that are kept. The one that was not used for the longest time is forgotten, and is then full."""
+"""Budgets in memory. Beyond this number the least recently used budget is dropped, and its key gets a full one."""
 
 
 @dataclass(slots=True)
@@ -31,26 +31,26 @@ class RateLimiter:
         A key may spend `burst_s` seconds' worth at once.
         """
         self._per_s = per_minute / 60
-        self._most = per_minute / 60 * burst_s
+        self._capacity = per_minute / 60 * burst_s
         self._subject = subject
         self._budgets: LRUCache[Hashable, _Budget] = LRUCache(MAX_BUDGETS)
 
     def check(self, key: Hashable, amount: float) -> None:
-        """Raises: RateLimited, with the time to wait, if the key has less left than `amount`.
+        """Raises: RateLimited, with the time to wait, if `amount` is more than the key's budget.
 
-        A key with a full budget may spend any amount, and then waits longer.
+        A key with a full budget may spend any amount. It then waits longer for its next one.
         """
-        missing = min(amount, self._most) - self._refilled(key).left
+        missing = min(amount, self._capacity) - self._refilled(key).left
         if missing > 0:
             wait_ms = math.ceil(missing / self._per_s * 1000)
             limit = f"{self._subject} is limited to {self._per_s * 60:,.0f} in a minute."
             raise RateLimited(f"{limit} Try again in {math.ceil(wait_ms / 1000)} s.", wait_ms)
 
     def spend(self, key: Hashable, amount: float) -> None:
-        """Subtracts the amount, even if less is left."""
+        """Subtracts the amount, even if it is more than the budget."""
         self._refilled(key).left -= amount
 
-    def left(self, key: Hashable) -> int:
+    def remaining(self, key: Hashable) -> int:
         """Returns what the key may spend now; negative after an expensive operation."""
         return math.floor(self._refilled(key).left)
 
@@ -58,7 +58,7 @@ class RateLimiter:
         now = time.monotonic()
         budget = self._budgets.get(key)
         if budget is None:
-            budget = self._budgets[key] = _Budget(self._most, now)
-        budget.left = min(budget.left + (now - budget.refilled_at) * self._per_s, self._most)
+            budget = self._budgets[key] = _Budget(self._capacity, now)
+        budget.left = min(budget.left + (now - budget.refilled_at) * self._per_s, self._capacity)
         budget.refilled_at = now
         return budget

@@ -15,12 +15,14 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 
 BURST_S = 60.0
-"""A whole minute's number may be written at once, such as the messages that a client kept while it was offline."""
+"""A whole minute's number may be spent at once, for example on messages that a client kept while it was offline."""
 
 MAX_REMEMBERED_KEYS = 100_000
-"""Idempotency keys whose repetition is free. The one that was used the longest ago is forgotten."""
+"""Idempotency keys whose next use is free. Beyond this number the least recently used key is dropped."""
 
-REFUSED = Counter("noroshi_write_refusals", "Mutations refused because a limit of writes was reached.", ["limit", "of"])
+REFUSALS = Counter(
+    "noroshi_write_refusals", "Mutations refused because a limit of writes was reached.", ["limit", "of"]
+)
 
 
 class WriteLimit(Enum):
@@ -38,7 +40,7 @@ class WriteLimit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WritesPerMinute:
-    """The number of each limit for one user, and how many times this number an organization may write."""
+    """The writes that each limit allows one user. An organization may write `organization_factor` times as many."""
 
     messages: int = 300
     reactions: int = 600
@@ -51,13 +53,13 @@ class WritesPerMinute:
     organization_factor: int = 100
 
     def of(self, limit: WriteLimit) -> int:
-        """Returns a user's number of a limit."""
+        """Returns how many writes of a limit one user may send in a minute."""
         number: int = getattr(self, limit.name.lower())
         return number
 
 
 DEFAULT_WRITES_PER_MINUTE = WritesPerMinute()
-Repetition = tuple[str, str]
+KeyedMutation = tuple[str, str]
 """The name of a mutation and its idempotency key."""
 
 
@@ -67,10 +69,10 @@ class WriteBudgets:
     def __init__(self, per_minute: WritesPerMinute = DEFAULT_WRITES_PER_MINUTE) -> None:
         self._users = _limiters(per_minute, "by one user", 1)
         self._organizations = _limiters(per_minute, "by one organization", per_minute.organization_factor)
-        self._keys: LRUCache[tuple[str, str, Repetition], bool] = LRUCache(MAX_REMEMBERED_KEYS)
+        self._keys: LRUCache[tuple[str, str, KeyedMutation], bool] = LRUCache(MAX_REMEMBERED_KEYS)
 
     def count(
-        self, viewer: User, roles: frozenset[Role], limit: WriteLimit, repetition: Repetition | None = None
+        self, viewer: User, roles: frozenset[Role], limit: WriteLimit, keyed_mutation: KeyedMutation | None = None
     ) -> None:
         """Counts one write. A write and its first repetition with the same idempotency key count once.
 
@@ -78,8 +80,8 @@ class WriteBudgets:
         """
         if Role.SERVICE in roles:
             return
-        key = None if repetition is None else (viewer.organization_id, viewer.id, repetition)
-        # The key is forgotten here, so that endless repetitions are limited as well.
+        key = None if keyed_mutation is None else (viewer.organization_id, viewer.id, keyed_mutation)
+        # `pop` removes the key, so that at most every second use of a key is free.
         if key is not None and self._keys.pop(key, False):
             return
         self._check(viewer, limit)
@@ -95,7 +97,7 @@ class WriteBudgets:
             owner = "organization"
             self._organizations[limit].check(viewer.organization_id, 1)
         except RateLimited:
-            REFUSED.labels(limit.name.lower(), owner).inc()
+            REFUSALS.labels(limit.name.lower(), owner).inc()
             raise
 
 

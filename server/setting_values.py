@@ -1,4 +1,4 @@
-"""Forms of settings' values: each validator raises ValueError for another form."""
+"""Types of settings' values. Their validators raise ValueError for a value that the setting does not allow."""
 
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -93,4 +93,4 @@ CredentialKeysText = Annotated[str, AfterValidator(_checked_credential_keys)]
 AddressKeysText = Annotated[str, AfterValidator(_checked_address_keys)]
 Recipient = Annotated[str, AfterValidator(_checked_recipient)]
 COMMA_SEPARATED = BeforeValidator(_split_list)
-LOWERED = BeforeValidator(_lower)
+LOWER_CASE = BeforeValidator(_lower)

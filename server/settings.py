@@ -17,7 +17,7 @@ from server.processes import StartupError
 from server.setting_values import (
     AUTH_SECRET_MIN_BYTES,
     COMMA_SEPARATED,
-    LOWERED,
+    LOWER_CASE,
     AddressKeysText,
     CredentialKeysText,
     HostName,
@@ -306,12 +306,12 @@ class Settings(BaseSettings):
         expected="true or false",
         description="Adds demo data. On a loopback host everyone may sign in as a demo user. Option: --demo.",
     )
-    log_format: Annotated[Literal["console", "json"], LOWERED] = Field(
+    log_format: Annotated[Literal["console", "json"], LOWER_CASE] = Field(
         default_factory=_default_log_format,
         json_schema_extra={"expected": "console or json"},
         description="The format of log lines. By default console on a terminal, else json.",
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], LOWERED] = _setting(
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], LOWER_CASE] = _setting(
         "info", expected="debug, info, warning or error", description="The lowest level that is logged."
     )
 

@@ -65,7 +65,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         await stop.wait()
         for task in tasks:
             task.cancel()
-        # At once: while jobs finish, claimed publications would otherwise begin calls to networks.
+        # Closed while jobs finish. Otherwise claimed publications would begin calls to networks meanwhile.
         closing = asyncio.create_task(jobs.publisher.close())
         await asyncio.gather(*tasks, return_exceptions=True)
         if jobs.telephony is not None:

@@ -102,7 +102,7 @@ async def _read_notifications(stores: EventSubjectReader, stream: Stream, events
 
 async def _read_posts(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     changes = [(event.kind, event.ref) for event in events]
-    subjects = await stores.posts.changes_of_events(stream_owner(stream)[0], changes)
+    subjects = await stores.posts.subjects_of_events(stream_owner(stream)[0], changes)
     return {event.n: subjects[each] for event, each in zip(events, changes, strict=True) if each in subjects}
 
 

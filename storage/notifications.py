@@ -139,8 +139,8 @@ async def _readable_topics(mongo: Mongo, session: Session, user_id: str, topic_i
     cursor = mongo["topics"].find({"_id": {"$in": list(topic_ids)}}, {"community": 1}, session=session)
     communities = {topic["_id"]: topic["community"] for topic in await cursor.to_list(None)}
     query = {"community": {"$in": list(set(communities.values()))}, "user": user_id}
-    rows = mongo["memberships"].find(query, {"community": 1}, session=session)
-    joined_communities = {row["community"] for row in await rows.to_list(None)}
+    cursor = mongo["memberships"].find(query, {"community": 1}, session=session)
+    joined_communities = {membership["community"] for membership in await cursor.to_list(None)}
     return {topic for topic, community in communities.items() if community in joined_communities}
 
 

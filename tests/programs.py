@@ -16,7 +16,7 @@ def require_chromium() -> str:
     return _find_or_skip(CHROMIUM_NAMES, "Chromium is not installed: `apt-get install chromium`.")
 
 
-def require_node() -> str:
+def require_node_and_web_client() -> str:
     """Returns the path of Node.js. Skips the test when Node.js or the built web client is missing."""
     path = _find_or_skip(("node",), "Node.js 20 or later is not installed: `apt-get install nodejs npm`.")
     if not (WEB_CLIENT / "node_modules").exists():

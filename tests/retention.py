@@ -12,7 +12,7 @@ LIFETIME = re.compile(rf"(\d+) ({'|'.join(SECONDS)})\b")
 
 @dataclass(frozen=True)
 class Retention:
-    """One row of a table. Without `seconds`, the lifetime is not a fixed time."""
+    """One row of a table. `seconds` is None unless the lifetime is a fixed time."""
 
     names: tuple[str, ...]
     seconds: float | None

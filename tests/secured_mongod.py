@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pymongo import AsyncMongoClient
 
 from server.embedded import Mongod, find_mongod
-from tests.certificates import certificate_for
+from tests.certificates import create_tls_contexts
 
 HOST = "127.0.0.1"
 PASSWORD = "p@ss/word: 1"
@@ -34,7 +34,7 @@ class SecuredMongod(Mongod):
 @asynccontextmanager
 async def secured_mongod(folder: Path, roles: dict[str, list[Any]]) -> AsyncIterator[SecuredMongod]:
     """Runs a replica set of one. `roles` are by user."""
-    certificate_for(HOST, folder)
+    create_tls_contexts(HOST, folder)
     key_file = folder / "members.key"
     key_file.write_text("a key of the members of the set")
     key_file.chmod(0o600)

@@ -5,8 +5,8 @@ from storage.identity.roles import Role, with_included
 from storage.identity.users import UserStore
 
 
-async def missing_role(users: UserStore, author: User, role: Role) -> str | None:
-    """Returns why the author may not publish with this role now, or None if the author may."""
+async def missing_role_reason(users: UserStore, author: User, role: Role) -> str | None:
+    """Returns an error message if the author no longer has the role; None if the author may publish with it."""
     if role in with_included(await users.lasting_roles(author.organization_id, author.id)):
         return None
     return f"The author no longer has the role {role.value}."

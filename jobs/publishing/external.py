@@ -25,7 +25,7 @@ from jobs.providers.social.network import (
     UploadExpired,
 )
 from jobs.providers.social.registry import Networks
-from jobs.publishing.author_rights import missing_role
+from jobs.publishing.author_rights import missing_role_reason
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.roles import Role
@@ -194,7 +194,7 @@ class ExternalPublisher:
         author = await self._stores.users.get(organization_id, publication.author_id)
         if account.disconnected_at is not None:
             raise PublishingForbidden(FORBIDDEN, "The account is disconnected.")
-        if reason := await missing_role(self._stores.users, author, Role.OPERATOR):
+        if reason := await missing_role_reason(self._stores.users, author, Role.OPERATOR):
             raise PublishingForbidden(FORBIDDEN, reason)
         try:
             secret = await self._stores.accounts.decrypt_credentials(account)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from jobs.publishing.author_rights import missing_role
+from jobs.publishing.author_rights import missing_role_reason
 from storage.chat.changes import NewMessage
 from storage.errors import Forbidden
 from storage.feed.changes import NewPost
@@ -50,7 +50,7 @@ async def _check_rights(stores: Stores, publication: Publication) -> tuple[User,
     """Returns the author, and a reason if the author may not publish to the target now."""
     target = publication.target
     author = await stores.users.get(publication.organization_id, publication.author_id)
-    if reason := await missing_role(stores.users, author, Role.MEMBER):
+    if reason := await missing_role_reason(stores.users, author, Role.MEMBER):
         return author, reason
     if isinstance(target, TopicTarget) and not await stores.communities.is_member(target.community_id, author.id):
         return author, "The author has left the topic's community."

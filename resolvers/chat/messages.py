@@ -47,7 +47,7 @@ async def message(info: Info, id: MessageId) -> Message:
     viewer = require_member(info)
     key = await _require_readable(info, viewer, id)
     message = await info.context.stores.messages.get(key)
-    if message.author_id in (await info.context.visibility()).blocked:
+    if message.author_id in (await info.context.viewer_blocks()).blocked:
         raise NotFound("message", id)
     return message
 
@@ -133,8 +133,10 @@ async def reactions_received(
     """Returns a page of the reactions to the viewer's messages."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    visibility = await info.context.visibility()
-    return await info.context.stores.reactions.received(viewer.organization_id, viewer.id, range_, visibility.blocked)
+    viewer_blocks = await info.context.viewer_blocks()
+    return await info.context.stores.reactions.received(
+        viewer.organization_id, viewer.id, range_, viewer_blocks.blocked
+    )
 
 
 async def author(root: Parent[Message], info: Info) -> User:
@@ -180,7 +182,7 @@ async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[lis
     if not any(message.reaction_counts for message in messages):
         return [[] for _ in messages]
     await exclude_reacting_viewers(info, messages)
-    return await info.context.stores.reactions.of_messages(messages, await info.context.visibility())
+    return await info.context.stores.reactions.of_messages(messages, await info.context.viewer_blocks())
 
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
@@ -203,8 +205,10 @@ def proxied_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | No
 async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 10) -> list[User]:
     """Lists the users who reacted with the emoji, earliest first."""
     viewer = require_member(info)
-    visibility = await info.context.visibility()
-    ids = await info.context.stores.reactions.users(root.message, root.emoji, checked_limit(limit), visibility.blocked)
+    viewer_blocks = await info.context.viewer_blocks()
+    ids = await info.context.stores.reactions.users(
+        root.message, root.emoji, checked_limit(limit), viewer_blocks.blocked
+    )
     return await info.context.stores.users.find_many(viewer.organization_id, ids)
 
 
@@ -238,7 +242,7 @@ async def _require_visible(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message that exists and whose author is not blocked. Raises: NotFound, Forbidden."""
     key = await _require_readable(info, viewer, id_)
     message = await info.context.stores.messages.get(key)
-    if message.author_id in (await info.context.visibility()).blocked:
+    if message.author_id in (await info.context.viewer_blocks()).blocked:
         raise NotFound("message", id_)
     return key
 

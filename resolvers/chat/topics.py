@@ -34,8 +34,8 @@ async def last_message(root: Parent[Topic], info: Info) -> Message | None:
 async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
     """Returns for each topic the newest message that the viewer may see, or None."""
     joined = await _joined_community_ids(topics, info)
-    visibility = await info.context.visibility()
-    last = iter(await info.context.stores.messages.last_messages(_heads(topics, joined), visibility.blocked))
+    viewer_blocks = await info.context.viewer_blocks()
+    last = iter(await info.context.stores.messages.last_messages(_heads(topics, joined), viewer_blocks.blocked))
     return [next(last) if topic.community_id in joined else None for topic in topics]
 
 
@@ -47,9 +47,9 @@ async def unread_count(root: Parent[Topic], info: Info) -> int:
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
     """Returns for each topic the number of messages after the viewer's read mark."""
     viewer, joined = require_member(info), await _joined_community_ids(topics, info)
-    visibility = await info.context.visibility()
+    viewer_blocks = await info.context.viewer_blocks()
     heads = _heads(topics, joined)
-    counts = iter(await info.context.stores.topics.unread_counts(heads, viewer.id, visibility.blocked))
+    counts = iter(await info.context.stores.topics.unread_counts(heads, viewer.id, viewer_blocks.blocked))
     return [next(counts) if topic.community_id in joined else 0 for topic in topics]
 
 
@@ -78,8 +78,8 @@ async def messages_of(
     range_ = page_range(oldest, latest, limit, inclusive)
     if not await _is_joined(root, info):
         return None
-    visibility = await info.context.visibility()
-    return await _page(info, root, range_, visibility.blocked)
+    viewer_blocks = await info.context.viewer_blocks()
+    return await _page(info, root, range_, viewer_blocks.blocked)
 
 
 async def messages(
@@ -94,10 +94,12 @@ async def messages(
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
     topics = info.context.stores.topics
-    topic, visibility = await asyncio.gather(topics.get(viewer.organization_id, topic_id), info.context.visibility())
+    topic, viewer_blocks = await asyncio.gather(
+        topics.get(viewer.organization_id, topic_id), info.context.viewer_blocks()
+    )
     # The page is read during the membership check, and returned only if the check succeeds.
     _, page = await asyncio.gather(
-        restrict_to_members(info, topic.community_id), _page(info, topic, range_, visibility.blocked)
+        restrict_to_members(info, topic.community_id), _page(info, topic, range_, viewer_blocks.blocked)
     )
     return page
 
@@ -116,8 +118,8 @@ async def messages_around(
     centre = checked_timestamp("timestamp", timestamp)
     page_limit = page_range(centre, UNSET, limit, True).limit
     topic = await require_joined_topic(info, topic_id)
-    visibility = await info.context.visibility()
-    return await info.context.stores.messages.around(topic.id, centre, page_limit, visibility.blocked)
+    viewer_blocks = await info.context.viewer_blocks()
+    return await info.context.stores.messages.around(topic.id, centre, page_limit, viewer_blocks.blocked)
 
 
 async def mark_read(

@@ -88,11 +88,11 @@ class HomeFeedEventSource(ViewerEventSource):
             await asyncio.sleep(RESTART_S)
 
     async def _to_record(self, item: MergedStart | MergedEvent) -> HomeEventRecord | None:
-        """Returns the item's record, or None if the viewer gets the post from the other stream or may not see it."""
+        """Returns the item's record, or None if the other stream has the post too or the viewer may not see it."""
         if isinstance(item, MergedStart):
             return StreamReady(item.cursor, item.at, item.resumed)
         subject = item.event.subject
-        # Pushed posts and the viewer's own are taken from the home stream, merged posts of others from the other one.
+        # Own and pushed posts come from the home stream, merged posts of other authors from the merged stream.
         source = "merged" if subject.merged and subject.author_id != self.viewer.id else "home"
         if item.stream.kind != source:
             return None
@@ -127,7 +127,7 @@ class _PresenceRecorder:
     """When the next visit is recorded, by the loop's clock."""
 
     async def renew(self) -> None:
-        """Records both, unless they were recorded within the last hour."""
+        """Records the visit and the subscription, unless they were recorded within the last hour."""
         now_s = asyncio.get_running_loop().time()
         if now_s >= self.renew_at_s:
             await self.stores.home.record_visit(self.viewer.organization_id, self.viewer.id)
@@ -149,7 +149,7 @@ class NotificationEventSource(ViewerEventSource):
 
     async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> NotificationArrived | None:
         """Returns the event's record, or None if a blocked user caused the notification."""
-        if event.subject.actor_id in (await self.context.visibility()).blocked:
+        if event.subject.actor_id in (await self.context.viewer_blocks()).blocked:
             return None
         return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
 

@@ -32,7 +32,7 @@ async def home_feed(
     """Returns a page of the viewer's home feed."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    home, blocked = info.context.stores.home, (await info.context.visibility()).blocked
+    home, blocked = info.context.stores.home, (await info.context.viewer_blocks()).blocked
     state = await home.record_visit(viewer.organization_id, viewer.id)
     if state is HomeFeedState.REBUILDING:
         await info.context.stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)

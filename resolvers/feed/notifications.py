@@ -22,14 +22,14 @@ async def notifications(
     """Returns a page of the viewer's notifications, ordered by time."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    blocked = (await info.context.visibility()).blocked
+    blocked = (await info.context.viewer_blocks()).blocked
     return await info.context.stores.notifications.page(viewer.organization_id, viewer.id, range_, blocked)
 
 
 async def unread_notification_count(info: Info) -> int:
     """Returns the number of notifications after the read mark."""
     viewer = require_member(info)
-    blocked = (await info.context.visibility()).blocked
+    blocked = (await info.context.viewer_blocks()).blocked
     return await info.context.stores.notifications.unread_count(viewer.organization_id, viewer.id, blocked)
 
 

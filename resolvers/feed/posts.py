@@ -71,7 +71,7 @@ async def post(info: Info, id: PostId) -> Post:
     """Returns a post that the viewer may see. Raises: NotFound."""
     viewer = require_member(info)
     post = await info.context.stores.posts.get(post_key(viewer.organization_id, id))
-    if post.author_id in (await info.context.visibility()).blocked:
+    if post.author_id in (await info.context.viewer_blocks()).blocked:
         raise NotFound("post", id)
     return post
 
@@ -82,7 +82,7 @@ async def local_feed(
     """Returns a page of the organization's posts, without those of blocked authors."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    blocked = (await info.context.visibility()).blocked
+    blocked = (await info.context.viewer_blocks()).blocked
     return await info.context.stores.posts.all_posts(viewer.organization_id, range_, blocked)
 
 
@@ -99,7 +99,7 @@ async def posts(
     range_ = page_range(oldest, latest, limit, inclusive)
     stores = info.context.stores
     author = await stores.users.get(viewer.organization_id, author_id)
-    if author.id in (await info.context.visibility()).blocked:
+    if author.id in (await info.context.viewer_blocks()).blocked:
         return Page([], False, False, None, None)
     return await stores.posts.posts_of_author(viewer.organization_id, author.id, range_)
 
@@ -116,7 +116,7 @@ async def hashtag_posts(
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
     hashtag = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
-    blocked = (await info.context.visibility()).blocked
+    blocked = (await info.context.viewer_blocks()).blocked
     return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, hashtag, range_, blocked)
 
 

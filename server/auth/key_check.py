@@ -12,7 +12,7 @@ from server.embedded import mongodb_failure
 from server.processes import StartupError
 from server.settings import Settings, variable
 from storage.mongo import connect
-from storage.secrets.key_fingerprints import KeysDiffer, agree_on_keys
+from storage.secrets.key_fingerprints import KeyMismatch, agree_on_keys
 from storage.secrets.versioned_keys import versioned_keys
 
 GENERATED = "generated"
@@ -25,7 +25,7 @@ async def check_keys(settings: Settings, *, has_generated_secret: bool = False) 
     try:
         for name, keys in _keys(settings, has_generated_secret).items():
             await agree_on_keys(mongo, name, keys)
-    except KeysDiffer as error:
+    except KeyMismatch as error:
         raise StartupError(
             f"{variable(name)} differs from the keys in use with the database {settings.database} ({error}): set it "
             "for this process to the keys of the others; docs/operations.md, Keys, says where they are."

@@ -10,7 +10,7 @@ from server.embedded import check_servers
 from server.embedded.running import running_mongodb
 from server.migration import migrate_data, plan_migration
 from server.settings import Settings
-from storage.migrations.migrator import Progress, Show
+from storage.migrations.migrator import Progress, ShowProgress
 
 LINE_EVERY_S = 30.0
 Say = Callable[[str], None]
@@ -44,7 +44,7 @@ def check_migration(settings: Settings, say: Say) -> bool:
 
 
 @contextmanager
-def shown_progress(say: Say) -> Iterator[Show]:
+def shown_progress(say: Say) -> Iterator[ShowProgress]:
     """Yields a function that shows what the migration does."""
     if not sys.stdout.isatty():
         yield ProgressLines(say).show
@@ -53,7 +53,9 @@ def shown_progress(say: Say) -> Iterator[Show]:
 
     with Bar() as bar:
         task = bar.add_task("Migration", total=None)
-        yield lambda now: bar.update(task, description=now.title, completed=now.done, total=now.total or None)
+        yield lambda progress: bar.update(
+            task, description=progress.title, completed=progress.done, total=progress.total or None
+        )
 
 
 class ProgressLines:
@@ -64,9 +66,9 @@ class ProgressLines:
         self._title = ""
         self._said_at = 0.0
 
-    def show(self, now: Progress) -> None:
+    def show(self, progress: Progress) -> None:
         """Says the progress if a line is due."""
-        if now.title == self._title and time.monotonic() - self._said_at < LINE_EVERY_S:
+        if progress.title == self._title and time.monotonic() - self._said_at < LINE_EVERY_S:
             return
-        self._title, self._said_at = now.title, time.monotonic()
-        self._say(f"{now.title}: {now.done / now.total:.0%}" if now.total else now.title)
+        self._title, self._said_at = progress.title, time.monotonic()
+        self._say(f"{progress.title}: {progress.done / progress.total:.0%}" if progress.total else progress.title)

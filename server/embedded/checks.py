@@ -28,12 +28,12 @@ async def check_mongodb(uri: str) -> None:
     from pymongo import AsyncMongoClient
     from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError
 
-    from storage.mongo.deployments import FoundServers, unsupported
+    from storage.mongo.deployments import UnsupportedServerListener, unsupported_reason
 
-    found = FoundServers()
+    listener = UnsupportedServerListener()
     where = f"MONGODB_URI ({_hosts(uri)})"
     options: dict[str, Any] = {"serverSelectionTimeoutMS": TIMEOUT_S * 1000, "connectTimeoutMS": TIMEOUT_S * 1000}
-    options["event_listeners"] = [found]
+    options["event_listeners"] = [listener]
     try:
         async with AsyncMongoClient[dict[str, Any]](uri, **options) as client:
             hello = await client.admin.command("hello")
@@ -48,8 +48,8 @@ async def check_mongodb(uri: str) -> None:
         raise StartupError(f"{where}: a file of its TLS options can't be used ({error}).") from None
     except PyMongoError as error:
         # With a replica set in the address, the driver drops servers that are no members of it.
-        if found.fault:
-            raise StartupError(f"{where}: {found.fault}.") from None
+        if listener.fault:
+            raise StartupError(f"{where}: {listener.fault}.") from None
         if fault := _tls_fault(str(error)):
             raise StartupError(f"{where}: {fault}") from None
         if not client.topology_description.server_descriptions():
@@ -57,7 +57,7 @@ async def check_mongodb(uri: str) -> None:
                 f"{where}: the server is not a member of the replica set that the address names."
             ) from None
         raise StartupError(f"{where}: no answer within {TIMEOUT_S:g} s. Is it running and reachable?") from None
-    if fault := unsupported(hello):
+    if fault := unsupported_reason(hello):
         raise StartupError(f"{where}: {fault}.")
 
 

@@ -31,7 +31,7 @@ from storage.streams.subscription import EventBatch, SubscriptionStart, follow_b
 RECHECK_EVERY_S = 2.0
 RETRY_PAUSE_S = 0.5
 MAX_EVENTS_AT_ONCE = 64
-"""Number of events that are written at once to a listener that catches up. A socket's buffer holds few more."""
+"""Number of events that are written at once to a listener that catches up. A socket's buffer has room for few more."""
 
 EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each once for all its listeners.")
 
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class EventFrames:
+class ExecutedEvents:
     """Executed events and their frames. Before they are written, each viewer is checked for hidden events."""
 
     events: Sequence[HydratedEvent]
@@ -71,7 +71,7 @@ class Broadcast:
     rechecked_at_s: float = 0.0
     departures_seen: int | None = None
     """The source's number of departures at the last recheck of permissions."""
-    replays: dict[Position, asyncio.Task[tuple[Position, list[EventFrames]]]] = field(default_factory=dict)
+    replays: dict[Position, asyncio.Task[tuple[Position, list[ExecutedEvents]]]] = field(default_factory=dict)
 
     async def serve(self, listener: Listener, since: Position | None) -> DomainError | None:
         """Serves the listener until the caller is cancelled or the subscription ends. Returns the error that ended it.
@@ -131,7 +131,7 @@ class Broadcast:
             if not replayed and at == before:
                 # Another process, which was ahead of this one, served the client. The client must not get events twice.
                 await moved.wait()
-        # No await between the last comparison and this line: no event may arrive in between.
+        # There is no await between the last comparison and this line, so that no event can arrive in between.
         listener.is_live = True
 
     async def _retry(self, read: Callable[[Key], Awaitable[Value]], key: Key) -> Value:
@@ -148,7 +148,7 @@ class Broadcast:
                 log.warning("listener_read_failed", stream=self.source.stream.name, error=repr(error))
             await asyncio.sleep(RETRY_PAUSE_S)
 
-    async def _replay(self, after: Position) -> tuple[Position, list[EventFrames]]:
+    async def _replay(self, after: Position) -> tuple[Position, list[ExecutedEvents]]:
         """Returns the frames of the events after a position, and the position of the last one.
 
         Listeners that resume from one position at the same time share one execution.
@@ -159,7 +159,7 @@ class Broadcast:
             task.add_done_callback(lambda _: self.replays.pop(after, None))
         return await asyncio.shield(task)
 
-    async def _read_missed(self, after: Position) -> tuple[Position, list[EventFrames]]:
+    async def _read_missed(self, after: Position) -> tuple[Position, list[ExecutedEvents]]:
         events = await self.source.hub.replay(self.source.stream, after)
         # Events that the broadcast has not delivered yet arrive live.
         assert self.position is not None
@@ -182,53 +182,53 @@ class Broadcast:
             await asyncio.sleep(RETRY_PAUSE_S)
 
     async def _follow(self) -> None:
-        async with aclosing(follow_batches(self.source.hub, self.source.stream, self.position)) as steps:
-            async for step in steps:
-                if isinstance(step, SubscriptionStart):
-                    await self._handle_start(step)
-                elif isinstance(step, EventBatch):
-                    await self._deliver(step)
+        async with aclosing(follow_batches(self.source.hub, self.source.stream, self.position)) as items:
+            async for item in items:
+                if isinstance(item, SubscriptionStart):
+                    await self._handle_start(item)
+                elif isinstance(item, EventBatch):
+                    await self._deliver(item)
                 if time.monotonic() - self.rechecked_at_s >= RECHECK_EVERY_S:
                     self._start_recheck()
 
-    async def _handle_start(self, step: SubscriptionStart) -> None:
+    async def _handle_start(self, start: SubscriptionStart) -> None:
         is_first = self.position is None
-        self._move_to(step.position)
+        self._move_to(start.position)
         self.started.set()
-        if not is_first and not step.resumed:
-            await self._send_ready([each for each in self.listeners if each.is_live], step.position, resumed=False)
+        if not is_first and not start.resumed:
+            await self._send_ready([each for each in self.listeners if each.is_live], start.position, resumed=False)
 
     def _move_to(self, position: Position) -> None:
         self.position = position
         self.moved.set()
         self.moved = asyncio.Event()
 
-    async def _deliver(self, step: EventBatch) -> None:
+    async def _deliver(self, batch: EventBatch) -> None:
         """Writes the events to the live listeners.
 
         Listeners catch up at their own pace instead if there are more events than may wait for a socket, or if they
         became live during the execution, so that it is unknown which of the events they must not see.
         """
         checked: set[str] = set()
-        if len(step.events) <= MAX_QUEUE:
+        if len(batch.events) <= MAX_QUEUE:
             checked = {listener.viewer_id for listener in self.listeners if listener.is_live}
-        frames, hidden = await self._execute_for(checked, step)
+        frames, hidden = await self._execute_for(checked, batch)
         before = self.position
         assert before is not None
-        self._move_to(step.position)
+        self._move_to(batch.position)
         for listener in self.listeners:
             if listener.is_live and listener.viewer_id in checked:
                 frames.write(listener, hidden.get(listener.viewer_id, ()))
             elif listener.is_live:
                 self._start_catching_up(listener, before)
 
-    async def _execute_for(self, viewer_ids: Collection[str], step: EventBatch) -> tuple[Frames, HiddenEvents]:
+    async def _execute_for(self, viewer_ids: Collection[str], batch: EventBatch) -> tuple[Frames, HiddenEvents]:
         """Executes the events if anybody waits for them. Returns their frames, and the events hidden from viewers."""
-        events = _present(step.events) if viewer_ids else []
+        events = _present(batch.events) if viewer_ids else []
         if not events:
             return Frames([]), {}
         executed, hidden = await asyncio.gather(
-            self._execute(step.position.epoch, events), self.source.hidden_from(viewer_ids, events)
+            self._execute(batch.position.epoch, events), self.source.hidden_from(viewer_ids, events)
         )
         return executed.frames, hidden
 
@@ -247,10 +247,10 @@ class Broadcast:
             if not listener.ended.done():
                 listener.ended.set_exception(error)
 
-    async def _execute(self, epoch: str, events: Sequence[HydratedEvent]) -> EventFrames:
+    async def _execute(self, epoch: str, events: Sequence[HydratedEvent]) -> ExecutedEvents:
         EXECUTIONS.inc(len(events))
         executions = [self._execute_in_turn(self.source.record(epoch, event)) for event in events]
-        return EventFrames(events, Frames(await asyncio.gather(*executions)))
+        return ExecutedEvents(events, Frames(await asyncio.gather(*executions)))
 
     async def _execute_in_turn(self, record: object) -> bytes:
         """Executes the operation for an event. Its time counts for the viewer if all listeners have the same one."""

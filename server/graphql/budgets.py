@@ -14,7 +14,7 @@ from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role
 
-REFUSED = Counter("noroshi_cost_refusals", "Operations refused because a budget for cost was spent.", ["budget"])
+REFUSALS = Counter("noroshi_cost_refusals", "Operations refused because a budget for cost was spent.", ["budget"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +38,29 @@ class CostBudgets:
         self._organizations = RateLimiter(limits.organization, "The cost of your organization's operations")
 
     def check(self, viewer: User, roles: frozenset[Role], cost: int) -> None:
-        """Raises: RateLimited if the viewer or the organization has less left than the cost."""
+        """Raises: RateLimited if the cost is more than what the viewer or the organization may spend now."""
         try:
-            self._of(roles).check(_key(viewer), cost)
+            self._personal_limiter(roles).check(_key(viewer), cost)
         except RateLimited:
-            REFUSED.labels("service" if Role.SERVICE in roles else "viewer").inc()
+            REFUSALS.labels("service" if Role.SERVICE in roles else "viewer").inc()
             raise
         try:
             self._organizations.check(viewer.organization_id, cost)
         except RateLimited:
-            REFUSED.labels("organization").inc()
+            REFUSALS.labels("organization").inc()
             raise
 
     def spend(self, viewers: Sequence[User], roles: frozenset[Role], cost: int) -> None:
         """Divides the cost among viewers of one organization, and subtracts it."""
         for viewer in viewers:
-            self._of(roles).spend(_key(viewer), cost / len(viewers))
+            self._personal_limiter(roles).spend(_key(viewer), cost / len(viewers))
         self._organizations.spend(viewers[0].organization_id, cost)
 
-    def left(self, viewer: User, roles: frozenset[Role]) -> int:
+    def remaining(self, viewer: User, roles: frozenset[Role]) -> int:
         """Returns what the viewer may spend now."""
-        return self._of(roles).left(_key(viewer))
+        return self._personal_limiter(roles).remaining(_key(viewer))
 
-    def _of(self, roles: frozenset[Role]) -> RateLimiter:
+    def _personal_limiter(self, roles: frozenset[Role]) -> RateLimiter:
         return self._services if Role.SERVICE in roles else self._viewers
 
 

@@ -35,7 +35,7 @@ ANSWERS = Counter(
     "shared answer and executed for the viewer alone).",
     ["outcome"],
 )
-REFUSED = Counter("noroshi_refused_coalesced", "Coalescible queries that were refused because too many waited.")
+REFUSALS = Counter("noroshi_refused_coalesced", "Coalescible queries that were refused because too many waited.")
 EXECUTED, SHARED, EXCLUDED = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "apart"))
 
 
@@ -112,7 +112,7 @@ class QueryCoalescer:
         """
         query = self._queries.get(key)
         if query is not None and len(query.waiting) >= MAX_WAITING:
-            REFUSED.inc()
+            REFUSALS.inc()
             raise RateLimited("Too many requests wait for this query.", 1000)
         if query is None:
             query = self._queries[key] = _Query(execute)

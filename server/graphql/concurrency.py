@@ -16,28 +16,36 @@ from prometheus_client import Counter, Gauge
 from storage.errors import RateLimited
 
 MAX_COST = 2_000
+"""Total cost of the operations of one viewer that are executed at a time."""
+
 MAX_SERVICE_COST = 200_000
+"""The same total for a viewer with the role SERVICE."""
+
 MAX_WAITING = 1_000
+"""Operations of one viewer that wait at a time."""
+
 MAX_WAIT_S = 5.0
 
-WAITING = Gauge("noroshi_waiting_operations", "Operations that wait for earlier operations of the same viewer.")
-REFUSED = Counter(
+WAITING_OPERATIONS = Gauge(
+    "noroshi_waiting_operations", "Operations that wait for earlier operations of the same viewer."
+)
+REFUSALS = Counter(
     "noroshi_refused_operations",
     "Operations that were refused because too many operations of the same viewer waited, or waited too long.",
 )
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
+class _WaitingOperation:
     cost: int
     admitted: asyncio.Future[None]
 
 
 @dataclass(slots=True)
-class _Viewer:
+class _ViewerOperations:
     cost: int = 0
-    """The cost of the operations that are executed now."""
-    waiting: deque[_Waiting] = field(default_factory=deque)
+    """Total cost of the operations that are executed now."""
+    waiting: deque[_WaitingOperation] = field(default_factory=deque)
 
 
 class ConcurrencyLimiter:
@@ -45,54 +53,56 @@ class ConcurrencyLimiter:
 
     def __init__(self, max_waiting: int = MAX_WAITING, max_wait_s: float = MAX_WAIT_S) -> None:
         self._max_waiting, self._max_wait_s = max_waiting, max_wait_s
-        self._viewers: dict[Hashable, _Viewer] = {}
+        self._viewers: dict[Hashable, _ViewerOperations] = {}
 
     @asynccontextmanager
-    async def execution(self, key: Hashable, cost: int, max_cost: int) -> AsyncIterator[None]:
-        """Waits until the viewer's other operations leave room for this one, and holds the room during the block.
+    async def execution(self, viewer_key: Hashable, cost: int, max_cost: int) -> AsyncIterator[None]:
+        """Waits until the viewer's running operations and this one cost at most `max_cost`. Then runs the block.
+
+        The operation counts as running until the block ends.
 
         Raises: RateLimited, if too many operations of the viewer wait, or after `max_wait_s` seconds.
         """
         cost = min(max(cost, 1), max_cost)
-        viewer = self._viewers.setdefault(key, _Viewer())
+        viewer = self._viewers.setdefault(viewer_key, _ViewerOperations())
         if viewer.waiting or viewer.cost + cost > max_cost:
-            await self._wait(key, viewer, cost, max_cost)
+            await self._wait(viewer_key, viewer, cost, max_cost)
         else:
             viewer.cost += cost
         try:
             yield
         finally:
-            self._release(key, viewer, cost, max_cost)
+            self._release(viewer_key, viewer, cost, max_cost)
 
-    async def _wait(self, key: Hashable, viewer: _Viewer, cost: int, max_cost: int) -> None:
+    async def _wait(self, viewer_key: Hashable, viewer: _ViewerOperations, cost: int, max_cost: int) -> None:
         if len(viewer.waiting) >= self._max_waiting:
             raise refusal()
-        waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
+        waiting = _WaitingOperation(cost, asyncio.get_running_loop().create_future())
         viewer.waiting.append(waiting)
         try:
-            with WAITING.track_inprogress():
+            with WAITING_OPERATIONS.track_inprogress():
                 async with asyncio.timeout(self._max_wait_s):
                     await waiting.admitted
         except BaseException as error:
             is_admitted = not waiting.admitted.cancelled()
             if waiting in viewer.waiting:
                 viewer.waiting.remove(waiting)
-            self._release(key, viewer, cost if is_admitted else 0, max_cost)
+            self._release(viewer_key, viewer, cost if is_admitted else 0, max_cost)
             if isinstance(error, TimeoutError):
                 raise refusal() from None
             raise
 
-    def _release(self, key: Hashable, viewer: _Viewer, cost: int, max_cost: int) -> None:
-        """Gives back the room of an operation, and admits waiting operations while there is room for the first."""
+    def _release(self, viewer_key: Hashable, viewer: _ViewerOperations, cost: int, max_cost: int) -> None:
+        """Subtracts the cost of an operation. Then admits waiting operations in their order, up to `max_cost`."""
         viewer.cost -= cost
         while viewer.waiting and (not viewer.cost or viewer.cost + viewer.waiting[0].cost <= max_cost):
             first = viewer.waiting.popleft()
-            # The task of a cancelled operation has not run yet.
+            # A cancelled operation stays in the queue until its task runs again.
             if not first.admitted.cancelled():
                 viewer.cost += first.cost
                 first.admitted.set_result(None)
         if not viewer.cost:
-            self._viewers.pop(key, None)
+            self._viewers.pop(viewer_key, None)
 
     def __len__(self) -> int:
         """Returns the number of viewers with operations."""
@@ -101,5 +111,5 @@ class ConcurrencyLimiter:
 
 def refusal() -> RateLimited:
     """Counts and returns the refusal of an operation."""
-    REFUSED.inc()
+    REFUSALS.inc()
     return RateLimited("Too many of your operations are executed at the same time.", 1000)

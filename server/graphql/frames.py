@@ -41,7 +41,7 @@ class Frames:
         self._pieces_by_key: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
 
     def write(self, listener: Listener, hidden: tuple[int, ...] = ()) -> None:
-        """Writes the events. `hidden` are the indexes of those that the listener's viewer must not see."""
+        """Writes the events. `hidden` are the indexes of events that the listener's viewer must not see."""
         count = len(self._payloads) - len(hidden)
         if count:
             pieces = self._pieces(len(listener.id), hidden)
@@ -59,11 +59,11 @@ class Frames:
 
 def _split_frames(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
     pieces: list[bytes] = []
-    rest = b""
+    end = b""
     for payload in payloads:
         before, after = b'{"type":"next","id":"', b'","payload":' + payload + b"}"
         header = text_frame_header(len(before) + id_bytes + len(after))
-        pieces.append(rest + header + before)
-        rest = after
-    pieces.append(rest)
+        pieces.append(end + header + before)
+        end = after
+    pieces.append(end)
     return pieces

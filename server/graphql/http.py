@@ -226,10 +226,10 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             raise BadUserInput("Content-Type", REQUEST_MEDIA_TYPE)
         body: dict[str, Any] = self.parse_json(await request.get_body())
         parsed = GraphQLRequestData(
-            query=_member(body, "query", str, "a string"),
-            variables=_member(body, "variables", dict, "an object"),
+            query=_body_field(body, "query", str, "a string"),
+            variables=_body_field(body, "variables", dict, "an object"),
             operation_name=body.get("operationName"),
-            extensions=_member(body, "extensions", dict, "an object"),
+            extensions=_body_field(body, "extensions", dict, "an object"),
         )
         length = request.headers.get("content-length", "0")
         if int(length) > MAX_BODY_BYTES and not _accepts_large_body(self._prepare(parsed.query)):
@@ -256,7 +256,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         async with self._admit(request_data, context) as cost:
             result = await self._execute(request_data, context)
         if COST_HEADER in dict(request.headers.raw):
-            left = None if context.viewer is None else self._budgets.left(context.viewer, context.roles)
+            left = None if context.viewer is None else self._budgets.remaining(context.viewer, context.roles)
             result.extensions = {"cost": {"operation": cost, "left": left}}
         return result
 
@@ -352,7 +352,7 @@ def _media_type(content_type: str) -> str:
     return parse_content_type(content_type)[0]
 
 
-def _member(body: Mapping[str, Any], name: str, type_: type, expected: str) -> Any:
+def _body_field(body: Mapping[str, Any], name: str, type_: type, expected: str) -> Any:
     """Returns a member of the body. Raises: HTTPException when it has another type."""
     value = body.get(name)
     if value is not None and not isinstance(value, type_):
@@ -362,9 +362,9 @@ def _member(body: Mapping[str, Any], name: str, type_: type, expected: str) -> A
 
 def _refusal(error: Exception) -> Response:
     """Returns the response to a request that was not executed. Its body has the form of a result with one error."""
-    presented = to_client_error(GraphQLError(str(error), original_error=error))
-    status, headers = _status(error, presented.extensions or {})
-    return Response(orjson.dumps({"errors": [presented.formatted]}), status, HEADERS | headers, REQUEST_MEDIA_TYPE)
+    client_error = to_client_error(GraphQLError(str(error), original_error=error))
+    status, headers = _status(error, client_error.extensions or {})
+    return Response(orjson.dumps({"errors": [client_error.formatted]}), status, HEADERS | headers, REQUEST_MEDIA_TYPE)
 
 
 def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[str, str]]:

@@ -15,7 +15,7 @@ MAX_SHARED = 20
 MAX_OWN = 100
 """Subscriptions of a viewer to events that only the viewer gets. Each is executed on its own."""
 
-REFUSED = prometheus_client.Counter(
+REFUSALS = prometheus_client.Counter(
     "noroshi_subscription_refusals", "Subscriptions refused because the viewer has too many different ones."
 )
 
@@ -29,13 +29,13 @@ class SubscriptionLimits:
     @contextmanager
     def open(self, subscription: SharedSubscription | ViewerSubscription) -> Iterator[None]:
         """Counts the subscription while the block runs. Raises: RateLimited."""
-        group, key, limit, what = _count_of(subscription)
-        # Frees the memory of the executor while the block runs.
+        group, key, limit, description = _classify(subscription)
+        # Otherwise the subscription would keep its executor in memory during the block.
         del subscription
         counts = self._open.setdefault(group, Counter())
         if key not in counts and len(counts) >= limit:
-            REFUSED.inc()
-            raise RateLimited(f"You have {limit} {what}, which is the maximum. End one of them first.", 1000)
+            REFUSALS.inc()
+            raise RateLimited(f"You have {limit} {description}, which is the maximum. End one of them first.", 1000)
         counts[key] += 1
         try:
             yield
@@ -51,8 +51,11 @@ class SubscriptionLimits:
             del self._open[group]
 
 
-def _count_of(subscription: SharedSubscription | ViewerSubscription) -> tuple[Hashable, Hashable, int, str]:
-    """Returns what a subscription is counted with, what equal ones share, their limit, and its name in an error."""
+def _classify(subscription: SharedSubscription | ViewerSubscription) -> tuple[Hashable, Hashable, int, str]:
+    """Returns the group that the subscription counts in, and the key that equal subscriptions of the group share.
+
+    Also returns the maximum number of keys in the group, and a description of its subscriptions for errors.
+    """
     viewer = subscription.source.viewer.organization_id, subscription.source.viewer.id
     if isinstance(subscription, ViewerSubscription):
         return viewer, object(), MAX_OWN, "subscriptions to your own events"

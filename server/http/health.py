@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from server.http.metrics import exposition, worker_metrics
-from storage.mongo.deployments import unsupported
+from storage.mongo.deployments import unsupported_reason
 from storage.stores import Stores
 
 CHECK_TIMEOUT_S = 2.0
@@ -48,7 +48,7 @@ async def _mongodb(stores: Stores) -> str:
             hello = await stores.mongo.database.command("hello")
     except (PyMongoError, TimeoutError) as error:
         return f"does not answer ({type(error).__name__})"
-    if fault := unsupported(hello):
+    if fault := unsupported_reason(hello):
         return fault
     return "ok" if hello.get("isWritablePrimary") else "has no writable primary"
 

@@ -28,7 +28,7 @@ FAILURE_TTL_S = 30.0
 _ACCEPT = ("image/avif", "image/webp", "image/png", "image/jpeg", "image/gif", "*/*")
 # Estimated memory of a cached outcome without the image's bytes: URL, headers and objects.
 _ENTRY_OVERHEAD_BYTES = 1024
-_SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+_SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _is_avif(body: bytes) -> bool:
 
 
 def _answer(request: Request, image: Image) -> Response:
-    headers = _SAFE | {"ETag": image.etag, "Cache-Control": f"public, max-age={MAX_AGE_S}, immutable"}
+    headers = _SECURITY_HEADERS | {"ETag": image.etag, "Cache-Control": f"public, max-age={MAX_AGE_S}, immutable"}
     etags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if image.etag in etags or "*" in etags:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -143,7 +143,7 @@ def _answer(request: Request, image: Image) -> Response:
 
 def _refusal(status: HTTPStatus) -> Response:
     # Caches of clients and proxies must not keep a failure for longer than the 30 s of this cache.
-    return Response(status_code=status, headers=_SAFE | {"Cache-Control": "no-store"})
+    return Response(status_code=status, headers=_SECURITY_HEADERS | {"Cache-Control": "no-store"})
 
 
 def _failure(status: HTTPStatus) -> FetchFailure:

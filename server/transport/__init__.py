@@ -1,1 +1,1 @@
-"""Limits on what connections may hold in memory: data that clients have not taken, and bodies that still arrive."""
+"""Limits on the memory that connections use: for data that clients have not read, and for request bodies."""

@@ -12,8 +12,8 @@ MAX_BODY_BYTES = 1_000_000
 MAX_LIST_BODY_BYTES = 16_000_000
 MAX_HELD_BYTES = 128 * 1024 * 1024
 
-HELD = Gauge("noroshi_request_body_bytes", "Bytes of the bodies of requests that are received or executed.")
-REFUSED = Counter("noroshi_refused_bodies", "Requests refused because other requests' bodies took all the memory.")
+HELD_BODY_BYTES = Gauge("noroshi_request_body_bytes", "Bytes of the bodies of requests that are received or executed.")
+REFUSALS = Counter("noroshi_refused_bodies", "Requests refused because other requests' bodies took all the memory.")
 
 
 class BodyTooLarge(BadUserInput):
@@ -45,24 +45,24 @@ class RequestBodies:
             chunk_bytes = len(message.get("body", b""))
             if read_bytes + chunk_bytes > max_bytes:
                 raise BodyTooLarge
-            self._hold(chunk_bytes)
+            self._add(chunk_bytes)
             read_bytes += chunk_bytes
             return message
 
         try:
             yield counted
         finally:
-            self._change(-read_bytes)
+            self._change_held(-read_bytes)
 
-    def _hold(self, chunk_bytes: int) -> None:
+    def _add(self, chunk_bytes: int) -> None:
         if self._held_bytes + chunk_bytes > self._max_held_bytes:
-            REFUSED.inc()
+            REFUSALS.inc()
             raise RateLimited("The server receives too many large requests at the moment.", 1000)
-        self._change(chunk_bytes)
+        self._change_held(chunk_bytes)
 
-    def _change(self, by_bytes: int) -> None:
+    def _change_held(self, by_bytes: int) -> None:
         self._held_bytes += by_bytes
-        HELD.set(self._held_bytes)
+        HELD_BODY_BYTES.set(self._held_bytes)
 
 
 PROCESS_BODIES = RequestBodies()

@@ -6,7 +6,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from server.transport.unsent_data import ABORTED, STALLED_CONNECTIONS
+from server.transport.unsent_data import ABORTED_CONNECTIONS, STALLED_CONNECTIONS
 
 STALLED_S = 10.0
 """A client that takes no byte of its response for this time is disconnected."""
@@ -25,7 +25,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._progress_timer: asyncio.TimerHandle | None = None
         self._arrival_timer: asyncio.TimerHandle | None = None
-        self._is_complete = False
+        self._is_request_complete = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Limits the data that waits in the kernel, and the time for the first request."""
@@ -39,13 +39,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._update_arrival_timer()
 
     def on_message_begin(self) -> None:
-        """Notes that a request began to arrive."""
-        self._is_complete = False
+        """Records that a request began to arrive."""
+        self._is_request_complete = False
         super().on_message_begin()
 
     def on_message_complete(self) -> None:
-        """Notes that a request has arrived."""
-        self._is_complete = True
+        """Records that a request has arrived."""
+        self._is_request_complete = True
         super().on_message_complete()
 
     def pause_writing(self) -> None:
@@ -61,22 +61,22 @@ class HttpProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Stops watching the connection, which gets another protocol."""
-        self._is_complete = True
+        self._is_request_complete = True
         self._stop_watching()
         super().handle_websocket_upgrade()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops watching the client."""
-        self._is_complete = True
+        self._is_request_complete = True
         self._update_arrival_timer()
         self._stop_watching()
         super().connection_lost(exc)
 
     def _update_arrival_timer(self) -> None:
-        if self._is_complete and self._arrival_timer is not None:
+        if self._is_request_complete and self._arrival_timer is not None:
             self._arrival_timer.cancel()
             self._arrival_timer = None
-        elif not self._is_complete and self._arrival_timer is None:
+        elif not self._is_request_complete and self._arrival_timer is None:
             self._arrival_timer = self.loop.call_later(ARRIVAL_TIMEOUT_S, self._refuse_late_request)
 
     def _refuse_late_request(self) -> None:
@@ -90,7 +90,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < before_bytes:
             self._check_progress_later()
         else:
-            ABORTED.labels("stalled").inc()
+            ABORTED_CONNECTIONS.labels("stalled").inc()
             self.transport.abort()
 
     def _stop_watching(self) -> None:

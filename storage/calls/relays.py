@@ -81,13 +81,13 @@ class CallTaskRelay(OutboxRelay):
 def _is_delayed(task: CallTaskDocument, job: CallJobDocument) -> bool:
     """Returns whether the task belongs to the job and has a delayed event.
 
-    Earlier members of the batch may have delayed events of further tasks.
+    Earlier changes of the batch may have delayed events of further tasks.
     """
     return bool(task.get("untold")) and task["_id"]["j"] == job["_id"]
 
 
 async def load_jobs(mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-    """Adds the jobs that the rows refer to, except jobs that an earlier member of the batch has loaded."""
+    """Adds the jobs that the rows refer to, except jobs that an earlier change of the batch has loaded."""
     ids = [id_ for id_ in {row["ref"] for row in rows} if batch.get(JOBS, id_) is None]
     async for document in mongo[JOBS].find({"_id": {"$in": ids}}, session=session):
         batch.add_loaded(JOBS, document)

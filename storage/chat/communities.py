@@ -108,7 +108,7 @@ class CommunityStore:
         query: Document = {"org": organization_id}
         if joined is not None:
             own = self._memberships.find({"org": organization_id, "user": user_id})
-            query["_id"] = {"$in" if joined else "$nin": [row["community"] async for row in own]}
+            query["_id"] = {"$in" if joined else "$nin": [membership["community"] async for membership in own]}
         if after is not None:
             last = await self._communities.find_one({"_id": after, "org": organization_id})
             if last is None:
@@ -125,7 +125,7 @@ class CommunityStore:
         if after_handle is not None:
             query["handle"] = {"$gt": after_handle}
         cursor = self._memberships.find(query, {"user": 1}).sort("handle", 1).limit(limit)
-        return [row["user"] for row in await cursor.to_list(None)]
+        return [membership["user"] for membership in await cursor.to_list(None)]
 
     async def is_member(self, community_id: str, user_id: str) -> bool:
         """Returns whether the user is a member of the community."""
@@ -141,12 +141,12 @@ class CommunityStore:
         if len(user_ids) == 1:
             # Batched with concurrent lookups.
             return {user_id for user_id in user_ids if await self.is_member(community_id, user_id)}
-        ids, found = list(user_ids), set[str]()
+        ids, members = list(user_ids), set[str]()
         for start in range(0, len(ids), MAX_KEYS):
             query = {"community": community_id, "user": {"$in": ids[start : start + MAX_KEYS]}}
-            rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, query, {"_id": 0, "user": 1})
-            found.update([row["user"] for row in rows])
-        return found
+            memberships: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, query, {"_id": 0, "user": 1})
+            members.update([membership["user"] for membership in memberships])
+        return members
 
     async def departures(self, community_id: str) -> int:
         """Returns how many times a member has left. While the number is unchanged, no member has left."""
@@ -176,8 +176,8 @@ class CommunityStore:
         queries = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
         # The index covers the projection.
         projection = {"_id": 0, "community": 1, "user": 1}
-        rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, {"$or": queries}, projection)
-        return {(row["community"], row["user"]): True for row in rows}
+        memberships: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, {"$or": queries}, projection)
+        return {(each["community"], each["user"]): True for each in memberships}
 
 
 def _community(document: CommunityDocument) -> Community:

@@ -1,7 +1,7 @@
 """Joining and leaving a community: changes that the sequencer commits to the community's stream.
 
 The number of members changes in the same commit. Joins that arrive together share a commit, so a burst of joins does
-not conflict on the community's document.
+not cause conflicts on the community's document.
 """
 
 from collections.abc import Sequence

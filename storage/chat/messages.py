@@ -162,7 +162,7 @@ class MessageStore:
         # The condition on existence makes MongoDB use the partial index.
         query = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
         cursor = self._messages.find(query, {"_id": 1}).sort("preview_due", 1).limit(limit)
-        return [MessageKey(row["_id"]["t"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
+        return [MessageKey(message["_id"]["t"], message["_id"]["ts"]) for message in await cursor.to_list(None)]
 
     async def of_events(self, topic_id: str, events: Sequence[Event]) -> dict[int, Message]:
         """Returns the messages that events of the topic refer to, by timestamp, with one read."""

@@ -15,10 +15,10 @@ from storage.mongo.distinct import distinct_values
 from storage.timeline import Page, Range, Timestamp, read_page
 
 
-class Visibility(NamedTuple):
-    """The viewer, whose own reactions are marked, and the users that the viewer blocked.
+class ViewerBlocks(NamedTuple):
+    """A viewer and the users whom the viewer blocked.
 
-    `viewer_id` is None if one result serves several viewers, none of whom reacted.
+    `viewer_id` is None if one result serves several viewers, none of whom has blocked somebody.
     """
 
     viewer_id: str | None
@@ -30,8 +30,8 @@ class Visibility(NamedTuple):
         return list(self.blocked if self.viewer_id is None else (self.viewer_id, *self.blocked))
 
 
-_PageKey = tuple[Visibility, str, tuple[int, ...]]
-"""The visibility, a topic's id, and the timestamps of a page of its messages."""
+_PageKey = tuple[ViewerBlocks, str, tuple[int, ...]]
+"""The viewer and the blocked users, a topic's id, and the timestamps of a page of its messages."""
 
 _ReactionIds = dict[int, list[ReactionDocumentId]]
 """Reactions to messages of one topic, by the timestamp of the message."""
@@ -60,18 +60,18 @@ class ReactionStore:
         self._ids: BatchLoader[_PageKey, _ReactionIds] = BatchLoader(self._load, MAX_PAGES)
         self._users: BatchLoader[_UsersKey, list[str]] = BatchLoader(self._load_users)
 
-    async def of_messages(self, messages: Sequence[Message], visibility: Visibility) -> list[list[Reaction]]:
+    async def of_messages(self, messages: Sequence[Message], viewer_blocks: ViewerBlocks) -> list[list[Reaction]]:
         """Returns the reactions to each message, in the order of first use."""
-        if not visibility.user_ids:
+        if not viewer_blocks.user_ids:
             return [reactions_for_bystander(message) for message in messages]
         timestamps: defaultdict[str, list[int]] = defaultdict(list)
         for message in messages:
             if message.reaction_counts:
                 timestamps[message.topic_id].append(message.timestamp)
-        keys = [(visibility, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
+        keys = [(viewer_blocks, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
         ids = dict(zip(timestamps, await self._ids.get_many(keys) if keys else (), strict=True))
         return [
-            _reactions(message, visibility, ids[message.topic_id].get(message.timestamp, ()))
+            _reactions(message, viewer_blocks, ids[message.topic_id].get(message.timestamp, ()))
             if message.reaction_counts
             else []
             for message in messages
@@ -110,8 +110,8 @@ class ReactionStore:
     async def _load(self, keys: Sequence[_PageKey]) -> dict[_PageKey, _ReactionIds]:
         """Reads the reactions of the viewers and of users whom they blocked, and possibly of other users."""
         queries = [
-            {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": visibility.user_ids}}
-            for visibility, topic_id, timestamps in keys
+            {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": viewer_blocks.user_ids}}
+            for viewer_blocks, topic_id, timestamps in keys
         ]
         reactions: list[ReactionDocument] = await self._mongo.find("reactions", {"$or": queries}, {"_id": 1})
         by_topic: defaultdict[str, defaultdict[int, list[ReactionDocumentId]]] = defaultdict(lambda: defaultdict(list))
@@ -124,10 +124,10 @@ class ReactionStore:
         by_options: defaultdict[tuple[int, frozenset[str]], list[_UsersKey]] = defaultdict(list)
         for key in keys:
             by_options[key.limit, key.blocked].append(key)
-        found: dict[_UsersKey, list[str]] = {}
+        users_by_key: dict[_UsersKey, list[str]] = {}
         for (limit, blocked), group in by_options.items():
-            found |= await self._first_users(group, limit, blocked)
-        return found
+            users_by_key |= await self._first_users(group, limit, blocked)
+        return users_by_key
 
     async def _first_users(
         self, keys: Sequence[_UsersKey], limit: int, blocked: frozenset[str]
@@ -150,8 +150,8 @@ class ReactionStore:
         group = {"_id": {"t": "$_id.t", "ts": "$_id.ts", "e": "$_id.e"}, "users": first}
         cursor = await self._mongo["reactions"].aggregate([{"$match": query}, {"$group": group}])
         return {
-            _UsersKey(MessageKey(row["_id"]["t"], row["_id"]["ts"]), row["_id"]["e"], limit, blocked): row["users"]
-            for row in await cursor.to_list(None)
+            _UsersKey(MessageKey(each["_id"]["t"], each["_id"]["ts"]), each["_id"]["e"], limit, blocked): each["users"]
+            for each in await cursor.to_list(None)
         }
 
 
@@ -161,14 +161,14 @@ def reactions_for_bystander(message: Message) -> list[Reaction]:
     return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
 
 
-def _reactions(message: Message, visibility: Visibility, ids: Sequence[ReactionDocumentId]) -> list[Reaction]:
+def _reactions(message: Message, viewer_blocks: ViewerBlocks, ids: Sequence[ReactionDocumentId]) -> list[Reaction]:
     if not ids:
         return reactions_for_bystander(message)
     key = message.key
-    own_emojis = {each["e"] for each in ids if each["u"] == visibility.viewer_id}
-    if not visibility.blocked:
+    own_emojis = {each["e"] for each in ids if each["u"] == viewer_blocks.viewer_id}
+    if not viewer_blocks.blocked:
         return [Reaction(key, emoji, count, emoji in own_emojis) for emoji, count in message.reaction_counts]
-    hidden = Counter(each["e"] for each in ids if each["u"] in visibility.blocked)
+    hidden = Counter(each["e"] for each in ids if each["u"] in viewer_blocks.blocked)
     return [
         Reaction(key, emoji, count - hidden[emoji], emoji in own_emojis)
         for emoji, count in message.reaction_counts

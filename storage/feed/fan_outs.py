@@ -66,17 +66,21 @@ class FanOutStore:
         """Returns fan-outs with followers left to process that no worker has claimed, the oldest first."""
         query = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         cursor = self._fan_outs.find(query, {"_id": 1}).sort("at", 1).limit(limit)
-        return [_key(row) for row in await cursor.to_list(None)]
+        return [_key(fan_out) for fan_out in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
         """Claims a fan-out for 5 s, which each step extends. Returns None if it is finished or already claimed."""
         query = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
         update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}
-        row: FanOutDocument | None = await self._fan_outs.find_one_and_update(
+        fan_out: FanOutDocument | None = await self._fan_outs.find_one_and_update(
             query, [{"$set": update}], return_document=ReturnDocument.AFTER
         )
-        return None if row is None else FanOutClaim(key, row["author"], row["task"], row["next"], row["fence"])
+        return (
+            None
+            if fan_out is None
+            else FanOutClaim(key, fan_out["author"], fan_out["task"], fan_out["next"], fan_out["fence"])
+        )
 
     async def release(self, claim: FanOutClaim) -> None:
         """Ends the claim, so that another worker can continue at once."""
@@ -93,21 +97,23 @@ class FanOutStore:
         """
 
         async def work(session: Session) -> FanOutDocument | None:
-            step = {"next": {"$literal": after}, "walked": is_last, "lease_until": _from_now(LEASE_S)}
-            row = await self._advance(claim.key, {"fence": claim.fence}, step, delivered, 0, len(failed), session)
-            if row is not None and failed:
+            progress = {"next": {"$literal": after}, "walked": is_last, "lease_until": _from_now(LEASE_S)}
+            fan_out = await self._advance(
+                claim.key, {"fence": claim.fence}, progress, delivered, 0, len(failed), session
+            )
+            if fan_out is not None and failed:
                 await self._retries.bulk_write([_first_retry(claim.key, each) for each in failed], session=session)
-            return row
+            return fan_out
 
-        row = await self._transact(claim.key, work)
-        return None if row is None else FanOutClaim(claim.key, claim.author_id, claim.task, after, claim.fence)
+        fan_out = await self._transact(claim.key, work)
+        return None if fan_out is None else FanOutClaim(claim.key, claim.author_id, claim.task, after, claim.fence)
 
     async def due_retries(self, limit: int) -> list[FanOutRetry]:
         """Returns the retries that are due, grouped by post."""
         query = {"due": {"$exists": True}, **older_than("due", 0)}
         tries_by_post: dict[PostKey, dict[str, int]] = {}
-        async for row in self._retries.find(query).sort("due", 1).limit(limit):
-            tries_by_post.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
+        async for retry in self._retries.find(query).sort("due", 1).limit(limit):
+            tries_by_post.setdefault(_key(retry), {})[retry["_id"]["u"]] = retry["tries"]
         return [FanOutRetry(key, tries) for key, tries in tries_by_post.items()]
 
     async def store_retry_outcomes(self, retry: FanOutRetry, failed: Collection[str]) -> None:
@@ -119,8 +125,8 @@ class FanOutStore:
             abandoned = 0
             for reader_id in failed:
                 tries = retry.tries[reader_id]
-                row = {"_id": {**retry.key.document_id, "u": reader_id}, "tries": tries, "due": {"$exists": True}}
-                updated = await self._retries.update_one(row, _next_retry(tries), session=session)
+                query = {"_id": {**retry.key.document_id, "u": reader_id}, "tries": tries, "due": {"$exists": True}}
+                updated = await self._retries.update_one(query, _next_retry(tries), session=session)
                 abandoned += updated.modified_count if tries >= MAX_TRIES else 0
             return await self._advance(
                 retry.key, {"task": "push"}, {}, delivered, abandoned, -delivered - abandoned, session
@@ -137,29 +143,29 @@ class FanOutStore:
         self,
         key: PostKey,
         condition: Document,
-        step: Document,
+        progress: Document,
         delivered: int,
         failed: int,
         retrying: int,
         session: Session,
     ) -> FanOutDocument | None:
         counts = {"delivered": delivered, "failed": failed, "retrying": retrying}
-        fields = {**step, **{name: {"$add": [f"${name}", count]} for name, count in counts.items()}}
-        row: FanOutDocument | None = await self._fan_outs.find_one_and_update(
+        fields = {**progress, **{name: {"$add": [f"${name}", count]} for name, count in counts.items()}}
+        fan_out: FanOutDocument | None = await self._fan_outs.find_one_and_update(
             {"_id": key.document_id, **condition},
             [{"$set": fields}, *_DERIVED_FIELDS],
             return_document=ReturnDocument.AFTER,
             session=session,
         )
-        if row is not None and row.get("told_at") == row["moved_at"]:
+        if fan_out is not None and fan_out.get("told_at") == fan_out["moved_at"]:
             await add_rows(self._mongo, jobs_stream(key.organization_id), "FanOutChanged", [key.timestamp], session)
-        return row
+        return fan_out
 
     async def _transact(self, key: PostKey, work: Any) -> FanOutDocument | None:
-        row: FanOutDocument | None = await self._mongo.transact(work)
-        if row is not None and row.get("told_at") == row["moved_at"]:
+        fan_out: FanOutDocument | None = await self._mongo.transact(work)
+        if fan_out is not None and fan_out.get("told_at") == fan_out["moved_at"]:
             self._outbox.nudge(jobs_stream(key.organization_id).name)
-        return row
+        return fan_out
 
     async def _load(self, keys: Sequence[PostKey]) -> dict[PostKey, FanOut]:
         cursor = self._fan_outs.find({"_id": {"$in": [key.document_id for key in keys]}})
@@ -180,8 +186,8 @@ _DERIVED_FIELDS: list[Document] = [
 """Stages that derive from the counts whether the fan-out is finished, and whether its progress must be emitted."""
 
 
-def _key(row: Document) -> PostKey:
-    return PostKey(row["_id"]["o"], row["_id"]["ts"])
+def _key(document: Document) -> PostKey:
+    return PostKey(document["_id"]["o"], document["_id"]["ts"])
 
 
 def _from_now(seconds: float) -> Document:

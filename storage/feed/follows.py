@@ -85,8 +85,8 @@ class Follow(_FollowChange):
         """
         both = [self.pair.follower_id, self.pair.followee_id]
         query = [{"user": one, "blocked": other} for one, other in (both, both[::-1])]
-        row = await mongo["blocks"].find_one({"org": self.pair.organization_id, "$or": query}, session=session)
-        self._blocked = None if row is None else row["user"]
+        block = await mongo["blocks"].find_one({"org": self.pair.organization_id, "$or": query}, session=session)
+        self._blocked = None if block is None else block["user"]
 
     def plan(self, batch: Batch) -> bool:
         """Creates the follow.
@@ -100,8 +100,8 @@ class Follow(_FollowChange):
             raise Conflict("You blocked this user; unblock them before you follow them.")
         if batch.get(FOLLOWS, pair.document_id) is not None:
             return False
-        row = {"org": pair.organization_id, "follower": pair.follower_id, "followee": pair.followee_id}
-        batch.put(FOLLOWS, {"_id": pair.document_id, **row, "at": batch.at})
+        fields = {"org": pair.organization_id, "follower": pair.follower_id, "followee": pair.followee_id}
+        batch.put(FOLLOWS, {"_id": pair.document_id, **fields, "at": batch.at})
         feed = {"o": pair.organization_id, "u": pair.follower_id}
         if batch.get(FEEDS, feed) is None:
             batch.put(FEEDS, {"_id": feed, "seen_at": batch.at})
@@ -170,16 +170,16 @@ class FollowStore:
     async def pending_changes(self, for_s: float, limit: int) -> list[FollowPair]:
         """Returns pairs whose change has been pending for more than `for_s` seconds, the oldest first."""
         cursor = self._mongo[FOLLOW_CHANGES].find(older_than("at", for_s), {"_id": 1}).sort("at", 1).limit(limit)
-        return [FollowPair(row["_id"]["o"], row["_id"]["f"], row["_id"]["e"]) for row in await cursor.to_list(None)]
+        return [FollowPair(each["_id"]["o"], each["_id"]["f"], each["_id"]["e"]) for each in await cursor.to_list(None)]
 
     async def _backfill(self, pair: FollowPair, session: Session) -> None:
         """Inserts items for the followee's newest posts. Posts that are merged on read need no item."""
         query = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
         newest = self._mongo[POSTS].find(query, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
         owner: OrganizationUserId = {"o": pair.organization_id, "u": pair.follower_id}
-        ids = [{**owner, "ts": row["_id"]["ts"]} for row in await newest.to_list(None)]
+        ids = [{**owner, "ts": post["_id"]["ts"]} for post in await newest.to_list(None)]
         existing = self._items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)
-        existing_timestamps = {row["_id"]["ts"] for row in await existing.to_list(None)}
+        existing_timestamps = {item["_id"]["ts"] for item in await existing.to_list(None)}
         items = [{"_id": id_, "author": pair.followee_id} for id_ in ids if id_["ts"] not in existing_timestamps]
         if items:
             await self._items.insert_many(items, session=session)

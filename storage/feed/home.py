@@ -88,8 +88,8 @@ class HomeFeedStore:
     async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> FeedReader:
         """Returns the reader with the merged authors that the reader follows now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
-        rows = await self._mongo.find(MERGED_AUTHORS, {"_id": between}, {"_id": 1}, limit=FEW_MERGED_AUTHORS)
-        merged = [row["_id"]["u"] for row in rows]
+        documents = await self._mongo.find(MERGED_AUTHORS, {"_id": between}, {"_id": 1}, limit=FEW_MERGED_AUTHORS)
+        merged = [document["_id"]["u"] for document in documents]
         if len(merged) < FEW_MERGED_AUTHORS:
             followed = await self._followed(organization_id, reader_id, merged) if merged else set()
         else:
@@ -99,10 +99,10 @@ class HomeFeedStore:
     async def _merged_followees(self, organization_id: str, reader_id: str) -> set[str]:
         query = {"org": organization_id, "follower": reader_id}
         follows = await self._mongo.find(FOLLOWS, query, {"_id": 0, "followee": 1})
-        ids = [{"o": organization_id, "u": row["followee"]} for row in follows]
+        ids = [{"o": organization_id, "u": follow["followee"]} for follow in follows]
         chunks = [ids[start : start + AUTHORS_PER_LOOKUP] for start in range(0, len(ids), AUTHORS_PER_LOOKUP)]
         finds = [self._mongo.find(MERGED_AUTHORS, {"_id": {"$in": chunk}}, {"_id": 1}) for chunk in chunks]
-        return {row["_id"]["u"] for rows in await asyncio.gather(*finds) for row in rows}
+        return {author["_id"]["u"] for authors in await asyncio.gather(*finds) for author in authors}
 
     async def page(self, reader: FeedReader, range_: Range) -> Page[Post]:
         """Returns a page of the reader's feed, in the order of the range."""
@@ -142,14 +142,14 @@ class HomeFeedStore:
         After a failed insert the feed stays REBUILDING, and the next sweep tries again.
         """
         cursor = self._mongo[FOLLOWS].find({"org": organization_id, "follower": reader_id}, {"followee": 1})
-        authors = [reader_id, *[row["followee"] for row in await cursor.to_list(None)]]
+        authors = [reader_id, *[follow["followee"] for follow in await cursor.to_list(None)]]
         newest: list[PostDocument] = []
         for start in range(0, len(authors), AUTHORS_PER_READ):
             newest += await self._newest_posts(organization_id, authors[start : start + AUTHORS_PER_READ])
-            newest = sorted(newest, key=lambda row: -row["_id"]["ts"])[:MAX_ITEMS]
+            newest = sorted(newest, key=lambda post: -post["_id"]["ts"])[:MAX_ITEMS]
         owner: OrganizationUserId = {"o": organization_id, "u": reader_id}
         items: list[FeedItemDocument] = [
-            {"_id": {**owner, "ts": row["_id"]["ts"]}, "author": row["author"]} for row in newest
+            {"_id": {**owner, "ts": post["_id"]["ts"]}, "author": post["author"]} for post in newest
         ]
         failed = await self._feeds.insert(items)
         await self._feeds.trim(organization_id, reader_id)
@@ -159,14 +159,14 @@ class HomeFeedStore:
     async def readers_to_rebuild(self, limit: int) -> list[tuple[str, str]]:
         """Returns the readers whose feed is to be rebuilt, as pairs of organization id and reader id."""
         cursor = self._mongo[FEEDS].find({"rebuilding": True}, {"_id": 1}).limit(limit)
-        return [(row["_id"]["o"], row["_id"]["u"]) for row in await cursor.to_list(None)]
+        return [(feed["_id"]["o"], feed["_id"]["u"]) for feed in await cursor.to_list(None)]
 
     async def _read_segment(self, reader: FeedReader, low: int, high: int, ascending: bool, size: int) -> _FeedSegment:
         """Returns the next pushed and merged posts of a range, in the order of the range, at most `size`."""
         order = 1 if ascending else -1
         between = {"$gte": {**reader.owner, "ts": low}, "$lte": {**reader.owner, "ts": high}}
         cursor = self._mongo[FEED_ITEMS].find({"_id": between}, {"author": 1}).sort("_id", order).limit(size)
-        pushed = [(row["_id"]["ts"], row["author"]) for row in await cursor.to_list(size)]
+        pushed = [(item["_id"]["ts"], item["author"]) for item in await cursor.to_list(size)]
         merged = await self._read_merged(reader, low, high, order, size) if reader.merged else {}
         authors_by_timestamp = {**dict(pushed), **{post.timestamp: post.author_id for post in merged.values()}}
         posts = sorted(authors_by_timestamp.items(), reverse=not ascending)[:size]
@@ -184,7 +184,7 @@ class HomeFeedStore:
     async def _followed(self, organization_id: str, reader_id: str, authors: Iterable[str]) -> set[str]:
         query = {"org": organization_id, "follower": reader_id, "followee": {"$in": list(authors)}}
         cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "followee": 1})
-        return {row["followee"] for row in await cursor.to_list(None)}
+        return {follow["followee"] for follow in await cursor.to_list(None)}
 
     async def _newest_posts(self, organization_id: str, authors: Sequence[str]) -> list[PostDocument]:
         query = {"_id.o": organization_id, "author": {"$in": authors}, "merged": False, "deleted_at": None}

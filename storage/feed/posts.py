@@ -61,7 +61,7 @@ class PostStore:
         # The condition on existence makes MongoDB use the partial index.
         query = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
         cursor = self._posts.find(query, {"_id": 1}).sort("preview_due", 1).limit(limit)
-        return [PostKey(row["_id"]["o"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
+        return [PostKey(post["_id"]["o"], post["_id"]["ts"]) for post in await cursor.to_list(None)]
 
     async def find(self, key: PostKey) -> Post | None:
         """Returns the post, or None if it does not exist or was deleted."""
@@ -115,7 +115,7 @@ class PostStore:
         posts = await self._by_key.get_many(keys)
         return {post.timestamp: post for post in posts if post.deleted_at is None}
 
-    async def changes_of_events(
+    async def subjects_of_events(
         self, organization_id: str, events: Sequence[tuple[str, int]]
     ) -> dict[tuple[str, int], Post | RemovedPost]:
         """Returns the subjects of feed events by kind and timestamp: posts, or references to removed posts."""

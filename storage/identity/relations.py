@@ -46,9 +46,9 @@ class RelationStore:
         """Returns those of the others who blocked the user. Reads no more than the others and 100 further blockers."""
         if not others:
             return frozenset()
-        few = await self._few_blockers.get((organization_id, user_id))
-        if few is not None:
-            return few.intersection(others)
+        blockers = await self._few_blockers.get((organization_id, user_id))
+        if blockers is not None:
+            return blockers.intersection(others)
         ids = list(others)
         chunks = [ids[start : start + USERS_PER_QUERY] for start in range(0, len(ids), USERS_PER_QUERY)]
         found = await asyncio.gather(*(self._find_blockers(organization_id, user_id, chunk) for chunk in chunks))
@@ -60,11 +60,11 @@ class RelationStore:
 
     async def block(self, organization_id: str, user_id: str, blocked_id: str) -> None:
         """Blocks a user and ends follows in both directions, in one transaction. Idempotent."""
-        row = {"org": organization_id, "user": user_id, "blocked": blocked_id}
+        block = {"org": organization_id, "user": user_id, "blocked": blocked_id}
 
         async def work(session: Session) -> None:
             await self._blocks.update_one(
-                row, {"$setOnInsert": {"at": datetime.now(UTC)}}, upsert=True, session=session
+                block, {"$setOnInsert": {"at": datetime.now(UTC)}}, upsert=True, session=session
             )
             await self._end_follow(organization_id, user_id, blocked_id, session)
             await self._end_follow(organization_id, blocked_id, user_id, session)
@@ -76,8 +76,8 @@ class RelationStore:
         await self._blocks.delete_one({"org": organization_id, "user": user_id, "blocked": blocked_id})
 
     async def _end_follow(self, organization_id: str, follower: str, followee: str, session: Session) -> None:
-        row = {"org": organization_id, "follower": follower, "followee": followee}
-        deleted = await self._follows.delete_one(row, session=session)
+        follow = {"org": organization_id, "follower": follower, "followee": followee}
+        deleted = await self._follows.delete_one(follow, session=session)
         # This document is written even if there is no follow to delete. A concurrent transaction that adds the follow
         # writes the same document. The two therefore conflict, and MongoDB repeats one of them.
         pair: FollowDocumentId = {"o": organization_id, "f": follower, "e": followee}

@@ -188,8 +188,8 @@ class UserStore:
         users: dict[str, User] = {}
         if community_id is not None:
             members = {"community": community_id, "search": terms}
-            rows = self._mongo["memberships"].find(members, {"user": 1}).sort("handle", 1).limit(limit)
-            ids = [row["user"] for row in await rows.to_list(None)]
+            cursor = self._mongo["memberships"].find(members, {"user": 1}).sort("handle", 1).limit(limit)
+            ids = [membership["user"] for membership in await cursor.to_list(None)]
             users = {user.id: user for user in await self.find_many(organization_id, ids)}
         if len(users) < limit:
             others = {"_id.org": organization_id, "search": terms, "_id.id": {"$nin": list(users)}}

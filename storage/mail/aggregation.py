@@ -79,23 +79,23 @@ class Aggregator:
         if checkpoint is not None and checkpoint.until < started:
             checkpoint = None
         since = {} if checkpoint is None else {"recorded_at": {"$gte": checkpoint.recorded_at}}
-        rows = await self._mongo.transact(partial(self._aggregate, lock, {"waiting": partition, **since}, limit))
-        if not rows:
+        documents = await self._mongo.transact(partial(self._aggregate, lock, {"waiting": partition, **since}, limit))
+        if not documents:
             return await self.aggregate(lock, partition, limit) if checkpoint else 0
-        if len(rows) == limit:
+        if len(documents) == limit:
             until = checkpoint.until if checkpoint else started + CHECKPOINT_S
-            self._checkpoints[partition] = _Checkpoint(rows[-1]["recorded_at"], until)
+            self._checkpoints[partition] = _Checkpoint(documents[-1]["recorded_at"], until)
         MAIL_AGGREGATION_SECONDS.observe(time.monotonic() - started)
-        MAIL_EVENTS_AGGREGATED.inc(len(rows))
-        return len(rows)
+        MAIL_EVENTS_AGGREGATED.inc(len(documents))
+        return len(documents)
 
     async def _aggregate(self, lock: Lock, query: Document, limit: int, session: Session) -> list[LedgerDocument]:
         await self._locks.guard(lock, session)
         cursor = self._mongo["mail_ledger"].find(query, session=session, batch_size=limit + 1)
-        rows: list[LedgerDocument] = await cursor.sort("recorded_at", 1).limit(limit).to_list(None)
-        if rows:
-            await _LedgerBatch(self._mongo, session, rows).run(lock)
-        return rows
+        documents: list[LedgerDocument] = await cursor.sort("recorded_at", 1).limit(limit).to_list(None)
+        if documents:
+            await _LedgerBatch(self._mongo, session, documents).run(lock)
+        return documents
 
 
 class _LedgerBatch:

@@ -126,13 +126,13 @@ class AddressBook:
     async def differences(self, organization_id: str, addresses: Sequence[str]) -> dict[str, bool]:
         """Returns whether this book blocked each of the addresses about which the two books differed in a lookup."""
         ids = {self._keys.id(organization_id, each.text): each.text for each in map(normalize, addresses) if each}
-        rows: list[DifferenceDocument] = await self._mongo.find("mail_differences", {"_id": {"$in": list(ids)}})
-        return {ids[row["_id"]]: row["ours"] for row in rows}
+        differences: list[DifferenceDocument] = await self._mongo.find("mail_differences", {"_id": {"$in": list(ids)}})
+        return {ids[each["_id"]]: each["ours"] for each in differences}
 
     async def _audit(self, org: str, subject: bytes | str, action: str, by: str, reason: str, session: Session) -> None:
         at = await self._mongo.now()
-        row: AuditDocument = {"org": org, "subject": subject, "does": action, "by": by, "reason": reason, "at": at}
-        await self._mongo["mail_audit"].insert_one(row, session=session)
+        entry: AuditDocument = {"org": org, "subject": subject, "does": action, "by": by, "reason": reason, "at": at}
+        await self._mongo["mail_audit"].insert_one(entry, session=session)
 
     async def _summaries(self, org: str, addresses: Sequence[str]) -> list[AddressSummary | None]:
         """Returns the summary of each address, in order: the document under the newest key that has one."""
@@ -166,5 +166,5 @@ class AddressBook:
 
         A document that was moved to a newer key's hash has no summary.
         """
-        rows = await self._mongo.find(collection, {"_id": {"$in": ids}}, {"told": 1}, hint="told")
-        return {row["_id"]: summary for row in rows if (summary := row["told"]) is not None}
+        documents = await self._mongo.find(collection, {"_id": {"$in": ids}}, {"told": 1}, hint="told")
+        return {each["_id"]: summary for each in documents if (summary := each["told"]) is not None}

@@ -78,8 +78,8 @@ class BookImporter:
 
     async def sources(self, organization_id: str) -> list[str]:
         """Returns the names of an organization's sources, sorted."""
-        rows: list[SourceDocument] = await self._mongo.find("mail_sources", {"_id.org": organization_id})
-        return sorted(row["_id"]["source"] for row in rows)
+        sources: list[SourceDocument] = await self._mongo.find("mail_sources", {"_id.org": organization_id})
+        return sorted(each["_id"]["source"] for each in sources)
 
     async def rebuild(self, organization_id: str, without: str | None, progress: Callable[[int], None]) -> int:
         """Summarizes all addresses and domains again. Removes the source `without` as if it had never existed.
@@ -106,8 +106,8 @@ class BookImporter:
     async def _chunks(self, collection: str, org: str, without: str | None) -> AsyncIterator[list[object]]:
         query = {"org": org} if without is None else {"org": org, "by.source": without}
         ids: list[object] = []
-        async for row in self._mongo[collection].find(query, {"_id": 1}, max_time_ms=MAX_SCAN_MS):
-            ids.append(row["_id"])
+        async for document in self._mongo[collection].find(query, {"_id": 1}, max_time_ms=MAX_SCAN_MS):
+            ids.append(document["_id"])
             if len(ids) == CHUNK:
                 yield ids
                 ids = []
@@ -116,8 +116,8 @@ class BookImporter:
 
     async def _rebuild_addresses(self, org: str, ids: list[object], without: str | None) -> None:
         async def work(session: Session) -> None:
-            rows = self._mongo["mail_addresses"].find({"_id": {"$in": ids}, "org": org}, session=session)
-            documents: list[AddressDocument] = await rows.to_list(None)
+            cursor = self._mongo["mail_addresses"].find({"_id": {"$in": ids}, "org": org}, session=session)
+            documents: list[AddressDocument] = await cursor.to_list(None)
             domains = _DomainDocuments(self._mongo, session, org)
             await domains.load({document["domain"] for document in documents})
             writes: list[Write] = []

@@ -38,13 +38,13 @@ class _InvalidEvent(DomainError):
 async def backlog(mongo: Mongo) -> dict[int, tuple[int, float]]:
     """Returns, by partition, the number of waiting events and the age of the oldest in seconds."""
     oldest_s = {"$divide": [{"$subtract": ["$$NOW", "$oldest"]}, 1000]}
-    steps: list[Document] = [
+    pipeline: list[Document] = [
         {"$match": {"waiting": {"$exists": True}}},
-        {"$group": {"_id": "$waiting", "rows": {"$sum": 1}, "oldest": {"$min": "$recorded_at"}}},
+        {"$group": {"_id": "$waiting", "count": {"$sum": 1}, "oldest": {"$min": "$recorded_at"}}},
         {"$set": {"oldest_s": oldest_s}},
     ]
-    rows = await mongo.aggregate("mail_ledger", steps)
-    return {row["_id"]: (row["rows"], row["oldest_s"]) for row in rows}
+    partitions = await mongo.aggregate("mail_ledger", pipeline)
+    return {each["_id"]: (each["count"], each["oldest_s"]) for each in partitions}
 
 
 class Ledger:
@@ -63,22 +63,22 @@ class Ledger:
         keys.
         """
         now = await self._mongo.now()
-        rows: list[LedgerDocument] = []
+        documents: list[LedgerDocument] = []
         rejected: list[RejectedDelivery] = []
         for index, event in enumerate(events):
             try:
-                rows.append(self._ledger_document(organization_id, source, event, now))
+                documents.append(self._ledger_document(organization_id, source, event, now))
             except _InvalidEvent as error:
                 rejected.append(RejectedDelivery(index, event.event_id, error.message))
-        duplicates = await self._insert(rows) if rows else 0
-        if len(rows) > duplicates:
+        duplicates = await self._insert(documents) if documents else 0
+        if len(documents) > duplicates:
             await self._record_source(organization_id, source)
-        return RecordDeliveriesResult(len(rows) - duplicates, duplicates, rejected)
+        return RecordDeliveriesResult(len(documents) - duplicates, duplicates, rejected)
 
-    async def _insert(self, rows: list[LedgerDocument]) -> int:
+    async def _insert(self, documents: list[LedgerDocument]) -> int:
         """Inserts the new events. Returns the number of duplicates."""
         try:
-            await self._mongo["mail_ledger"].insert_many(rows, ordered=False)
+            await self._mongo["mail_ledger"].insert_many(documents, ordered=False)
         except BulkWriteError as error:
             failed = error.details["writeErrors"]
             if error.details.get("writeConcernErrors") or any(each["code"] != DUPLICATE_KEY for each in failed):
@@ -87,8 +87,8 @@ class Ledger:
         return 0
 
     async def _record_source(self, organization_id: str, source: str) -> None:
-        row: SourceDocument = {"_id": {"org": organization_id, "source": source}}
-        await self._mongo["mail_sources"].update_one(row, {"$setOnInsert": row}, upsert=True)
+        source_document: SourceDocument = {"_id": {"org": organization_id, "source": source}}
+        await self._mongo["mail_sources"].update_one(source_document, {"$setOnInsert": source_document}, upsert=True)
 
     def _ledger_document(
         self, organization_id: str, source: str, event: DeliveryEvent, now: datetime
@@ -100,7 +100,7 @@ class Ledger:
         rule = _rule(event)
         MAIL_EVENTS.labels(rule.outcome).inc()
         newest, *older = self._keys.ids(organization_id, address.text)
-        row: LedgerDocument = {
+        document: LedgerDocument = {
             "_id": digest(organization_id, event.event_id, size=16),
             "org": organization_id,
             "source": source,
@@ -113,15 +113,15 @@ class Ledger:
             "waiting": partition(address.domain),
         }
         if event.smtp_code:
-            row["smtp"] = event.smtp_code
+            document["smtp"] = event.smtp_code
         if event.enhanced_status:
-            row["status"] = event.enhanced_status
+            document["status"] = event.enhanced_status
         if older:
-            row["older"] = older
+            document["older"] = older
         # A reply code shows that the server could be reached.
         if event.smtp_code is None and rule.reason in _UNREACHED_REASONS:
-            row["failed"] = True
-        return row
+            document["failed"] = True
+        return document
 
 
 _UNREACHED_REASONS = {NO_CONNECTION.reason, *(classify(None, f"4.4.{n}", None).reason for n in (1, 2, 3, 4))}

@@ -32,9 +32,9 @@ class BounceRates:
     async def _sums_of_organization(self, org: str, first: int, last: int) -> Sums:
         match = {"_id.org": org, "_id.day": {"$gte": first, "$lte": last}}
         total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
-        steps: list[Document] = [{"$match": match}, {"$group": {"_id": "$_id.day", **total}}]
-        rows = await self._mongo.aggregate("mail_days", steps)
-        return {row["_id"]: _sums(row["success"], row["soft"] + row["hard"]) for row in rows}
+        pipeline: list[Document] = [{"$match": match}, {"$group": {"_id": "$_id.day", **total}}]
+        days = await self._mongo.aggregate("mail_days", pipeline)
+        return {day["_id"]: _sums(day["success"], day["soft"] + day["hard"]) for day in days}
 
     async def _sums_of_domain(self, org: str, domain: str) -> Sums:
         document = await self._mongo["mail_domains"].find_one({"_id": domain_id(org, domain)}, {"by.days": 1})
@@ -48,46 +48,46 @@ class BounceRates:
     async def of_day(self, day: int) -> dict[str, BounceRate]:
         """Returns a day's rates of the organizations that sent mail."""
         total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
-        steps: list[Document] = [{"$match": {"_id.day": day}}, {"$group": {"_id": "$_id.org", **total}}]
-        rows = await self._mongo.aggregate("mail_days", steps)
-        sums = {row["_id"]: _sums(row["success"], row["soft"] + row["hard"]) for row in rows}
+        pipeline: list[Document] = [{"$match": {"_id.day": day}}, {"$group": {"_id": "$_id.org", **total}}]
+        organizations = await self._mongo.aggregate("mail_days", pipeline)
+        sums = {each["_id"]: _sums(each["success"], each["soft"] + each["hard"]) for each in organizations}
         return {org: BounceRate(midnight(day), None, *each) for org, each in sums.items()}
 
     async def worst_domains(self, organization_id: str, day: int, limit: int = 10) -> list[BounceRate]:
         """Returns the domains with the most bounces of a day, which is one of the latest three with mail."""
-        steps: list[Document] = [
+        pipeline: list[Document] = [
             {"$match": {"org": organization_id, "recent.day": day}},
             *_counts_of_day(day),
             {"$match": {"recent.bounced": {"$gt": 0}}},
             {"$sort": {"recent.bounced": -1, "domain": 1}},
             {"$limit": limit},
         ]
-        return [_rate(row, day) for row in await self._mongo.aggregate("mail_domains", steps)]
+        return [_rate(domain, day) for domain in await self._mongo.aggregate("mail_domains", pipeline)]
 
     async def highest(self, day: int, above: float = 0.0) -> list[tuple[str, BounceRate]]:
         """Returns the rates above `above` of domains with at least 50 messages on a day, with their organizations.
 
         The highest come first. Covers the latest three days on which a domain had mail.
         """
-        steps: list[Document] = [
+        pipeline: list[Document] = [
             {"$match": {"recent.day": day}},
             *_counts_of_day(day),
             {"$match": {"recent.sent": {"$gte": MIN_SENT}}},
             {"$match": {"$expr": {"$gt": ["$recent.bounced", {"$multiply": ["$recent.sent", above]}]}}},
         ]
-        rows = await self._mongo.aggregate("mail_domains", steps)
-        rates = [(row["org"], _rate(row, day)) for row in rows]
+        domains = await self._mongo.aggregate("mail_domains", pipeline)
+        rates = [(domain["org"], _rate(domain, day)) for domain in domains]
         return sorted(rates, key=lambda each: (-each[1].rate, -each[1].sent, each[0], each[1].domain))
 
 
 def _counts_of_day(day: int) -> list[Document]:
-    """Returns the steps that leave each domain with the counts of one of its latest three days with mail."""
+    """Returns the stages that leave each domain with the counts of one of its latest three days with mail."""
     fields = {"org": 1, "domain": 1, "recent": 1}
     return [{"$project": fields}, {"$unwind": "$recent"}, {"$match": {"recent.day": day}}]
 
 
-def _rate(row: Document, day: int) -> BounceRate:
-    return BounceRate(midnight(day), row["domain"], row["recent"]["sent"], row["recent"]["bounced"])
+def _rate(domain: Document, day: int) -> BounceRate:
+    return BounceRate(midnight(day), domain["domain"], domain["recent"]["sent"], domain["recent"]["bounced"])
 
 
 def day_of(at: datetime) -> int:

@@ -1,4 +1,4 @@
-"""The version of the stored data: one document, by which a process knows whether it understands the data."""
+"""The version of the stored data: one document, from which a process learns whether it understands the data."""
 
 from typing import TypedDict
 
@@ -18,7 +18,7 @@ class DataVersionDocument(TypedDict):
     """Version of the last completed step. Both versions only grow."""
 
     compatible_version: int
-    """The oldest code version that works with the data. Lower than `version` while a step only adds."""
+    """The oldest DATA_VERSION of code that works with the data. Lower than `version` after steps that only add."""
 
 
 async def read_data_version(mongo: Mongo) -> DataVersionDocument | None:

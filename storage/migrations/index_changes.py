@@ -1,7 +1,7 @@
 """Compares the indexes of a database with the declared indexes.
 
-Names do not matter, except that an index with the name of a declared index and another definition is an old version of
-it. MongoDB can't rename an index, so the new version gets the name with a number appended.
+Indexes are compared by their definitions. An index that has the name of a declared index but another definition is an
+old version of that index. MongoDB can't rename an index, so the new version gets the name with a number appended.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class IndexChanges:
     """Indexes to create, under names that are free."""
 
     blocking: list[str]
-    """Old versions to drop first. They differ only in their time to live, and MongoDB does not hold two of these."""
+    """Old versions to drop first. Only their time to live differs, and MongoDB does not hold both versions."""
 
     obsolete: list[str]
     """Old versions to drop after the new indexes are built, so that queries always have an index."""
@@ -39,17 +39,17 @@ class IndexChanges:
 
 
 async def index_changes(mongo: Mongo, declared: Mapping[str, list[IndexModel]] = INDEXES) -> list[IndexChanges]:
-    """Returns the collections whose indexes differ from the declared ones. An index that is still built is missing."""
+    """Returns the collections whose indexes differ from the declared ones. An unfinished index counts as missing."""
     names = [name for name, models in declared.items() if models]
     existing = await asyncio.gather(*(finished_indexes(mongo, name) for name in names))
-    changes = [_compare(name, declared[name], found) for name, found in zip(names, existing, strict=True)]
+    changes = [_compare(name, declared[name], indexes) for name, indexes in zip(names, existing, strict=True)]
     return [each for each in changes if each]
 
 
 async def finished_indexes(mongo: Mongo, collection: str) -> list[Document]:
-    """Returns the definitions of the indexes that are built. Empty if the collection does not exist."""
+    """Returns the definitions of the indexes whose build has ended. Empty if the collection does not exist."""
     try:
-        # The option lists an index that is still built apart from its definition.
+        # With this option, the entry of an unfinished index has the field `buildUUID`.
         answer = await mongo.database.command("listIndexes", collection, includeBuildUUIDs=True)
     except OperationFailure as error:
         if error.code == NAMESPACE_NOT_FOUND:
@@ -62,15 +62,18 @@ def _compare(name: str, models: list[IndexModel], existing: list[Document]) -> I
     current = [_definition(model.document) for model in models]
     missing = [model for model in models if _definition(model.document) not in map(_definition, existing)]
     old = [each for each in existing if _definition(each) not in current and _is_version_of(each["name"], models)]
-    uniqueness = [_definition(model.document)[:-1] for model in missing]
-    blocking = [each["name"] for each in old if _definition(each)[:-1] in uniqueness]
+    missing_without_ttl = [_definition(model.document)[:-1] for model in missing]
+    blocking = [each["name"] for each in old if _definition(each)[:-1] in missing_without_ttl]
     obsolete = [each["name"] for each in old if each["name"] not in blocking]
     used_names = {each["name"] for each in existing} - set(blocking)
     return IndexChanges(name, [_with_free_name(model, used_names) for model in missing], blocking, obsolete)
 
 
 def _definition(index: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns what makes two indexes the same. MongoDB ignores the last part, the time to live."""
+    """Returns the parts that are compared. The last part is the time to live.
+
+    MongoDB does not hold two indexes that differ only in this part.
+    """
     return tuple(index["key"].items()), *(index.get(option) for option in OPTIONS)
 
 

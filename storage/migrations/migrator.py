@@ -1,6 +1,7 @@
 """Brings a database to this release.
 
-Every part is idempotent and the plan is read from the database, so a run may end anywhere, and the next one continues.
+Every part is idempotent, and each run reads its plan from the database. So a run that was interrupted is continued by
+the next run.
 """
 
 import asyncio
@@ -34,10 +35,10 @@ class Progress:
     """The number of documents or keys to process; 0 while it is unknown."""
 
 
-Show = Callable[[Progress], None]
+ShowProgress = Callable[[Progress], None]
 
 
-async def migrate(mongo: Mongo, locks: Locks, holder: str, show: Show) -> None:
+async def migrate(mongo: Mongo, locks: Locks, holder: str, show: ShowProgress) -> None:
     """Carries out the plan, after waiting until no other migration runs. An empty database is prepared at once.
 
     `mongo` needs a client whose commands may take hours, `locks` one that notices within seconds that a lease is lost.
@@ -46,7 +47,7 @@ async def migrate(mongo: Mongo, locks: Locks, holder: str, show: Show) -> None:
     with suppress(DataMismatch):
         await prepare_database(mongo)
         return
-    async with _exclusive(locks, holder, show):
+    async with _held_migration_lock(locks, holder, show):
         plan = await read_plan(mongo)
         await create_collections(mongo, plan.collections)
         for changes in plan.indexes:
@@ -70,7 +71,7 @@ async def describe(mongo: Mongo, plan: MigrationPlan) -> list[str]:
 
 
 @asynccontextmanager
-async def _exclusive(locks: Locks, holder: str, show: Show) -> AsyncIterator[None]:
+async def _held_migration_lock(locks: Locks, holder: str, show: ShowProgress) -> AsyncIterator[None]:
     """Holds the lock of migrations. After a crash of its holder, the lock is free when the lease ends."""
     while True:
         async with locks.held(LOCK, holder) as lock:
@@ -81,7 +82,7 @@ async def _exclusive(locks: Locks, holder: str, show: Show) -> AsyncIterator[Non
         await asyncio.sleep(LOCK_POLL_S)
 
 
-async def _change_indexes(mongo: Mongo, changes: IndexChanges, show: Show) -> None:
+async def _change_indexes(mongo: Mongo, changes: IndexChanges, show: ShowProgress) -> None:
     collection = mongo[changes.collection]
     for name in changes.blocking:
         await collection.drop_index(name)
@@ -103,11 +104,11 @@ def _build_title(changes: IndexChanges) -> str:
     return f"build the indexes {names} of {changes.collection}"
 
 
-async def _watch_build(mongo: Mongo, changes: IndexChanges, show: Show) -> None:
-    """Shows the progress of a build. Without the right to see it (`inprog`), shows nothing."""
-    building: Document = {"command.createIndexes": changes.collection, "progress.total": {"$gt": 0}}
-    of_database: Document = {"command.$db": mongo.database.name}
-    pipeline: list[Document] = [{"$currentOp": {"allUsers": True}}, {"$match": building | of_database}]
+async def _watch_build(mongo: Mongo, changes: IndexChanges, show: ShowProgress) -> None:
+    """Shows the progress of a build. Shows nothing without the right `inprog`."""
+    is_build: Document = {"command.createIndexes": changes.collection, "progress.total": {"$gt": 0}}
+    in_database: Document = {"command.$db": mongo.database.name}
+    pipeline: list[Document] = [{"$currentOp": {"allUsers": True}}, {"$match": is_build | in_database}]
     with suppress(OperationFailure):
         while True:
             await asyncio.sleep(PROGRESS_POLL_S)

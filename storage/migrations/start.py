@@ -1,4 +1,4 @@
-"""Prepares a database when a process starts: creates what takes no time, and refuses the rest."""
+"""Prepares a database when a process starts: makes changes that take no time, and refuses to start before others."""
 
 import asyncio
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ NAMESPACE_EXISTS = 48
 
 
 async def prepare_database(mongo: Mongo) -> None:
-    """Creates missing collections, and indexes of collections without documents. So an empty database gets everything.
+    """Creates missing collections, and indexes of collections without documents: all of them in an empty database.
 
     Raises: DataMismatch for data of another release, which only `noroshi migrate` changes.
     """
@@ -30,12 +30,12 @@ async def create_collections(mongo: Mongo, names: Iterable[str]) -> None:
 
 
 async def _prepare(mongo: Mongo, plan: MigrationPlan) -> None:
-    # Collections without indexes hold keys and locks, which exist earlier, or belong to documents of the others.
+    # Collections without indexes are not checked. They hold keys and locks, which exist earlier, or data of the others.
     indexed = [name for name, models in INDEXES.items() if models]
     to_check = indexed if plan.steps else [changes.collection for changes in plan.indexes]
     has_old_indexes = any(each.blocking or each.obsolete for each in plan.indexes)
     if has_old_indexes or await has_documents(mongo, to_check):
-        # Another process may have created everything since the plan was read, and then the documents.
+        # Since the plan was read, another process may have created the indexes, and then documents.
         plan = await read_plan(mongo)
         if plan.steps or plan.indexes:
             raise DataMismatch(

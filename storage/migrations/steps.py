@@ -15,7 +15,7 @@ Work = Callable[[Mongo], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change of the data. It is idempotent, and may run while processes of the release before serve."""
+    """One change of the data. It is idempotent, and may run while processes of the last release serve."""
 
     version: int
     """Version of the data after the step."""
@@ -23,11 +23,11 @@ class Step:
     title: str
     work: Work
     compatible_version: int = 0
-    """The oldest code version that works with the data after the step."""
+    """The oldest DATA_VERSION of code that works with the data after the step."""
 
 
 def drop_indexes(collection: str, *names: str) -> Work:
-    """Returns the work of dropping indexes that no release uses any more."""
+    """Returns a function that drops indexes which no release uses any more."""
 
     async def work(mongo: Mongo) -> None:
         for name in names:

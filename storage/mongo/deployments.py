@@ -12,15 +12,15 @@ STANDALONE = (
 )
 
 
-def unsupported(hello: Mapping[str, Any]) -> str | None:
+def unsupported_reason(hello: Mapping[str, Any]) -> str | None:
     """Returns why the server that gave this answer to `hello` can't be used; None for a member of a replica set."""
     if hello.get("msg") == "isdbgrid":
         return MONGOS
     return None if "setName" in hello else STANDALONE
 
 
-class FoundServers(ServerListener):
-    """A listener of the driver for servers that it found, also those that it then dropped from its topology."""
+class UnsupportedServerListener(ServerListener):
+    """Records why a server that the driver found can't be used. The driver drops such servers from its topology."""
 
     def __init__(self) -> None:
         self.fault: str | None = None

@@ -1,7 +1,8 @@
 """Withholds a new primary until it knows all writes that were acknowledged before its election (ADR 56).
 
-A member can hold a write without knowing that a majority holds it. If it becomes primary, its majority reads lack the
-write until an entry of its own term, the first of which it writes itself, has reached a majority.
+A member can hold a write without knowing that a majority holds it. If this member becomes primary, it first writes an
+entry of its own term. Its majority reads lack the earlier write until this entry reaches a majority. From then on the
+primary is settled.
 """
 
 from typing import Any
@@ -16,22 +17,22 @@ from pymongo.monitoring import (
 from pymongo.server_description import ServerDescription
 
 HEARTBEAT_S = 1.0
-"""How often a server reports its state, and so the longest time until a settled primary is found."""
+"""Interval of the reports of each server. A settled primary is found after this time at the latest."""
 
 
 class SettledPrimaries(ServerHeartbeatListener):
-    """The elections whose primaries show all acknowledged writes to majority reads."""
+    """Elections whose primaries are settled, so that their majority reads show all acknowledged writes."""
 
     def __init__(self) -> None:
         self._elections: dict[Any, ObjectId | None] = {}
-        """The newest settled election of each address."""
+        """The newest election of each address whose primary is settled."""
 
     def select(self, servers: list[ServerDescription]) -> list[ServerDescription]:
-        """Returns the servers without primaries that are not settled. The driver then waits for another heartbeat."""
+        """Returns the servers except unsettled primaries. If none is left, the driver waits for another heartbeat."""
         return [each for each in servers if not each.is_writable or self._is_settled(each)]
 
     def succeeded(self, event: ServerHeartbeatSucceededEvent) -> None:
-        """Records whether the server is a primary whose majority has an entry of its own term."""
+        """Records the election of a primary if a majority has an entry of its own term."""
         hello = event.reply.document
         last = hello.get("lastWrite", {})
         if event.reply.is_writable and _term(last, "majorityOpTime") == _term(last, "opTime"):

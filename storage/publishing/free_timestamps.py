@@ -1,7 +1,7 @@
 """Finds free timestamps for scheduled posts: each is unique in its organization, and at or after the due moment.
 
-The members of a batch share what they find. A search counts index keys on the server and reads no documents, so a
-moment with tens of thousands of posts delays neither the batch nor the calls that share its stream.
+The changes of a batch share the timestamps that they find. A search counts index keys on the server and reads no
+documents. So an instant with tens of thousands of posts delays neither the batch nor the calls that share its stream.
 """
 
 from dataclasses import dataclass, field
@@ -14,33 +14,33 @@ from storage.streams.changes import Batch
 
 @dataclass(slots=True)
 class FreeTimestamps:
-    """Timestamps that no stored post of the organization has: one for each member that schedules or moves a post."""
+    """Timestamps that no stored post of the organization has: one for each change that schedules or moves a post."""
 
     free: set[int] = field(default_factory=set)
     taken: set[int] = field(default_factory=set)
-    """The free timestamps that members have taken."""
+    """The free timestamps that changes have taken."""
 
-    next_first: dict[int, int] = field(default_factory=dict)
-    """The timestamp at which the next search for an instant begins, by the instant as a timestamp."""
+    search_starts: dict[int, int] = field(default_factory=dict)
+    """The timestamp at which the next search begins, by the timestamp of the requested instant."""
 
     async def search(self, mongo: Mongo, session: Session, organization_id: str, at: datetime) -> None:
-        """Finds the first free timestamp at or after the instant that no earlier member has found."""
+        """Finds the first free timestamp at or after the instant that no earlier change has found."""
         start = microseconds(at)
-        timestamp = await first_free(mongo, session, organization_id, self.next_first.get(start, start))
+        timestamp = await first_free(mongo, session, organization_id, self.search_starts.get(start, start))
         while timestamp in self.free:
             timestamp = await first_free(mongo, session, organization_id, timestamp + 1)
         self.free.add(timestamp)
-        self.next_first[start] = timestamp + 1
+        self.search_starts[start] = timestamp + 1
 
     def take(self, at: datetime) -> int:
-        """Returns the first free timestamp at or after the instant. A member may take one for each of its searches."""
+        """Returns the first free timestamp at or after the instant. A change may take one for each of its searches."""
         timestamp = min(ts for ts in self.free - self.taken if ts >= microseconds(at))
         self.taken.add(timestamp)
         return timestamp
 
 
 def free_timestamps(batch: Batch) -> FreeTimestamps:
-    """Returns the free timestamps that the members of the batch share."""
+    """Returns the free timestamps that the changes of the batch share."""
     shared: FreeTimestamps = batch.shared.setdefault(SCHEDULED_POSTS, FreeTimestamps())
     return shared
 

@@ -114,8 +114,11 @@ class ScheduledPostStore:
         """Fails the SCHEDULED publications to a disconnected account. Returns how many."""
         query = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
         failed = 0
-        while rows := await self._publications.find(query).limit(FAIL_BATCH_SIZE).to_list(None):
-            changes = [MarkFailed(publication_record(row), "FORBIDDEN", "The account is disconnected.") for row in rows]
+        while publications := await self._publications.find(query).limit(FAIL_BATCH_SIZE).to_list(None):
+            changes = [
+                MarkFailed(publication_record(publication), "FORBIDDEN", "The account is disconnected.")
+                for publication in publications
+            ]
             outcomes = await asyncio.gather(*map(self.apply, changes), return_exceptions=True)
             for outcome in outcomes:
                 # A publication that changed meanwhile is read again if it is still SCHEDULED.
@@ -162,7 +165,7 @@ class ScheduledPostStore:
             if states is not None:
                 return await self._find_in_states(in_range, set(states), ascending, limit)
             cursor = self._scheduled_posts.find(in_range).sort("ts", 1 if ascending else -1).limit(limit)
-            return [post_record(row) async for row in cursor]
+            return [post_record(post) async for post in cursor]
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
@@ -179,11 +182,11 @@ class ScheduledPostStore:
             chunk = max(limit, MIN_READ)
             filter_ = candidate_filter(query, states)
             cursor = self._publications.find(filter_, {"_id": 0, "post": 1, "ts": 1})
-            rows = await cursor.sort("ts", 1 if ascending else -1).limit(chunk).to_list(None)
-            posts += await self._load_in_states({row["post"]: row["ts"] for row in rows}, states)
-            if len(rows) < chunk:
+            candidates = await cursor.sort("ts", 1 if ascending else -1).limit(chunk).to_list(None)
+            posts += await self._load_in_states({each["post"]: each["ts"] for each in candidates}, states)
+            if len(candidates) < chunk:
                 break
-            bound = {"$gt" if ascending else "$lt": rows[-1]["ts"]}
+            bound = {"$gt" if ascending else "$lt": candidates[-1]["ts"]}
             query = {**query, "ts": {**query["ts"], **bound}}
         return posts[:limit]
 
@@ -203,14 +206,16 @@ class ScheduledPostStore:
         return await self._load_publications(ids)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ScheduledPost]:
-        return {row["_id"]: post_record(row) async for row in self._scheduled_posts.find({"_id": {"$in": list(ids)}})}
+        cursor = self._scheduled_posts.find({"_id": {"$in": list(ids)}})
+        return {post["_id"]: post_record(post) async for post in cursor}
 
     async def _load_publications(self, ids: Sequence[str]) -> dict[str, Publication]:
         cursor = self._publications.find({"_id": {"$in": list(ids)}})
-        return {row["_id"]: publication_record(row) async for row in cursor}
+        return {each["_id"]: publication_record(each) async for each in cursor}
 
     async def _load_publications_by_post(self, ids: Sequence[str]) -> dict[str, list[Publication]]:
         publications: defaultdict[str, list[Publication]] = defaultdict(list)
-        async for row in self._publications.find({"post": {"$in": list(ids)}}).sort([("post", 1), ("place", 1)]):
-            publications[row["post"]].append(publication_record(row))
+        cursor = self._publications.find({"post": {"$in": list(ids)}}).sort([("post", 1), ("place", 1)])
+        async for publication in cursor:
+            publications[publication["post"]].append(publication_record(publication))
         return publications

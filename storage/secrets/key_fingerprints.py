@@ -1,4 +1,4 @@
-"""Fingerprints of the operator's keys. By them, a process notices that other processes use different keys."""
+"""Fingerprints of the operator's keys. They show a process that other processes use different keys."""
 
 import hmac
 from collections.abc import Mapping
@@ -31,22 +31,22 @@ class KeyFingerprintsDocument(TypedDict):
     """All versions, in the order of their first use."""
 
 
-class KeysDiffer(Exception):
+class KeyMismatch(Exception):
     """The process's keys differ from the keys that other processes used with the database."""
 
 
 async def agree_on_keys(mongo: Mongo, setting: str, keys: Mapping[str, bytes]) -> None:
     """Records the fingerprints of new versions. `keys` are by version and may be empty.
 
-    Raises: KeysDiffer if a version has another key than the recorded key, or if `keys` has no recorded version.
+    Raises: KeyMismatch if a version has another key than the recorded key, or if `keys` has no recorded version.
     """
-    own: list[KeyFingerprint] = [
+    own_keys: list[KeyFingerprint] = [
         {"version": version, "fingerprint": hmac.digest(key, _LABEL, "sha256").hex()} for version, key in keys.items()
     ]
     documents = mongo["key_fingerprints"]
-    while own:
-        recorded = await _read_recorded(documents, setting, own)
-        new_keys = _new_keys(own, recorded)
+    while own_keys:
+        recorded = await _read_recorded(documents, setting, own_keys)
+        new_keys = _new_keys(own_keys, recorded)
         if not new_keys:
             return
         # Changes nothing if another process has added versions meanwhile. The loop then reads them.
@@ -63,12 +63,12 @@ async def _read_recorded(documents: Collection, setting: str, own: list[KeyFinge
 
 
 def _new_keys(own: list[KeyFingerprint], recorded: list[KeyFingerprint]) -> list[KeyFingerprint]:
-    """Returns the keys whose version is not recorded. Raises: KeysDiffer."""
+    """Returns the keys whose version is not recorded. Raises: KeyMismatch."""
     recorded_by_version = {each["version"]: each["fingerprint"] for each in recorded}
     new_keys = [each for each in own if each["version"] not in recorded_by_version]
     differing = [each["version"] for each in own if each not in new_keys and each not in recorded]
     if differing:
-        raise KeysDiffer(f"version {', '.join(differing)} is another key")
+        raise KeyMismatch(f"version {', '.join(differing)} is another key")
     if len(new_keys) == len(own):
-        raise KeysDiffer(f"version {', '.join(recorded_by_version)} is missing")
+        raise KeyMismatch(f"version {', '.join(recorded_by_version)} is missing")
     return new_keys

@@ -1,7 +1,7 @@
-"""Changes, and the batch in which they are planned. The changes of a batch are the members of a group commit.
+"""Changes, and the batch in which they are planned. The changes of a batch are committed together (group commit).
 
-A change names the documents that it needs. It is planned in memory, on the documents as earlier members left them. The
-sequencer reads and writes the documents of all members at once. A member that raises a DomainError fails alone.
+A change names the documents that it needs. It is planned in memory, on the documents as earlier changes left them. The
+sequencer reads and writes the documents of all changes at once. A change that raises a DomainError fails alone.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class Batch:
     """The planned writes and events of one transaction on one stream.
 
     The sequencer has already allocated the timestamps and event numbers of the whole batch; `head` is the stream's head
-    after this allocation. Members take timestamps and event numbers in the order in which they are planned.
+    after this allocation. Changes take timestamps and event numbers in the order in which they are planned.
     """
 
     stream: Stream
@@ -52,7 +52,7 @@ class Batch:
     first_timestamp: int
     next_n: int
     taken: int = 0
-    """Number of timestamps that members took."""
+    """Number of timestamps that changes took."""
 
     events: list[Event] = field(default_factory=list)
     outbox: list[OutboxDocument] = field(default_factory=list)
@@ -66,13 +66,13 @@ class Batch:
     """The _id of each document that was put or removed."""
 
     head_changes: dict[str, Any] = field(default_factory=dict)
-    """Fields of the head that members changed, with their new values."""
+    """Fields of the head that were changed, with their new values."""
 
     changes: Sequence["Change[Any]"] = ()
     """The changes of all members, so that the first one can read documents for all."""
 
     shared: dict[str, Any] = field(default_factory=dict)
-    """Other data that members load and share, by a name that their area chooses."""
+    """Other data that changes load and share, by a name that their area chooses."""
 
     _documents: dict[DocumentKey, Any] = field(default_factory=dict)
     """The documents as planned so far; None for a removed document."""
@@ -91,7 +91,7 @@ class Batch:
 
     @property
     def last_timestamp(self) -> int:
-        """The last timestamp that a member took. Meaningless while `taken` is 0."""
+        """The last timestamp that a change took. Meaningless while `taken` is 0."""
         return self.first_timestamp + self.taken - 1
 
     def take_timestamp(self) -> int:
@@ -100,7 +100,7 @@ class Batch:
         return self.last_timestamp
 
     def change_head(self, **fields: Any) -> None:
-        """Sets fields of the head other than those of `HeadFields`. Later members of the batch see them in `head`."""
+        """Sets fields of the head other than those of `HeadFields`. Later changes of the batch see them in `head`."""
         self.head.update(fields)
         self.head_changes.update(fields)
 
@@ -128,7 +128,7 @@ class Batch:
         self.loaded.add(key)
 
     def get(self, collection: str, id_: Any) -> Any:
-        """Returns a loaded document as earlier members of the batch left it; None if it does not exist."""
+        """Returns a loaded document as earlier changes of the batch left it; None if it does not exist."""
         return self._documents.get(document_key(collection, id_))
 
     def put(self, collection: str, document: Mapping[str, Any]) -> None:
@@ -163,7 +163,7 @@ class Batch:
 
 
 class Change(ABC, Generic[Result]):
-    """One member of a batch. After a conflict the batch starts over, so a change may be planned more than once."""
+    """One change of a batch. After a conflict the batch starts over, so a change may be planned more than once."""
 
     max_timestamps: ClassVar[int] = 0
     """Maximum number of timestamps that the change takes."""

@@ -37,7 +37,7 @@ class HeadFields(TypedDict):
     """When the last batch was allocated; absent until the first batch."""
 
     before: NotRequired[PreviousHead]
-    """The values that are restored if no member of the batch takes a timestamp."""
+    """The values that are restored if no change of the batch takes a timestamp."""
 
 
 class StreamDocument(HeadFields):

@@ -300,8 +300,8 @@ class Sequencer:
         name = batch.stream.name
         for event in batch.events:
             event_id: EventDocumentId = {"s": name, "n": event.n}
-            row: EventDocument = {"_id": event_id, "kind": event.kind, "ref": event.ref, "at": event.at}
-            writes["events"].append(InsertOne(row))
+            document: EventDocument = {"_id": event_id, "kind": event.kind, "ref": event.ref, "at": event.at}
+            writes["events"].append(InsertOne(document))
         writes["outbox"].extend(InsertOne(row) for row in batch.outbox)
         writes["idempotency"].extend(InsertOne(document) for document in batch.idempotency_keys)
         for collection, operations in writes.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.programs import WEB_CLIENT, require_chromium, require_node
+from tests.programs import WEB_CLIENT, require_chromium, require_node_and_web_client
 
 SCRIPT_TIMEOUT_S = 230
 
@@ -15,7 +15,7 @@ def run_browser_script(script: str, url: str, screenshots: Path, **arguments: ob
     """Runs a script with these arguments, and returns its report. Raises: AssertionError with its error output."""
     script_input = {"url": url, "chromium": require_chromium(), "screenshots": str(screenshots), **arguments}
     completed = subprocess.run(
-        [require_node(), f"e2e/{script}"],
+        [require_node_and_web_client(), f"e2e/{script}"],
         cwd=WEB_CLIENT,
         input=json.dumps(script_input),
         capture_output=True,

@@ -70,8 +70,8 @@ class CallDeployment:
 
     async def slot_count(self) -> int:
         """Returns the number of calls with a slot: active calls, and calls whose request is on its way to the twin."""
-        row = await self.mongo["call_limits"].find_one({"_id": self.org})
-        return 0 if row is None else len(row["slots"])
+        limits = await self.mongo["call_limits"].find_one({"_id": self.org})
+        return 0 if limits is None else len(limits["slots"])
 
     async def launch(self, numbers: int, first: int = 0, **more: Any) -> str:
         """Launches a job with `numbers` consecutive phone numbers, beginning with number `first`. Returns its id."""
@@ -122,5 +122,5 @@ async def wait_for_holder(mongo: Mongo, org: str, except_pid: int | None = None,
 async def _holder(mongo: Mongo, org: str) -> int | None:
     """Returns the process id of the holder of an unexpired lock, or None."""
     query = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
-    row = await mongo["process_locks"].find_one(query)
-    return None if row is None else int(row["holder"].rpartition("/")[2])
+    lock = await mongo["process_locks"].find_one(query)
+    return None if lock is None else int(lock["holder"].rpartition("/")[2])

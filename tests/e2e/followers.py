@@ -29,4 +29,4 @@ async def add_followers(mongo: Mongo, organization_id: str, author_id: str, coun
 async def copies_by_reader(mongo: Mongo, organization_id: str, timestamp: int) -> Counter[str]:
     """Returns the number of copies of the post in each reader's feed."""
     cursor = mongo["feed_items"].find({"_id.o": organization_id, "_id.ts": timestamp}, {"_id": 1})
-    return Counter([row["_id"]["u"] async for row in cursor])
+    return Counter([item["_id"]["u"] async for item in cursor])

@@ -100,14 +100,14 @@ class LoadScenario:
             published.update(post.text for post in twin.ledger)
             early += [post.text for post in twin.ledger if post.at < due_s[post.text]]
         organization_id = self.scenario.organization_id
-        for row in await self.scenario.messages():
-            published[row["text"]] += 1
-            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due_s[row["text"]] else []
-        async for row in self.stores.mongo["posts"].find({"_id.o": organization_id}):
-            published[row["text"]] += 1
-            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due_s[row["text"]] else []
-        rows = self.stores.mongo["publications"].find({"org": organization_id}, {"state": 1})
-        states = Counter([row["state"] async for row in rows])
+        for message in await self.scenario.messages():
+            published[message["text"]] += 1
+            early += [message["text"]] if message["_id"]["ts"] / 1_000_000 < due_s[message["text"]] else []
+        async for post in self.stores.mongo["posts"].find({"_id.o": organization_id}):
+            published[post["text"]] += 1
+            early += [post["text"]] if post["_id"]["ts"] / 1_000_000 < due_s[post["text"]] else []
+        publications = self.stores.mongo["publications"].find({"org": organization_id}, {"state": 1})
+        states = Counter([publication["state"] async for publication in publications])
         return {
             "lost": sorted(set(due_s) - set(published)),
             "repeated": sorted(text for text, count in published.items() if count > 1),

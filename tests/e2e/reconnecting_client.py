@@ -1,8 +1,8 @@
-"""A client of several web processes that reconnects and repeats as the documentation says, and counts all that fails.
+"""A client of several web processes. It reconnects and repeats operations as the documentation says.
 
 It repeats mutations, all with an idempotency key, after connections that are refused or break, and after UNAVAILABLE.
-It resumes subscriptions with the last cursor after close code 1012 or a broken connection. Every other failure is
-recorded.
+It resumes subscriptions with the last cursor after close code 1012 or a broken connection. It counts these failures,
+and records every other failure.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.client import Client, GraphQLFailed
 
 RETRY_S = 0.1
 SERVICE_RESTART = 1012
-BROKEN = 1006
+ABNORMAL_CLOSURE = 1006
 """The code that client libraries report for a connection that ended without a close frame."""
 
 Event = dict[str, Any]
@@ -74,11 +74,11 @@ class ReconnectingClient:
             except (OSError, InvalidHandshake):
                 self.repeated["connection refused"] += 1
             except ConnectionClosed as closed:
-                self._record_close(closed.rcvd.code if closed.rcvd else BROKEN)
+                self._record_close(closed.rcvd.code if closed.rcvd else ABNORMAL_CLOSURE)
             await asyncio.sleep(RETRY_S)
 
     def _record_close(self, code: int) -> None:
-        if code in (SERVICE_RESTART, BROKEN):
+        if code in (SERVICE_RESTART, ABNORMAL_CLOSURE):
             self.repeated[f"close {code}"] += 1
         else:
             self.errors.append(f"A socket was closed with {code}.")

@@ -13,7 +13,7 @@ from gql.transport.httpx import HTTPXAsyncTransport
 from gql.transport.websockets import WebsocketsTransport
 
 from tests.e2e.conftest import DeployedProduct
-from tests.programs import WEB_CLIENT, require_node
+from tests.programs import WEB_CLIENT, require_node_and_web_client
 
 TIMEOUT_S = 60
 NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
@@ -34,7 +34,7 @@ TOPIC_EVENTS = """
 def run_client_script(script: str, **arguments: str) -> dict[str, Any]:
     """Runs a script of web-client/e2e/clients, and returns its report. Skips the test without Node.js."""
     completed = subprocess.run(
-        [require_node(), f"e2e/clients/{script}.mjs"],
+        [require_node_and_web_client(), f"e2e/clients/{script}.mjs"],
         cwd=WEB_CLIENT,
         input=json.dumps(arguments),
         capture_output=True,

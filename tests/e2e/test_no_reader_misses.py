@@ -123,7 +123,7 @@ class ElectionScenario:
         return self.folder / f"{arguments.topic_id}-{arguments.writer}.{kind}"
 
     async def stored_timestamps(self) -> list[int]:
-        return [row["_id"]["ts"] for row in await self.topic_scenario.messages()]
+        return [message["_id"]["ts"] for message in await self.topic_scenario.messages()]
 
 
 async def until(condition: Callable[[], bool]) -> None:

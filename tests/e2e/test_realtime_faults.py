@@ -29,7 +29,7 @@ from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_
 from tests.e2e.conftest import DeployedProduct
 from tests.e2e.readers import SHARED_DOCUMENT, VIEWER_DOCUMENT, Reader
 from tests.product import running_product, sigstopped
-from tests.programs import WEB_CLIENT, require_node
+from tests.programs import WEB_CLIENT, require_node_and_web_client
 
 ROOT = Path(__file__).parents[2]
 DATABASE = "noroshi"
@@ -88,7 +88,10 @@ class FaultScenario:
         with mongo:
             database = mongo[DATABASE]
             events = list(database["events"].find({"_id.s": f"topic:{self.chat.topic}"}).sort("_id.n", 1))
-            texts = {row["_id"]["ts"]: row["text"] for row in database["messages"].find({"_id.t": self.chat.topic})}
+            texts = {
+                message["_id"]["ts"]: message["text"]
+                for message in database["messages"].find({"_id.t": self.chat.topic})
+            }
         return [{"n": event["_id"]["n"], "text": texts[event["ref"]]} for event in events]
 
     async def post_steadily(self) -> None:
@@ -301,7 +304,7 @@ class ReconnectingClient:
 async def reconnecting_client(**arguments: Any) -> AsyncIterator[ReconnectingClient]:
     pipe = subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        require_node(), "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
+        require_node_and_web_client(), "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
     )
     try:
         client = ReconnectingClient(process)

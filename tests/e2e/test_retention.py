@@ -1,4 +1,4 @@
-"""A product in use has no collection and no Redis key without a documented lifetime, and Redis keys expire in time."""
+"""Every collection and Redis key of a product in use has a documented lifetime, and Redis keys expire in time."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """An upgrade from the last release under load: `noroshi migrate`, then one process after the other is replaced.
 
-Clients see nothing but connections that end, for which the documentation tells them to reconnect. Nothing is lost,
-repeated or published twice.
+Clients notice only that connections end. The documentation tells them to reconnect then. Nothing is lost, repeated or
+published twice.
 """
 
 import asyncio
@@ -101,8 +101,8 @@ class Load:
     bob: ReconnectingClient
     mta: ReconnectingClient
     chat: ChatTopic
-    ends: asyncio.Event = field(default_factory=asyncio.Event)
-    done: Counter[str] = field(default_factory=Counter)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    counts: Counter[str] = field(default_factory=Counter)
     topic_events: list[Event] = field(default_factory=list)
     home_events: list[Event] = field(default_factory=list)
 
@@ -111,15 +111,15 @@ class Load:
         return self.ann, self.bob, self.mta
 
     async def repeat(self, kind: str, every_s: float, do: Callable[[str], Awaitable[object]]) -> None:
-        """Does something with a new text every few milliseconds, until the load ends."""
-        while not self.ends.is_set():
-            await do(f"{kind} {self.done[kind]}")
-            self.done[kind] += 1
+        """Calls `do` with a new text, pauses for `every_s` seconds, and repeats both until the load has ended."""
+        while not self.ended.is_set():
+            await do(f"{kind} {self.counts[kind]}")
+            self.counts[kind] += 1
             await asyncio.sleep(every_s)
 
     def texts(self, kind: str) -> list[str]:
-        """Returns the texts of all that was done, in order."""
-        return [f"{kind} {number}" for number in range(self.done[kind])]
+        """Returns the texts of all calls of this kind, in order."""
+        return [f"{kind} {number}" for number in range(self.counts[kind])]
 
     async def post_message(self, text: str) -> None:
         await self.ann.run(POST_MESSAGE, input={"topicId": self.chat.topic, "text": text, "idempotencyKey": text})
@@ -142,7 +142,7 @@ class Load:
         await self.mta.run(RECORD, events=[event | {"at": datetime.now(UTC).isoformat()}])
 
     async def read_pages(self, text: str) -> None:
-        posted = self.done["message"]
+        posted = self.counts["message"]
         page = await self.bob.run(MESSAGES, topic=self.chat.topic)
         shown = [item["text"] for item in page["messages"]["items"]]
         if posted and f"message {posted - 1}" not in shown:
@@ -168,20 +168,20 @@ async def running_load(load: Load) -> AsyncIterator[None]:
         tasks = [group.create_task(each) for each in work]
         try:
             yield
-            load.ends.set()
+            load.ended.set()
             await asyncio.gather(*tasks)
-            await until(lambda: _has_settled(load))
+            await until(lambda: _is_complete(load))
         finally:
             for task in (*followers, *tasks):
                 task.cancel()
 
 
-async def _has_settled(load: Load) -> bool:
+async def _is_complete(load: Load) -> bool:
     """Returns whether every scheduled post has its outcome, and every event has arrived."""
     posts = (await load.ann.run(STATES))["scheduledPosts"]["items"]
     states = Counter(each["state"] for post in posts for each in post["publications"])
-    arrived = len(load.topic_events) >= load.done["message"] + load.done["scheduled"]
-    return set(states) <= {"PUBLISHED", "FAILED"} and arrived and len(load.home_events) >= load.done["post"]
+    arrived = len(load.topic_events) >= load.counts["message"] + load.counts["scheduled"]
+    return set(states) <= {"PUBLISHED", "FAILED"} and arrived and len(load.home_events) >= load.counts["post"]
 
 
 @pytest.fixture
@@ -224,14 +224,14 @@ async def test_rolling_upgrade_loses_and_repeats_nothing(deployment: Deployment,
             for name in names:
                 await asyncio.to_thread(deployment.stop, name)
                 await asyncio.to_thread(deployment.start, name, new)
-        await compare(load)
+        await assert_nothing_lost_or_repeated(load)
 
 
-async def compare(load: Load) -> None:
-    """Compares what was done with what clients received and read."""
+async def assert_nothing_lost_or_repeated(load: Load) -> None:
+    """Compares the actions of the clients with the events that they received and the pages that they read."""
     assert [client.errors for client in load.clients] == [[], [], []]
     messages, scheduled, posts = (load.texts(kind) for kind in ("message", "scheduled", "post"))
-    assert min(len(messages), len(scheduled), len(posts), load.done["delivery"]) > 5
+    assert min(len(messages), len(scheduled), len(posts), load.counts["delivery"]) > 5
     received = [event["message"]["text"] for event in load.topic_events]
     assert [text for text in received if text.startswith("message")] == messages
     assert sorted(text for text in received if text.startswith("scheduled")) == sorted(scheduled)
@@ -240,14 +240,14 @@ async def compare(load: Load) -> None:
     assert sorted(item["text"] for item in page) == sorted(messages + scheduled)
     home = (await load.bob.run(HOME_FEED))["homeFeed"]["items"]
     assert [item["text"] for item in reversed(home)] == posts
-    await until(lambda: counted(load))
+    await until(lambda: is_counted_once(load))
 
 
-async def counted(load: Load) -> bool:
+async def is_counted_once(load: Load) -> bool:
     """Returns whether each delivery event is counted once."""
     today = datetime.now(UTC)
     days = {"from": (today - timedelta(days=1)).isoformat(), "to": (today + timedelta(days=1)).isoformat()}
     rates: list[Any] = (await load.ann.run(RATES, **days))["bounceRates"]
     sent, bounced = (sum(day[name] for day in rates) for name in ("sent", "bounced"))
-    assert max(sent, bounced) <= load.done["delivery"]
-    return bool(sent == bounced == load.done["delivery"])
+    assert max(sent, bounced) <= load.counts["delivery"]
+    return bool(sent == bounced == load.counts["delivery"])

@@ -66,7 +66,7 @@ def assert_others_are_served(web: WebProcess) -> None:
         other.read_until(b'"ann"')
 
 
-async def settle(web: WebProcess, chat: ChatTopic) -> None:
+async def warm_up(web: WebProcess, chat: ChatTopic) -> None:
     """Answers one query and forgets the peak of memory, so that later growth is due to the test."""
     async with client(web.url, web.token()) as ann:
         await ann.run(PAGE % "page", id=chat.topic)
@@ -88,7 +88,7 @@ async def test_flood_of_pings_takes_little_memory(web: WebProcess, ping: bytes, 
 
 async def test_unread_answers_of_a_socket_take_little_memory(web: WebProcess) -> None:
     chat = await fill_topic(web)
-    await settle(web, chat)
+    await warm_up(web, chat)
     before_mib = memory_mib(web)
     with closing(RawWebSocket(web.url)) as hostile:
         sign_in(hostile, web)
@@ -121,7 +121,7 @@ def ask_without_reading(web: WebProcess, query: str, topic: str) -> socket.socke
 
 async def test_unread_responses_of_all_clients_are_bounded(web: WebProcess) -> None:
     chat = await fill_topic(web)
-    await settle(web, chat)
+    await warm_up(web, chat)
     before_mib = memory_mib(web)
     with ExitStack() as stack:
         for n in range(120):

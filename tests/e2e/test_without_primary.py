@@ -1,4 +1,4 @@
-"""Without a primary, hundreds of requests of all kinds are answered with a named error, in bounded memory."""
+"""Without a primary, hundreds of requests of all kinds get the error of an overload or outage, in bounded memory."""
 
 import asyncio
 from collections import Counter
@@ -19,8 +19,8 @@ from tests.serving import WebProcess, web_process
 
 MAX_GROWTH_MIB = 80
 USERS = 10
-OF_EACH_KIND = 60
-NAMED_ERRORS = {"UNAVAILABLE", "RATE_LIMITED"}
+REQUESTS_PER_KIND = 60
+EXPECTED_CODES = {"UNAVAILABLE", "RATE_LIMITED"}
 POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
 READ = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now", limit: %d) { items { text } } }'
 DELIVERY = b'{"eventId":"%d","address":"a@example.org","at":"2026-01-01T00:00:00Z","diagnostic":"%s"}'
@@ -37,7 +37,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, own_mongod: Mongod, redis_url:
 
 
 @asynccontextmanager
-async def no_primary(mongod: Mongod) -> AsyncIterator[None]:
+async def without_primary(mongod: Mongod) -> AsyncIterator[None]:
     """Makes the only member of the replica set step down during the block."""
     direct: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(f"mongodb://{mongod.address}/?directConnection=true")
     async with direct:
@@ -79,15 +79,15 @@ async def send_by_socket(person: Client, chat: ChatTopic) -> list[str]:
 async def send_all_kinds(web: WebProcess, people: list[Client], chat: ChatTopic) -> Counter[str]:
     """Sends hundreds of requests at once. Returns how often each code occurred."""
 
-    async def answer(person: Client, query: str, **variables: Any) -> list[str]:
+    async def send(person: Client, query: str, **variables: Any) -> list[str]:
         return codes_of(await person.post(query, **variables))
 
     requests = []
-    for n in range(OF_EACH_KIND):
+    for n in range(REQUESTS_PER_KIND):
         person = people[n % len(people)]
-        requests.append(answer(person, POST, input={"topicId": chat.topic, "text": "狼" * 4000}))
-        requests.append(answer(person, READ % (n + 1), topic=chat.topic))
-        requests.append(answer(person, READ % 50, topic=chat.topic))
+        requests.append(send(person, POST, input={"topicId": chat.topic, "text": "狼" * 4000}))
+        requests.append(send(person, READ % (n + 1), topic=chat.topic))
+        requests.append(send(person, READ % 50, topic=chat.topic))
         requests.append(ingest(web, person.http, n))
     requests += [send_by_socket(person, chat) for person in people]
     return Counter(code for codes in await asyncio.gather(*requests) for code in codes)
@@ -111,10 +111,10 @@ async def test_requests_without_primary_get_named_errors(web: WebProcess, own_mo
         await ingest(web, http, 0)
         before_mib = memory_mib(web)
         forget_peak(web)
-        async with no_primary(own_mongod):
+        async with without_primary(own_mongod):
             codes = await send_all_kinds(web, people, chat)
-        assert codes.keys() <= NAMED_ERRORS, codes
-        assert codes.total() == 4 * OF_EACH_KIND + 10 * USERS
+        assert codes.keys() <= EXPECTED_CODES, codes
+        assert codes.total() == 4 * REQUESTS_PER_KIND + 10 * USERS
         assert peak_memory_mib(web) - before_mib < MAX_GROWTH_MIB
         async with asyncio.timeout(60), client(web.url, web.token("user1")) as person:
             while not await can_post(person, chat):

@@ -258,24 +258,24 @@ class FeedMachine(RuleBasedStateMachine):
         await self.feed.refuse_writes_of("feed_items", None)
         for _ in range(MAX_TRIES + 1):
             await self.work()
-        given_up = await self.feed.documents("feed_retries")
-        assert all("failed_at" in row for row in given_up)
+        failed_retries = await self.feed.documents("feed_retries")
+        assert all("failed_at" in retry for retry in failed_retries)
         for reader in READERS:
             while await self.stores.home.record_visit(self.org, reader) is HomeFeedState.REBUILDING:
                 await rebuild_feeds(self.jobs)
-            lost = {row["_id"]["ts"] for row in given_up if row["_id"]["u"] == reader}
+            lost = {retry["_id"]["ts"] for retry in failed_retries if retry["_id"]["u"] == reader}
             timestamps = set(await self.read_feed(reader))
             assert timestamps <= self.model.visible_posts(reader) <= timestamps | lost, reader
-        await self.check_counts(given_up)
+        await self.check_counts(failed_retries)
         await self.check_events()
 
-    async def check_counts(self, given_up: list[dict[str, Any]]) -> None:
+    async def check_counts(self, failed_retries: list[dict[str, Any]]) -> None:
         """Asserts that no fan-out is open and that every follower is counted once."""
-        for row in await self.feed.documents("fan_outs"):
-            assert (row["open"], row["state"], row["retrying"]) == (False, "COMPLETED", 0)
-            assert row["total"] == row["delivered"] + row["failed"]
-            if row["task"] == "push":
-                assert row["failed"] == sum(each["_id"]["ts"] == row["_id"]["ts"] for each in given_up)
+        for fan_out in await self.feed.documents("fan_outs"):
+            assert (fan_out["open"], fan_out["state"], fan_out["retrying"]) == (False, "COMPLETED", 0)
+            assert fan_out["total"] == fan_out["delivered"] + fan_out["failed"]
+            if fan_out["task"] == "push":
+                assert fan_out["failed"] == sum(each["_id"]["ts"] == fan_out["_id"]["ts"] for each in failed_retries)
         for user in READERS:
             record = await self.stores.users.get(self.org, user)
             followers = {one for one, other in self.model.follows if other == user}

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.lab.faults import FAULTS
 from tests.lab.outages import OUTAGES
 from tests.lab.programs import FAKETIME_LIBRARY
-from tests.lab.run import Plan, run
+from tests.lab.run import RunOptions, run
 from tests.lab.workloads.catalogue import WORKLOADS
 
 ISOLATED = "--isolated"
@@ -58,14 +58,14 @@ def main() -> int:
 
 def _run_isolated(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.isolated)
-    plan = Plan(arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder, arguments.outage)
-    faults = plan.outage or ",".join(plan.faults) or "none"
-    print(f"Seed {plan.seed}, {plan.minutes:g} min, faults {faults}. Logs and history: {folder}", flush=True)
+    options = RunOptions(arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder, arguments.outage)
+    faults = options.outage or ",".join(options.faults) or "none"
+    print(f"Seed {options.seed}, {options.minutes:g} min, faults {faults}. Logs and history: {folder}", flush=True)
     # The first process of a namespace ignores SIGTERM unless it handles it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 1
     try:
-        code = 1 if asyncio.run(run(plan)) else 0
+        code = 1 if asyncio.run(run(options)) else 0
     except KeyboardInterrupt:
         print("Interrupted.")
     finally:
@@ -98,7 +98,7 @@ def _missing(faults: list[str]) -> str | None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description="Runs workloads under faults.")
-    parser.add_argument("--seed", help="choice of operations and faults; chosen by chance if omitted")
+    parser.add_argument("--seed", help="seed of the choice of operations and faults; random if omitted")
     parser.add_argument("--minutes", type=float, default=3.0, help="time of the faults (default: 3)")
     parser.add_argument(
         "--nemesis", type=_names_of(FAULTS), default=list(FAULTS), help="faults, separated by commas; or none"

@@ -1,4 +1,4 @@
-"""The deployment: which program runs on which host, how it is configured, and how the laboratory sees its state."""
+"""The deployment: the programs of each host, their configuration, and the state of the whole."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ MONGO_PORT, REDIS_PORT, SENTINEL_PORT, WEB_PORT = 27017, 6379, 26379, 8000
 AUTH_SECRET = "the secret of the laboratory's tokens"
 ELECTION_TIMEOUT_MS = 3000
 START_DEADLINE_S = 300.0
-SUPERVISE_EVERY_S = 2.0
+SUPERVISION_INTERVAL_S = 2.0
 ALREADY_INITIATED = 23
 CREDENTIAL_KEYS_SETTING = ",".join(f"{n}:{base64.b64encode(key).decode()}" for n, key in CREDENTIAL_KEYS.items())
 
@@ -56,7 +56,7 @@ class Cluster:
         await self.wait_until_ready()
 
     async def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
-        """Waits until all members and both web processes serve. Starts programs that end. Raises: TimeoutError."""
+        """Waits until all members and both web processes serve. Restarts ended programs. Raises: TimeoutError."""
         await _until(self._are_members_healthy, "The members of the replica set are not healthy.", deadline_s)
         for url in self.web_urls:
             await _until(partial(self._is_ready, url), f"{url} is not ready.", deadline_s)
@@ -96,14 +96,14 @@ class Cluster:
 
         await _until(initiated, "The replica set can't be initiated.")
 
-    def start_ended(self) -> None:
+    def start_stopped(self) -> None:
         """Starts every program that does not run and is not kept away, as a supervisor does."""
         for program in self.programs.values():
             if program.name not in self.kept_away:
                 program.start()
 
     async def _migrate(self) -> bool:
-        """Creates the collections before any process needs them. Returns whether this succeeded."""
+        """Runs `noroshi migrate`, which creates the collections. Returns whether it succeeded."""
         web = self.programs["web1"]
         migration = replace(web, command=[*NOROSHI, "migrate"], log=web.log.with_name("migrate.log"), process=None)
         migration.start()
@@ -111,18 +111,18 @@ class Cluster:
         return await asyncio.to_thread(migration.process.wait) == 0
 
     async def supervise(self) -> None:
-        """Starts programs that end, until it is cancelled."""
+        """Restarts programs that have ended, until it is cancelled."""
         while True:
-            self.start_ended()
-            await asyncio.sleep(SUPERVISE_EVERY_S)
+            self.start_stopped()
+            await asyncio.sleep(SUPERVISION_INTERVAL_S)
 
     async def _is_ready(self, url: str) -> bool:
-        self.start_ended()
+        self.start_stopped()
         async with httpx2.AsyncClient(timeout=10, trust_env=False) as http:
             return (await http.get(f"{url}/readyz")).status_code == 200
 
     async def _are_members_healthy(self) -> bool:
-        self.start_ended()
+        self.start_stopped()
         async with AsyncMongoClient[dict[str, Any]](self.mongodb_uri, serverSelectionTimeoutMS=2_000) as client:
             status = await client.admin.command("replSetGetStatus")
         states = sorted(member["stateStr"] for member in status["members"])

@@ -12,7 +12,7 @@ from pathlib import Path
 from pymongo.errors import PyMongoError
 
 from tests.lab.cluster import MONGO_PORT, REDIS_PORT, SENTINEL_PORT, Cluster
-from tests.lab.history import History
+from tests.lab.history import HistoryRecorder
 from tests.lab.hosts import Host
 from tests.lab.programs import Program
 
@@ -26,7 +26,7 @@ class Nemesis:
     """Injects faults by chance, one after another."""
 
     cluster: Cluster
-    history: History
+    history: HistoryRecorder
     rng: random.Random
     ended: asyncio.Event
     injected: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Nemesis:
         """Accepts all packets, and starts every program that does not run."""
         for host in self.cluster.hosts:
             host.accept_all()
-        self.cluster.start_ended()
+        self.cluster.start_stopped()
 
     async def pause(self, seconds: float) -> None:
         """Sleeps, but not beyond the end of the run."""
@@ -88,29 +88,29 @@ async def kill(nemesis: Nemesis) -> str:
 async def partition(nemesis: Nemesis) -> str:
     """Cuts a host from the two others: both ways, one way, or on and off."""
     host = await nemesis.choose_host()
-    way = nemesis.rng.choice(("apart", "deaf", "mute", "flapping"))
+    way = nemesis.rng.choice(("both ways", "incoming", "outgoing", "flapping"))
     for _ in range(4 if way == "flapping" else 1):
-        cut(nemesis, host, way)
+        drop_packets(nemesis, host, way)
         await nemesis.pause(nemesis.rng.uniform(1, 3) if way == "flapping" else nemesis.rng.uniform(6, 18))
         for each in nemesis.cluster.hosts:
             each.accept_all()
         if way == "flapping":
             await nemesis.pause(nemesis.rng.uniform(0.3, 2))
-    return f"{host.name} {way}"
+    return f"partitioned {host.name}: {way}"
 
 
-def cut(nemesis: Nemesis, host: Host, way: str) -> None:
-    """Drops packets to the host (unless it is mute), and packets from the host (unless it is deaf)."""
+def drop_packets(nemesis: Nemesis, host: Host, way: str) -> None:
+    """Drops incoming packets of the host, outgoing packets, or both."""
     others = nemesis.others(host)
-    if way != "mute":
+    if way != "outgoing":
         host.drop_from(others)
-    if way != "deaf":
+    if way != "incoming":
         for other in others:
             other.drop_from([host])
 
 
 async def suspend(nemesis: Nemesis) -> str:
-    """Stops any program for 20 seconds; it keeps its connections, and continues as if nothing had happened."""
+    """Stops any program for 20 seconds. It keeps its connections and its memory."""
     program = await nemesis.choose_program()
     program.send(signal.SIGSTOP)
     try:
@@ -152,7 +152,7 @@ def fill(file: Path) -> None:
 
 
 async def lose_packets(nemesis: Nemesis) -> str:
-    """Drops a share of the packets to a host, or all packets to one kind of server, without a sign to their sender."""
+    """Drops a share of the packets to a host, or all packets to one kind of server, without informing their sender."""
     host = await nemesis.choose_host()
     match = nemesis.rng.choice(
         (

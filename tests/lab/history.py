@@ -1,4 +1,4 @@
-"""Histories: one JSON line for each operation of a run. The checkers read nothing else."""
+"""Histories: files with one JSON line for each operation of a run. The checkers read nothing else."""
 
 import time
 from collections.abc import Iterator
@@ -28,15 +28,15 @@ class Operation(TypedDict):
 FINAL = "final"
 """The process that reads everything after all faults are healed."""
 
-Histories = list[Operation]
+History = list[Operation]
 
 
 @dataclass
-class History:
+class HistoryRecorder:
     """Appends the operations of a run to one file, and keeps them in memory."""
 
     file: Path
-    operations: Histories = field(default_factory=list)
+    operations: History = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._began_s = time.time() - time.monotonic()
@@ -57,7 +57,7 @@ class History:
         result: Any,
     ) -> Operation:
         """Appends an operation that ends now."""
-        row = Operation(
+        recorded = Operation(
             process=process,
             area=area,
             operation=operation,
@@ -67,20 +67,20 @@ class History:
             outcome=outcome,
             result=result,
         )
-        self.operations.append(row)
-        self._out.write(orjson.dumps(row) + b"\n")
-        return row
+        self.operations.append(recorded)
+        self._out.write(orjson.dumps(recorded) + b"\n")
+        return recorded
 
     def close(self) -> None:
         """Closes the file."""
         self._out.close()
 
 
-def load(file: Path) -> Histories:
+def load(file: Path) -> History:
     """Reads a history that an earlier run has kept."""
     return [orjson.loads(line) for line in file.read_bytes().splitlines()]
 
 
-def select(history: Histories, *operations: str, outcome: Outcome | None = "ok") -> Iterator[Operation]:
+def select(history: History, *operations: str, outcome: Outcome | None = "ok") -> Iterator[Operation]:
     """Yields the operations of these names with this outcome, or with any outcome."""
-    return (row for row in history if row["operation"] in operations and outcome in (None, row["outcome"]))
+    return (each for each in history if each["operation"] in operations and outcome in (None, each["outcome"]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "10.77.0"
-CLIENTS = f"{PREFIX}.254"
+CLIENT_ADDRESS = f"{PREFIX}.254"
 """The address of the bridge, from which clients call and where the twins of outside services listen."""
 
 SUBNET = f"{PREFIX}.0/24"
@@ -31,11 +31,11 @@ class Host:
         return ["ip", "netns", "exec", self.name, *arguments]
 
     def drop(self, match: str) -> None:
-        """Drops incoming packets that match a rule of nft, without a sign to their sender."""
+        """Drops incoming packets that match a rule of nft, without informing their sender."""
         _run(*self.command("nft", "add", "rule", "inet", "lab", "input", *match.split(), "drop"))
 
     def drop_from(self, others: Iterable["Host"], match: str = "") -> None:
-        """Drops packets of these hosts, or those of them that match."""
+        """Drops packets from these hosts. With `match`, drops only packets that match this rule of nft."""
         for other in others:
             self.drop(f"ip saddr {other.address} {match}")
 
@@ -50,7 +50,7 @@ def create_hosts(names: Iterable[str], disks: Path) -> list[Host]:
     _run("mount", "-t", "tmpfs", "noroshi-lab-names", "/run/netns")
     _run("ip", "link", "set", "lo", "up")
     _run("ip", "link", "add", "bridge", "type", "bridge")
-    _run("ip", "address", "add", f"{CLIENTS}/24", "dev", "bridge")
+    _run("ip", "address", "add", f"{CLIENT_ADDRESS}/24", "dev", "bridge")
     _run("ip", "link", "set", "bridge", "up")
     return [_create_host(name, f"{PREFIX}.{number}", disks / name) for number, name in enumerate(names, start=1)]
 
@@ -79,6 +79,6 @@ def _create_host(name: str, address: str, disk: Path) -> Host:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+    completed = subprocess.run(command, capture_output=True, text=True)
+    if completed.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {completed.stderr.strip()}")

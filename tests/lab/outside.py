@@ -1,4 +1,4 @@
-"""Twins of the outside services. They lose a few answers after they have acted.
+"""Twins of the external services. They lose a few answers after they have acted.
 
 They run in the process of the laboratory and listen at its address in the network of the hosts.
 """
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tests.jobs.providers.telephony.twin import TelephonyTwin, telephony_twin
-from tests.lab.hosts import CLIENTS
+from tests.lab.hosts import CLIENT_ADDRESS
 from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import Twin, running_twin
 from tests.twins.webhook import WebhookTwin
@@ -23,16 +23,16 @@ class OutsideServices:
 
     telephony: TelephonyTwin
     mastodon: Twin
-    hook: Twin
+    webhook: Twin
 
 
 @asynccontextmanager
 async def outside_services() -> AsyncIterator[OutsideServices]:
     """Runs the twins in this process."""
-    lost = {"lose_answers": LOST_SHARE, "lose_reports": LOST_SHARE}
+    loss = {"lose_answers": LOST_SHARE, "lose_reports": LOST_SHARE}
     async with (
-        telephony_twin(MAX_CONCURRENT_CALLS, host=CLIENTS, talk_s=(0.3, 1.5), **lost) as telephony,
-        running_twin(MastodonTwin(LOST_SHARE, seed=1), host=CLIENTS) as mastodon,
-        running_twin(WebhookTwin(LOST_SHARE, seed=2), host=CLIENTS) as hook,
+        telephony_twin(MAX_CONCURRENT_CALLS, host=CLIENT_ADDRESS, talk_s=(0.3, 1.5), **loss) as telephony,
+        running_twin(MastodonTwin(LOST_SHARE, seed=1), host=CLIENT_ADDRESS) as mastodon,
+        running_twin(WebhookTwin(LOST_SHARE, seed=2), host=CLIENT_ADDRESS) as webhook,
     ):
-        yield OutsideServices(telephony, mastodon, hook)
+        yield OutsideServices(telephony, mastodon, webhook)

@@ -18,7 +18,7 @@ FAKETIME_LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), 
 
 @dataclass
 class Program:
-    """One program. Its output goes to `log`. With `clock`, its clock can be set apart from the machine's."""
+    """One program. Its output goes to `log`. With `clock`, its clock can differ from the machine's."""
 
     name: str
     host: Host

@@ -8,7 +8,7 @@ import orjson
 
 from tests.lab.cluster import Cluster, plan_cluster
 from tests.lab.faults import Nemesis
-from tests.lab.history import History
+from tests.lab.history import HistoryRecorder
 from tests.lab.hosts import create_hosts
 from tests.lab.outages import separate_disks, suffer
 from tests.lab.outside import outside_services
@@ -18,12 +18,12 @@ from tests.lab.session import Laboratory
 from tests.lab.workloads.catalogue import Workload, create_workloads
 
 HOSTS = ("east", "west", "north")
-SETTLE_DEADLINE_S = 900.0
+FINISH_DEADLINE_S = 900.0
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The wishes of the command line."""
+class RunOptions:
+    """The options of the command line."""
 
     seed: str
     minutes: float
@@ -33,29 +33,29 @@ class Plan:
     outage: str | None = None
 
 
-async def run(plan: Plan) -> int:
-    """Runs the plan, prints the table, and returns the number of violations."""
-    history = History(plan.folder / "history.jsonl")
-    hosts = create_hosts(HOSTS, plan.folder / "disks")
+async def run(options: RunOptions) -> int:
+    """Runs the laboratory, prints the tables, and returns the number of violations."""
+    history = HistoryRecorder(options.folder / "history.jsonl")
+    hosts = create_hosts(HOSTS, options.folder / "disks")
     async with outside_services() as outside:
-        cluster = plan_cluster(hosts, plan.folder, outside.telephony.url, with_clocks="clock" in plan.faults)
-        laboratory = Laboratory(history, cluster.web_urls, plan.seed)
-        if plan.outage:
+        cluster = plan_cluster(hosts, options.folder, outside.telephony.url, with_clocks="clock" in options.faults)
+        laboratory = Laboratory(history, cluster.web_urls, options.seed)
+        if options.outage:
             separate_disks(cluster)
         try:
             await cluster.start()
-            workloads = create_workloads(laboratory, outside, plan.areas)
+            workloads = create_workloads(laboratory, outside, options.areas)
             phases = await _act(plan, laboratory, cluster, workloads)
         finally:
             history.close()
             for program in cluster.programs.values():
                 program.kill()
-                program.keep_log(plan.folder)
+                program.keep_log(options.folder)
     lines, violations = checks_table(history.operations)
     # A cancelled connection of the telephony twin would be reported while the loop closes.
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)
     tables = [operations_table(history.operations, phases.begin, phases.end), lines]
-    if plan.outage:
+    if options.outage:
         tables += outage_tables(history.operations, phases, violations)
     else:
         tables.insert(1, faults_table(history.operations))
@@ -63,19 +63,19 @@ async def run(plan: Plan) -> int:
     return violations
 
 
-async def _act(plan: Plan, laboratory: Laboratory, cluster: Cluster, workloads: list[Workload]) -> Phases:
+async def _act(plan: RunOptions, laboratory: Laboratory, cluster: Cluster, workloads: list[Workload]) -> Phases:
     """Runs workloads and faults for the plan's time, and then the final reads."""
     for workload in workloads:
         await workload.prepare()
     acting = asyncio.gather(*(workload.run() for workload in workloads))
-    phases = await (_suffer_outage if plan.outage else _suffer_faults)(plan, laboratory, cluster)
+    phases = await (_suffer_outage if options.outage else _suffer_faults)(plan, laboratory, cluster)
     print("Healed. Reading everything.", flush=True)
-    # Users repeat what was not answered. Without a supervisor, a program that failed to start would stay away.
+    # Users repeat operations that were not answered. The supervisor starts programs that failed to start.
     supervision = asyncio.create_task(cluster.supervise())
-    async with asyncio.timeout(SETTLE_DEADLINE_S):
-        await acting
+    async with asyncio.timeout(FINISH_DEADLINE_S):
+        await running
         await cluster.wait_until_ready()
-        await asyncio.gather(*(workload.settle() for workload in workloads))
+        await asyncio.gather(*(workload.finish() for workload in workloads))
     supervision.cancel()
     return phases
 
@@ -95,6 +95,6 @@ async def _suffer_outage(plan: Plan, laboratory: Laboratory, cluster: Cluster) -
     return phases
 
 
-async def _end(plan: Plan, laboratory: Laboratory) -> None:
-    await asyncio.sleep(plan.minutes * 60)
+async def _end_after_minutes(options: RunOptions, laboratory: Laboratory) -> None:
+    await asyncio.sleep(options.minutes * 60)
     laboratory.ended.set()

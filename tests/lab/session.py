@@ -1,4 +1,4 @@
-"""A user of the API whose every operation becomes a line of the history."""
+"""Users of the API. Each operation that they send becomes a line of the history."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ import httpx2
 from server.auth.tokens import mint
 from tests.client import Client, GraphQLFailed, Socket
 from tests.lab.cluster import AUTH_SECRET
-from tests.lab.history import FINAL, History, Outcome
+from tests.lab.history import FINAL, HistoryRecorder, Outcome
 
 ORGANIZATION = "lab"
 REFUSALS = {"BAD_USER_INPUT", "FORBIDDEN", "NOT_FOUND", "CONFLICT", "RATE_LIMITED", "UNAUTHENTICATED"}
@@ -22,9 +22,9 @@ RETRY_S = 0.5
 
 @dataclass
 class Laboratory:
-    """The surroundings of all workloads: the history, the web processes, and whether the run goes on."""
+    """The environment of all workloads: the history, the web processes, and whether the run has ended."""
 
-    history: History
+    history: HistoryRecorder
     web_urls: list[str]
     seed: str
     http: httpx2.AsyncClient = field(
@@ -37,7 +37,7 @@ class Laboratory:
         return random.Random(f"{self.seed}/{name}")
 
     def session(self, process: str, area: str, *roles: str, user: str | None = None) -> "Session":
-        """Returns a session of a user, who is named like the process unless `user` is given."""
+        """Returns a session of a user, whose id is `user`, or else the name of the process."""
         token = mint(AUTH_SECRET, user_id=user or process, organization_id=ORGANIZATION, roles=roles)
         return Session(self, process, area, token, self.random(process))
 
@@ -61,7 +61,7 @@ class Session:
     rng: random.Random
 
     @property
-    def history(self) -> History:
+    def history(self) -> HistoryRecorder:
         return self.laboratory.history
 
     def client(self) -> Client:
@@ -76,7 +76,7 @@ class Session:
         shape: Callable[[Any], Any] = lambda value: value,
         **variables: Any,
     ) -> tuple[Outcome, Any]:
-        """Sends an operation with one root field and records it. `shape` makes the recorded result of the field."""
+        """Sends an operation with one root field and records it. `shape` converts its value to the recorded result."""
         begin = self.history.now()
         outcome, result = await self._outcome(query, shape, variables)
         self.history.record(self.process, self.area, operation, arguments, begin, outcome, result)
@@ -90,7 +90,7 @@ class Session:
         shape: Callable[[Any], Any] = lambda value: value,
         **variables: Any,
     ) -> Any:
-        """Repeats an operation that may be repeated until it succeeds. Returns None if it is refused."""
+        """Repeats an idempotent operation until it succeeds. Returns its result, or None if it is refused."""
         while True:
             outcome, result = await self.run(operation, arguments, query, shape, **variables)
             if outcome == "ok" or _is_refusal(result):

@@ -19,7 +19,7 @@ from tests.lab.checkers.publications import (
     publications_happen_once,
     states_of_publications_are_true,
 )
-from tests.lab.history import FINAL, Histories, Operation, Outcome
+from tests.lab.history import FINAL, History, Operation, Outcome
 from tests.lab.operations import operation
 
 
@@ -41,7 +41,7 @@ def arrivals(begin: float, texts: list[str], since: str | None = None, resumed: 
     return operation("homeSubscription", begin, result, "bob", since=since)
 
 
-FEEDS: Histories = [
+FEEDS: History = [
     operation("follow", 0, process="bob", author="ann"),
     arrivals(1, ["a"]),
     post("a", 2),
@@ -53,7 +53,7 @@ FEEDS: Histories = [
     feed(9, ["a", "b", "d"]),
     operation("followers", 9, 1, FINAL, user="ann"),
 ]
-LONG: Histories = [FEEDS[0], *(post(f"p{n}", 2 * n, timestamp=n) for n in range(901)), post("x", 2, outcome="unknown")]
+LONG: History = [FEEDS[0], *(post(f"p{n}", 2 * n, timestamp=n) for n in range(901)), post("x", 2, outcome="unknown")]
 """A history of more posts than a feed keeps. One of them may have been stored without an acknowledgement."""
 
 
@@ -69,7 +69,7 @@ def published(target: str, **times: float) -> Operation:
     return operation("published", 21, [[text, at] for text, at in times.items()], FINAL, target=target)
 
 
-PUBLICATIONS: Histories = [
+PUBLICATIONS: History = [
     schedule("a"),
     schedule("b", "hook"),
     schedule("c"),
@@ -89,8 +89,8 @@ def launch(numbers: list[str], blocked: list[str], is_open: bool = True, outcome
     return operation("launch", 1, "id", outcome=outcome, job="j", numbers=numbers, blocked=blocked, open=is_open)
 
 
-def calls(*made: tuple[str, float, float | None]) -> Operation:
-    return operation("calls", 30, [list(each) for each in made], FINAL)
+def calls(*placed: tuple[str, float, float | None]) -> Operation:
+    return operation("calls", 30, [list(each) for each in placed], FINAL)
 
 
 def job(*tasks: tuple[str, str, int], name: str = "COMPLETED") -> Operation:
@@ -100,7 +100,7 @@ def job(*tasks: tuple[str, str, int], name: str = "COMPLETED") -> Operation:
 
 LIMITS = operation("setCallLimits", 0, concurrentCalls=1, callsPerSecond=2)
 LAUNCHES = [launch(["1", "2", "3"], ["2"]), launch(["4"], [], is_open=False), launch(["5"], [], outcome="fail")]
-CALLS: Histories = [
+CALLS: History = [
     LIMITS,
     *LAUNCHES,
     calls(("1", 2.0, 2.5), ("3", 2.5, 2.7)),
@@ -119,9 +119,9 @@ def book(begin: float, success: int, soft: int, hard: int, process: str = FINAL)
 
 
 SENT = [record(("1", "success", 5.0), ("2", "soft", 4.0)), record(("3", "soft", 6.0), ("1", "success", 5.0))]
-MAIL: Histories = [*SENT, book(3, 0, 1, 0, "pat"), book(5, 1, 0, 0, "pat"), book(9, 1, 1, 0)]
+MAIL: History = [*SENT, book(3, 0, 1, 0, "pat"), book(5, 1, 0, 0, "pat"), book(9, 1, 1, 0)]
 
-CASES: dict[str, tuple[Checker, Histories]] = {
+CASES: dict[str, tuple[Checker, History]] = {
     "feed lacks a post": (feeds_hold_every_post_once, [*FEEDS[:-2], feed(9, ["a"])]),
     "feed holds a post twice": (feeds_hold_every_post_once, [*FEEDS[:-2], feed(9, ["a", "b", "b"])]),
     "feed holds a post of a stranger": (feeds_hold_every_post_once, [*FEEDS[:-2], feed(9, ["a", "b", "c"])]),
@@ -197,9 +197,9 @@ def test_broken_history_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("checker", list(dict.fromkeys(checker for checker, _ in CASES.values())))
 def test_good_history_has_no_violation(checker: Checker) -> None:
-    verdict = checker([*FEEDS, *PUBLICATIONS, *CALLS, *MAIL])
-    assert verdict.violations == []
-    assert verdict.judged
+    result = checker([*FEEDS, *PUBLICATIONS, *CALLS, *MAIL])
+    assert result.violations == []
+    assert result.checked
 
 
 def test_posts_beyond_the_newest_may_be_missing() -> None:

@@ -20,7 +20,7 @@ from tests.lab.checkers.subscriptions import (
     subscribers_receive_every_message,
     subscriptions_are_resumed,
 )
-from tests.lab.history import Histories, Operation, Outcome
+from tests.lab.history import History, Operation, Outcome
 from tests.lab.operations import operation
 
 
@@ -54,7 +54,7 @@ def subscription(
 A, B, C = (10, "a"), (20, "b"), (30, "c")
 POSTS = [post("a", 1, 10), post("b", 2, 20), post("c", 3, 30)]
 READ_AT_END = page(9, [A, B, C], process="final")
-GOOD: Histories = [
+GOOD_HISTORY: History = [
     *POSTS,
     page(1.1, []),
     page(2.6, [A, B]),
@@ -76,7 +76,7 @@ GOOD: Histories = [
     READ_AT_END,
     operation("post", 4, {"code": "UNAVAILABLE", "message": ""}, outcome="unknown", topic="t", text="never"),
 ]
-CASES: dict[str, tuple[Checker, Histories]] = {
+CASES: dict[str, tuple[Checker, History]] = {
     "page lacks an acknowledged message": (pages_hold_acknowledged_messages, [*POSTS, page(4, [A, C])]),
     "newest page lacks an acknowledged message": (
         pages_hold_acknowledged_messages,
@@ -115,17 +115,20 @@ CASES: dict[str, tuple[Checker, Histories]] = {
         subscribers_receive_every_message,
         [subscription(0, None, 4, [(5, 10), (6, 10)], resumed=False)],
     ),
-    "reaction is lost": (reactions_are_exact, [*GOOD, operation("reactions", 9, [], message="m")]),
+    "reaction is lost": (reactions_are_exact, [*GOOD_HISTORY, operation("reactions", 9, [], message="m")]),
     "count of a reaction is wrong": (
         reactions_are_exact,
-        [*GOOD, operation("reactions", 9, [["👍", 2, ["bob"]]], message="m")],
+        [*GOOD_HISTORY, operation("reactions", 9, [["👍", 2, ["bob"]]], message="m")],
     ),
-    "member is lost": (members_are_exact, [*GOOD, operation("members", 9, {"count": 1, "members": []})]),
-    "memberCount is wrong": (members_are_exact, [*GOOD, operation("members", 9, {"count": 2, "members": ["bob"]})]),
-    "read mark moves back": (read_marks_never_move_back, [*GOOD, operation("readUpTo", 9, 10, topic="t")]),
+    "member is lost": (members_are_exact, [*GOOD_HISTORY, operation("members", 9, {"count": 1, "members": []})]),
+    "memberCount is wrong": (
+        members_are_exact,
+        [*GOOD_HISTORY, operation("members", 9, {"count": 2, "members": ["bob"]})],
+    ),
+    "read mark moves back": (read_marks_never_move_back, [*GOOD_HISTORY, operation("readUpTo", 9, 10, topic="t")]),
     "acknowledged read mark is lost": (
         read_marks_never_move_back,
-        [*GOOD, operation("markRead", 9, 20, topic="t", timestamp=30)],
+        [*GOOD_HISTORY, operation("markRead", 9, 20, topic="t", timestamp=30)],
     ),
     "unexpected error": (
         errors_are_expected,
@@ -146,6 +149,6 @@ def test_broken_history_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("checker", list(dict.fromkeys(checker for checker, _ in CASES.values())))
 def test_good_history_has_no_violation(checker: Checker) -> None:
-    verdict = checker(GOOD)
-    assert verdict.violations == []
-    assert verdict.judged
+    result = checker(GOOD_HISTORY)
+    assert result.violations == []
+    assert result.checked

@@ -76,7 +76,7 @@ def test_forgotten_budget_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     limiter = RateLimiter(PER_MINUTE, "Testing")
     for key in ("ann", "ben", "cat"):
         limiter.spend(key, BURST)
-    assert (limiter.left("ann"), limiter.left("cat")) == (int(BURST), 0)
+    assert (limiter.remaining("ann"), limiter.remaining("cat")) == (int(BURST), 0)
 
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.floats(0, 2 * BURST)), max_size=30))

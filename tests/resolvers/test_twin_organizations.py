@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 MARK = "twin"
 ADDRESS = "ann@example.org"
-DECAYING = {"messagesPerMinute", "estimatedEndAt"}
+DECAYING_FIELDS = {"messagesPerMinute", "estimatedEndAt"}
 """Fields whose values change with time alone."""
 
 SHARED_COLLECTIONS = {"process_locks", "fences"}
@@ -36,7 +36,7 @@ def members(organization: OrganizationScenario) -> list[Person]:
 
 
 async def execute_mutations(organization: OrganizationScenario, *, undo: bool) -> None:
-    """Executes each mutation, those that undo others last or not at all. Fills the address book and the feeds."""
+    """Executes each mutation: those that undo others last, or not at all. Fills the address book and the feeds."""
     mutations = sorted((each for each in FIELDS if each.root == "Mutation"), key=is_undoing)
     for field in mutations:
         if undo or not is_undoing(field):
@@ -66,27 +66,27 @@ async def documents(stores: Stores) -> set[str]:
 
 
 async def answers(organization: OrganizationScenario) -> dict[str, Any]:
-    """Returns the answers to every query, and what jobs read of the organization."""
+    """Returns the answers to every query, and the results of the reads of jobs."""
     organization.stores.address_book._domains.clear()
     queries = [field for field in FIELDS + FIELDS_WITHOUT_OPTIONAL_IDS if field.root == "Query"]
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         f"{field}({sorted(field.variables(organization.ids))})": without_decaying(
             await execute_field(organization.superuser, field, organization.ids, query=MARK, tag=MARK)
         )
         for field in queries
     }
-    found["joined"] = await organization.superuser.execute("{ communities(joined: true) { id } }")
-    return found | {f"jobs: {name}": value async for name, value in read_for_jobs(organization)}
+    results["joined"] = await organization.superuser.execute("{ communities(joined: true) { id } }")
+    return results | {f"jobs: {name}": value async for name, value in read_for_jobs(organization)}
 
 
 def without_decaying(data: Any) -> Any:
     if isinstance(data, dict):
-        return {name: without_decaying(value) for name, value in data.items() if name not in DECAYING}
+        return {name: without_decaying(value) for name, value in data.items() if name not in DECAYING_FIELDS}
     return [without_decaying(each) for each in data] if isinstance(data, list) else data
 
 
 async def read_for_jobs(organization: OrganizationScenario) -> AsyncIterator[tuple[str, str]]:
-    """Yields what workers read, by name."""
+    """Yields the names and results of the reads of workers."""
     stores, org = organization.stores, organization.organization_id
     ids = sorted(person.id for person in members(organization))
     day = day_of(await stores.mongo.now())

@@ -1,4 +1,4 @@
-"""Calls are made by a provider that was chosen. Without one nobody is called, and no outcome is invented."""
+"""Only a configured provider makes calls. Without a provider nobody is called, and no outcome is invented."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
         ({"telephony": "webhook", "demo": True}, "webhook"),
     ],
 )
-def test_only_demo_has_provider_that_was_not_chosen(values: dict[str, Any], provider: str | None) -> None:
+def test_only_demo_has_a_default_provider(values: dict[str, Any], provider: str | None) -> None:
     assert telephony_provider(Settings(**values)) == provider
 
 
@@ -70,8 +70,8 @@ async def test_calls_wait_for_worker_with_provider(
             await until(is_called)
 
 
-async def wait_for_polls(mongo: Mongo, more: int) -> None:
-    """Waits until the only worker has looked for overdue calls so many more times."""
+async def wait_for_polls(mongo: Mongo, count: int) -> None:
+    """Waits until the only worker has looked for overdue calls `count` more times."""
 
     async def polls() -> int:
         (worker,) = await recent_workers(mongo)
@@ -84,6 +84,6 @@ async def wait_for_polls(mongo: Mongo, more: int) -> None:
     before = await polls()
 
     async def have_run() -> bool:
-        return await polls() >= before + more
+        return await polls() >= before + count
 
     await until(have_run)

@@ -27,16 +27,16 @@ class EventRecorder:
     def subjects(self) -> list[Any]:
         return [item.event.subject for item in self.received]
 
-    async def has_received(self, n: int, deadline_s: float = 30.0) -> bool:
-        """Waits for event n. Returns whether it arrived within `deadline_s` seconds."""
+    async def wait_for_event(self, n: int, timeout_s: float = 30.0) -> bool:
+        """Waits for event n. Returns whether it arrived within `timeout_s` seconds."""
 
         async def is_received() -> bool:
             return bool(self.received) and self.received[-1].position.n >= n
 
-        return await poll_until_true(is_received, deadline_s)
+        return await poll_until_true(is_received, timeout_s)
 
-    async def has_started(self, times: int = 1, deadline_s: float = 30.0) -> bool:
-        """Waits until the subscription has started `times` times. Returns whether it did within `deadline_s` seconds.
+    async def wait_for_start(self, times: int = 1, timeout_s: float = 30.0) -> bool:
+        """Waits until the subscription has started `times` times. Returns whether that happened in time.
 
         A subscription starts again when its position has expired.
         """
@@ -44,7 +44,7 @@ class EventRecorder:
         async def is_started() -> bool:
             return len(self.starts) >= times
 
-        return await poll_until_true(is_started, deadline_s)
+        return await poll_until_true(is_started, timeout_s)
 
     async def record(self, hub: Hub, stream: Stream, since: Position | None) -> None:
         """Records the subscription until the task is cancelled."""
@@ -64,7 +64,7 @@ async def recorded_events(hub: Hub, stream: Stream, since: Position | None = Non
     recorder = EventRecorder()
     task = asyncio.create_task(recorder.record(hub, stream, since))
     try:
-        assert await recorder.has_started(), "The subscription did not start."
+        assert await recorder.wait_for_start(), "The subscription did not start."
         yield recorder
     finally:
         task.cancel()

@@ -128,7 +128,7 @@ async def query_messages(scenario: TopicScenario) -> None:
     await messages.add_reaction(org, posted[1].key, "cyd", "👍")
     await messages.remove_reaction(org, posted[1].key, "cyd", "👍")
     for blocked in (NOBODY, BLOCKED):
-        await reactions.of_messages([reacted], Visibility("ann", blocked))
+        await reactions.of_messages([reacted], ViewerBlocks("ann", blocked))
         await reactions.users(posted[1].key, "👍", 10, blocked)
         await query_pages(lambda range_, blocked=blocked: reactions.received(org, "bob", range_, blocked))
     await messages.delete(posted[1].key, "bob", False)

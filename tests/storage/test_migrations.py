@@ -53,7 +53,7 @@ async def expect_refusal(mongo: Mongo, *parts: str) -> None:
 
 
 async def make_old(mongo: Mongo) -> None:
-    """Gives the database the state of a release without data versions: with documents, and with former indexes."""
+    """Gives the database documents, and the indexes of a release without data versions."""
     await prepare_database(mongo)
     await mongo["data_version"].delete_many({})
     for collection, index in (("notifications", "topic_1_ts_1"), ("outbox", "stream_1_due_1")):
@@ -65,7 +65,7 @@ async def make_old(mongo: Mongo) -> None:
 
 
 async def test_start_on_empty_database_creates_everything(mongo: Mongo) -> None:
-    # The keys of a process are compared before.
+    # A process compares its keys earlier, which creates this collection.
     await mongo["key_fingerprints"].insert_one({"_id": "address_keys", "keys": []})
     await prepare_database(mongo)
     assert set(await mongo.database.list_collection_names()) >= set(INDEXES)
@@ -192,7 +192,7 @@ def test_steps_have_ascending_versions_and_compatible_code() -> None:
     assert [step.version for step in STEPS] == list(range(1, DATA_VERSION + 1))
     compatible = [step.compatible_version for step in STEPS]
     assert compatible == sorted(compatible)
-    # The step of a release must not stop the processes of the release before.
+    # The steps of a release must not stop the processes of the last release.
     assert all(step.compatible_version < step.version for step in STEPS)
 
 

@@ -83,14 +83,14 @@ async function openRenewedLink(page) {
 /** Opens GraphiQL with Ben's link while Ann is signed in. Returns the question, which is answered with no. */
 async function openGraphiqlLink(context) {
   const page = await context.newPage();
-  const asked = new Promise((resolve) => {
+  const dialogMessage = new Promise((resolve) => {
     page.on("dialog", async (dialog) => {
       resolve(dialog.message());
       await dialog.dismiss();
     });
   });
   await page.goto(`${url}/graphiql#token=${tokens.ben}`);
-  const text = await Promise.race([asked, page.waitForLoadState("networkidle").then(() => "")]);
+  const text = await Promise.race([dialogMessage, page.waitForLoadState("networkidle").then(() => "")]);
   const isStored = await page.evaluate(
     (token) => JSON.stringify({ ...sessionStorage }).includes(token),
     tokens.ben,
@@ -111,8 +111,9 @@ async function acceptLink(first) {
 }
 
 /**
- * Ann signs out in her first tab. Returns whether her second tab, whose token differs, is signed out and has closed its
- * socket, whether a tab that left the product meanwhile is signed out when it returns, and Ben's user in his tab.
+ * Ann signs out in her first tab. Waits until her second tab, whose token differs, is signed out. Returns how many sockets
+ * the second tab has closed, whether the first tab and a tab that had left the product are signed out, and the user of
+ * Ben's tab.
  */
 async function signOutEverywhere(first) {
   const context = first.context();

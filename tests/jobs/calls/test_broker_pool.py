@@ -30,8 +30,8 @@ async def is_completed(centre: CallCentre, job: CallJob) -> bool:
 
 async def lock_fence(centre: CallCentre) -> int:
     """Returns the fence of the organization's lock. 0: no process has acquired it yet."""
-    row = await centre.stores.mongo["process_locks"].find_one({"_id": lock_name(centre.org)})
-    return 0 if row is None else int(row["fence"])
+    lock = await centre.stores.mongo["process_locks"].find_one({"_id": lock_name(centre.org)})
+    return 0 if lock is None else int(lock["fence"])
 
 
 @asynccontextmanager
@@ -106,16 +106,16 @@ async def has_greater_fence(centre: CallCentre, before: int) -> bool:
 async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) -> None:
     async with call_centre(stores, 1, talk_s=(0.02, 0.05)) as centre:
         await centre.limit(1, 50)
-        dead = await Locks(stores.mongo, ttl_s=1.0).acquire(lock_name(centre.org), "a process that died")
-        assert dead is not None
-        row = await stores.mongo["process_locks"].find_one({"_id": dead.name})
+        dead_lock = await Locks(stores.mongo, ttl_s=1.0).acquire(lock_name(centre.org), "a process that died")
+        assert dead_lock is not None
+        stored_lock = await stores.mongo["process_locks"].find_one({"_id": dead_lock.name})
         job = await centre.launch(2)
         async with running_pool(centre):
             await until(lambda: is_completed(centre, job))
-        assert await lock_fence(centre) == dead.fence + 1
+        assert await lock_fence(centre) == dead_lock.fence + 1
         tasks = await stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
-        assert row is not None
-        assert all(task.started_at and task.started_at >= row["expires_at"] for task in tasks)
+        assert stored_lock is not None
+        assert all(task.started_at and task.started_at >= stored_lock["expires_at"] for task in tasks)
 
 
 class _RacedLocks(Locks):

@@ -96,8 +96,8 @@ async def test_alarm_of_domain_below_organization_threshold(jobs: JobContext, tm
 async def test_alarm_covers_events_recorded_after_midnight(jobs: JobContext, tmp_path: Path) -> None:
     await add_mail(jobs.stores, 45, 15, days=1)
     assert await report_bounces(replace(jobs, bounce_report_to=None)) == 1
-    (row,) = await jobs.stores.reports.since(0, 10)
-    assert row["_id"]["day"] == day_of(await jobs.stores.mongo.now()) - 1
+    (report,) = await jobs.stores.reports.since(0, 10)
+    assert report["_id"]["day"] == day_of(await jobs.stores.mongo.now()) - 1
 
 
 async def test_reports_without_recipient_are_marked_sent(jobs: JobContext) -> None:

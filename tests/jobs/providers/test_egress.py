@@ -29,7 +29,7 @@ from jobs.providers.egress import (
     check_addresses,
     is_public,
 )
-from tests.certificates import certificate_for
+from tests.certificates import create_tls_contexts
 from tests.jobs.providers.stub_server import StubServer, endless, head, redirect, respond, silent, stub_server
 
 LOOPBACK: tuple[IpNetwork, ...] = (ip_network("127.0.0.0/8"),)
@@ -594,7 +594,7 @@ async def test_one_deadline_covers_redirects_headers_and_body(server: StubServer
 
 @pytest.mark.anyio
 async def test_tls_is_verified_by_name_when_connecting_by_address(tmp_path: Path) -> None:
-    server_side, client_side = certificate_for("localhost", tmp_path)
+    server_side, client_side = create_tls_contexts("localhost", tmp_path)
     requested_names: list[str | None] = []
     server_side.sni_callback = lambda _socket, name, _context: requested_names.append(name)
     async with stub_server(tls=server_side) as server:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.publishing.author_rights import missing_role
+from jobs.publishing.author_rights import missing_role_reason
 from jobs.publishing.publisher import PostPublisher
 from storage.identity.roles import Role
 from storage.publishing.networks import Network
@@ -48,6 +48,6 @@ async def test_role_that_includes_the_needed_role_suffices(scenario: PublishingS
     users = scenario.stores.users
     await scenario.end_roles(*Role)
     await users.sign_in(scenario.organization_id, "ann", [Role.ADMIN], None, None)
-    assert await missing_role(users, scenario.ann, Role.OPERATOR) is None
-    assert await missing_role(users, scenario.ann, Role.MEMBER) is None
-    assert await missing_role(users, scenario.ann, Role.SERVICE) is not None
+    assert await missing_role_reason(users, scenario.ann, Role.OPERATOR) is None
+    assert await missing_role_reason(users, scenario.ann, Role.MEMBER) is None
+    assert await missing_role_reason(users, scenario.ann, Role.SERVICE) is not None

@@ -37,8 +37,8 @@ def outcomes(publication: Publication) -> list[str]:
 
 
 async def notification_kinds(scenario: PublishingScenario) -> list[str]:
-    rows = scenario.stores.mongo["notifications"].find({"_id.o": scenario.organization_id})
-    return [row["kind"] async for row in rows]
+    notifications = scenario.stores.mongo["notifications"].find({"_id.o": scenario.organization_id})
+    return [each["kind"] async for each in notifications]
 
 
 @pytest.mark.parametrize("fault", [*FAULTS_AFTER_EFFECT, *FAULTS_BEFORE_EFFECT])

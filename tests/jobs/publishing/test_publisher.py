@@ -41,7 +41,7 @@ async def test_internal_target_is_published_at_due_moment(
     (message,) = await scenario.messages()
     assert message["text"] == "hello"
     posts = await scenario.stores.mongo["posts"].find({"_id.o": scenario.organization_id}).to_list(None)
-    assert [row["text"] for row in posts] == ["hello"]
+    assert [post["text"] for post in posts] == ["hello"]
 
 
 async def test_mentions_resolve_at_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
@@ -83,8 +83,8 @@ async def test_concurrent_sweeps_share_one_claim(scenario: PublishingScenario, p
     await scenario.schedule(in_s=-1)
 
     async def count_reads() -> int:
-        (row,) = await scenario.stores.mongo.aggregate("publications", [{"$collStats": {"latencyStats": {}}}])
-        return int(row["latencyStats"]["reads"]["ops"])
+        (stats,) = await scenario.stores.mongo.aggregate("publications", [{"$collStats": {"latencyStats": {}}}])
+        return int(stats["latencyStats"]["reads"]["ops"])
 
     before = await count_reads()
     assert sum(await asyncio.gather(*(publisher.sweep() for _ in range(100)))) == 100

@@ -226,7 +226,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         published_texts = Counter(post.text for twin in self.twins.values() for post in twin.ledger)
         published_texts.update(message["text"] for message in await self.scenario.messages())
         query = {"_id.o": self.scenario.organization_id}
-        published_texts.update([row["text"] async for row in self.scenario.stores.mongo["posts"].find(query)])
+        published_texts.update([post["text"] async for post in self.scenario.stores.mongo["posts"].find(query)])
         assert [text for text, count in published_texts.items() if count > 1] == [], "A post was published twice."
         for expected in self.expected.values():
             (publication,) = await self.scenario.stores.scheduled_posts.publications_of(expected.post_id)

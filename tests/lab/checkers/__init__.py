@@ -1,17 +1,17 @@
-"""Checkers: each judges one promise from the history alone. A checker never looks at the duration of anything."""
+"""Checkers: each checks one promise, from the history alone. Checkers ignore durations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.lab.history import Histories
+from tests.lab.history import History
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The findings of a checker: how many facts it judged, and a description of each violation."""
+class CheckResult:
+    """The result of a checker: how many facts it checked, and a description of each violation."""
 
-    judged: int
+    checked: int
     violations: list[str]
 
 
-Checker = Callable[[Histories], Verdict]
+Checker = Callable[[History], CheckResult]

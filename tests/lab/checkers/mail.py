@@ -1,52 +1,56 @@
-"""The address book: every delivery event is counted once, whatever its order and however often it was sent."""
+"""The address book: every delivery event is counted once, in whatever order and however often the events were sent."""
 
 from collections import defaultdict
 
-from tests.lab.checkers import Verdict
-from tests.lab.history import FINAL, Histories, select
+from tests.lab.checkers import CheckResult
+from tests.lab.history import FINAL, History, select
 
 Event = tuple[str, str, str, float]
 """Id, address, kind, and the time of the delivery."""
 
 
-def counts_of_the_book_are_exact(history: Histories) -> Verdict:
-    """At the end an address has all its successes, and the bounces after the last of them.
+def counts_of_the_book_are_exact(history: History) -> CheckResult:
+    """At the end an address has all its successes, and the bounces after its last success.
 
     Senders repeat each event until it is stored.
     """
     events: dict[str, list[Event]] = defaultdict(list)
-    for event in _events(history, outcome_ok=True).values():
+    for event in _events(history, is_acknowledged=True).values():
         events[event[1]].append(event)
-    violations, judged = [], 0
-    for row in select(history, "addressBook"):
-        if row["process"] == FINAL:
-            for address, *shown in row["result"]:
-                judged += len(events[address])
-                if shown != (wanted := _counts(events[address])):
-                    violations.append(f"{address} has {shown} instead of {wanted}")
-    return Verdict(judged, violations)
+    violations, checked = [], 0
+    for operation in select(history, "addressBook"):
+        if operation["process"] == FINAL:
+            for address, *shown in operation["result"]:
+                checked += len(events[address])
+                if shown != (expected := _counts(events[address])):
+                    violations.append(f"{address} has {shown} instead of {expected}")
+    return CheckResult(checked, violations)
 
 
-def successes_never_decrease(history: Histories) -> Verdict:
+def successes_never_decrease(history: History) -> CheckResult:
     """Successes never decrease from one lookup to the next, and never exceed the successes that were sent."""
-    violations, judged = [], 0
+    violations, checked = [], 0
     sent: dict[str, int] = defaultdict(int)
-    for event in _events(history, outcome_ok=False).values():
+    for event in _events(history, is_acknowledged=False).values():
         sent[event[1]] += event[2] == "success"
-    before: dict[str, tuple[float, int]] = {}
-    for row in sorted(select(history, "addressBook"), key=lambda row: row["begin"]):
-        for address, success, *_ in row["result"]:
-            read_at, earlier = before.get(address, (0.0, 0))
-            judged += 1
-            if (read_at < row["begin"] and success < earlier) or success > sent[address]:
-                violations.append(f"{address} has {success} successes at {row['begin']:.3f}, after {earlier}")
-            before[address] = row["end"], success
-    return Verdict(judged, violations)
+    last_reads: dict[str, tuple[float, int]] = {}
+    for operation in sorted(select(history, "addressBook"), key=lambda operation: operation["begin"]):
+        for address, success, *_ in operation["result"]:
+            read_at, earlier = last_reads.get(address, (0.0, 0))
+            checked += 1
+            if (read_at < operation["begin"] and success < earlier) or success > sent[address]:
+                violations.append(f"{address} has {success} successes at {operation['begin']:.3f}, after {earlier}")
+            last_reads[address] = operation["end"], success
+    return CheckResult(checked, violations)
 
 
-def _events(history: Histories, outcome_ok: bool) -> dict[str, Event]:
-    rows = select(history, "recordDeliveries", outcome="ok" if outcome_ok else None)
-    return {id_: (id_, address, kind, at) for row in rows for id_, address, kind, at in row["arguments"]["events"]}
+def _events(history: History, is_acknowledged: bool) -> dict[str, Event]:
+    operations = select(history, "recordDeliveries", outcome="ok" if is_acknowledged else None)
+    return {
+        id_: (id_, address, kind, at)
+        for operation in operations
+        for id_, address, kind, at in operation["arguments"]["events"]
+    }
 
 
 def _counts(events: list[Event]) -> list[int]:

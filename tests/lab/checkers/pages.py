@@ -1,14 +1,14 @@
-"""Pages of topics: complete, in order, and true about what lies beyond them."""
+"""Pages of topics: complete, in order, and with correct `hasOlder` and `hasNewer`."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.lab.checkers import Verdict
-from tests.lab.history import FINAL, Histories, Operation, select
+from tests.lab.checkers import CheckResult
+from tests.lab.history import FINAL, History, Operation, select
 
-ENDLESS = 2**62
+NO_UPPER_BOUND = 2**62
 
 
 @dataclass
@@ -20,8 +20,8 @@ class Topic:
 
     known: set[int] = field(default_factory=set)
 
-    def close(self) -> None:
-        """Prepares the question below. Call it once all messages are known."""
+    def sort(self) -> None:
+        """Sorts the known timestamps for `between`. Call it once all messages are known."""
         self.timestamps = sorted(self.known)
 
     def between(self, low: int, high: int) -> list[int]:
@@ -29,21 +29,23 @@ class Topic:
         return self.timestamps[bisect_left(self.timestamps, low) : bisect_right(self.timestamps, high)]
 
 
-def topics(history: Histories) -> dict[str, Topic]:
-    """Returns what the history shows of each topic."""
-    found: dict[str, Topic] = defaultdict(Topic)
-    for row in select(history, "post"):
-        topic = found[row["arguments"]["topic"]]
-        topic.acknowledged_at.setdefault(row["result"]["timestamp"], row["end"])
-        topic.known.add(row["result"]["timestamp"])
-    for row in select(history, "page"):
-        found[row["arguments"]["topic"]].known |= {timestamp for timestamp, _ in row["result"]["items"]}
-    for row in select(history, "subscription"):
-        posted = {timestamp for _, kind, timestamp, *_ in row["result"]["events"] if kind == "MessagePosted"}
-        found[row["arguments"]["topic"]].known |= posted
-    for topic in found.values():
-        topic.close()
-    return found
+def topics(history: History) -> dict[str, Topic]:
+    """Returns the topics of the history by id."""
+    topics_by_id: dict[str, Topic] = defaultdict(Topic)
+    for operation in select(history, "post"):
+        topic = topics_by_id[operation["arguments"]["topic"]]
+        topic.acknowledged_at.setdefault(operation["result"]["timestamp"], operation["end"])
+        topic.known.add(operation["result"]["timestamp"])
+    for operation in select(history, "page"):
+        topics_by_id[operation["arguments"]["topic"]].known |= {
+            timestamp for timestamp, _ in operation["result"]["items"]
+        }
+    for operation in select(history, "subscription"):
+        posted = {timestamp for _, kind, timestamp, *_ in operation["result"]["events"] if kind == "MessagePosted"}
+        topics_by_id[operation["arguments"]["topic"]].known |= posted
+    for topic in topics_by_id.values():
+        topic.sort()
+    return topics_by_id
 
 
 def covered_range(page: Operation) -> tuple[int, int]:
@@ -51,75 +53,78 @@ def covered_range(page: Operation) -> tuple[int, int]:
     arguments, items = page["arguments"], [timestamp for timestamp, _ in page["result"]["items"]]
     oldest, latest, step = arguments["oldest"], arguments["latest"], 0 if arguments["inclusive"] else 1
     low = 0 if oldest is None else oldest + step
-    high = ENDLESS if latest in (None, "now") else latest - step
+    high = NO_UPPER_BOUND if latest in (None, "now") else latest - step
     if len(items) < arguments["limit"]:
         return low, high
     return (items[-1], high) if oldest is None else (low, items[-1])
 
 
-def pages_hold_acknowledged_messages(history: Histories) -> Verdict:
-    """A message that was acknowledged before a page was asked for is in the page if its range covers it."""
-    known, violations, judged = topics(history), [], 0
+def pages_hold_acknowledged_messages(history: History) -> CheckResult:
+    """A message that was acknowledged before a page was requested is in the page if the page's range covers it."""
+    topics_by_id, violations, checked = topics(history), [], 0
     for page in select(history, "page"):
-        topic = known[page["arguments"]["topic"]]
+        topic = topics_by_id[page["arguments"]["topic"]]
         items = {timestamp for timestamp, _ in page["result"]["items"]}
         for timestamp in topic.between(*covered_range(page)):
             if topic.acknowledged_at.get(timestamp, page["begin"]) < page["begin"]:
-                judged += 1
+                checked += 1
                 if timestamp not in items:
                     violations.append(f"{_name(page)} lacks {timestamp}, which was acknowledged before")
-    return Verdict(judged, violations)
+    return CheckResult(checked, violations)
 
 
-def no_smaller_timestamp_appears(history: Histories) -> Verdict:
-    """A reader who has seen a timestamp has seen all below: a page holds every message up to its own greatest one.
+def no_smaller_timestamp_appears(history: History) -> CheckResult:
+    """Each page holds every message up to its greatest timestamp, so no smaller timestamp appears later.
 
     "Every message" includes those that somebody sees only later.
     """
-    known, violations, judged = topics(history), [], 0
+    topics_by_id, violations, checked = topics(history), [], 0
     for page in select(history, "page"):
         items = {timestamp for timestamp, _ in page["result"]["items"]}
         low, high = covered_range(page)
         seen = min(high, max(items, default=-1))
-        missing = [each for each in known[page["arguments"]["topic"]].between(low, seen) if each not in items]
-        judged += len(items)
+        missing = [each for each in topics_by_id[page["arguments"]["topic"]].between(low, seen) if each not in items]
+        checked += len(items)
         violations += [f"{_name(page)} lacks {each}, and holds {seen}" for each in missing]
-    return Verdict(judged, violations)
+    return CheckResult(checked, violations)
 
 
-def pages_are_in_order(history: Histories) -> Verdict:
-    """Timestamps of a page are distinct, in the order that its bounds ask for, and within its bounds."""
-    violations, judged = [], 0
+def pages_are_in_order(history: History) -> CheckResult:
+    """Timestamps of a page are distinct, in the order that its bounds require, and within its bounds."""
+    violations, checked = [], 0
     for page in select(history, "page"):
         timestamps = [timestamp for timestamp, _ in page["result"]["items"]]
         ascending = timestamps if page["arguments"]["oldest"] is not None else timestamps[::-1]
         low, high = covered_range(page)
-        judged += 1
+        checked += 1
         if any(earlier >= later for earlier, later in pairwise(ascending)):
             violations.append(f"{_name(page)} is not in order: {timestamps}")
         if len(timestamps) > page["arguments"]["limit"] or any(not low <= each <= high for each in timestamps):
-            violations.append(f"{_name(page)} holds more than was asked for: {timestamps}")
-    return Verdict(judged, violations)
+            violations.append(f"{_name(page)} holds more than was requested: {timestamps}")
+    return CheckResult(checked, violations)
 
 
-def flags_of_pages_are_true(history: Histories) -> Verdict:
-    """`hasOlder` and `hasNewer` are true if such a message was acknowledged before, and false if none ever existed."""
-    known, violations, judged = topics(history), [], 0
+def flags_of_pages_are_true(history: History) -> CheckResult:
+    """The flags are true if an older or newer message was acknowledged before, and false if none ever existed."""
+    topics_by_id, violations, checked = topics(history), [], 0
     for page in (page for page in select(history, "page") if page["result"]["items"]):
-        topic, timestamps = known[page["arguments"]["topic"]], [each for each, _ in page["result"]["items"]]
-        beyond = {"older": topic.between(0, min(timestamps) - 1), "newer": topic.between(max(timestamps) + 1, ENDLESS)}
+        topic, timestamps = topics_by_id[page["arguments"]["topic"]], [each for each, _ in page["result"]["items"]]
+        beyond = {
+            "older": topic.between(0, min(timestamps) - 1),
+            "newer": topic.between(max(timestamps) + 1, NO_UPPER_BOUND),
+        }
         for flag, existing in beyond.items():
-            judged += 1
+            checked += 1
             if page["result"][flag] and not existing:
                 violations.append(f"{_name(page)} says that {flag} messages exist, and none ever did")
             acknowledged = [each for each in existing if topic.acknowledged_at.get(each, page["begin"]) < page["begin"]]
             if not page["result"][flag] and acknowledged:
                 violations.append(f"{_name(page)} says that no {flag} messages exist, and some were acknowledged")
-    return Verdict(judged, violations)
+    return CheckResult(checked, violations)
 
 
-def messages_are_stored_once(history: Histories) -> Verdict:
-    """An acknowledged text is stored once, a refused one never, and nobody ever sees it under another timestamp."""
+def messages_are_stored_once(history: History) -> CheckResult:
+    """An acknowledged text is stored once, a refused one never, and nobody ever sees it with another timestamp."""
     seen: dict[tuple[str, str], set[int]] = defaultdict(set)
     stored: set[tuple[str, str]] = set()
     for page in select(history, "page"):
@@ -128,11 +133,11 @@ def messages_are_stored_once(history: Histories) -> Verdict:
             if page["process"] == FINAL:
                 stored.add((page["arguments"]["topic"], text))
     outcomes: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for row in select(history, "post", outcome=None):
-        key = row["arguments"]["topic"], row["arguments"]["text"]
-        outcomes[key].add(row["outcome"])
-        if row["outcome"] == "ok":
-            seen[key].add(row["result"]["timestamp"])
+    for operation in select(history, "post", outcome=None):
+        key = operation["arguments"]["topic"], operation["arguments"]["text"]
+        outcomes[key].add(operation["outcome"])
+        if operation["outcome"] == "ok":
+            seen[key].add(operation["result"]["timestamp"])
     violations = [f"{text} was seen at {sorted(ts)}" for (_, text), ts in seen.items() if len(ts) > 1]
     violations += [
         f"{key[1]} was acknowledged and is lost" for key in outcomes if "ok" in outcomes[key] and key not in stored
@@ -141,7 +146,7 @@ def messages_are_stored_once(history: Histories) -> Verdict:
         f"{key[1]} was refused and is stored" for key in outcomes if outcomes[key] == {"fail"} and key in stored
     ]
     violations += [f"{key[1]} was never posted" for key in stored - outcomes.keys()]
-    return Verdict(len(outcomes), violations)
+    return CheckResult(len(outcomes), violations)
 
 
 def _name(page: Operation) -> str:

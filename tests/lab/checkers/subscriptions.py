@@ -3,63 +3,70 @@
 from collections import defaultdict
 from itertools import pairwise
 
-from tests.lab.checkers import Verdict
-from tests.lab.history import Histories, Operation, select
+from tests.lab.checkers import CheckResult
+from tests.lab.history import History, Operation, select
 
 
-def events_are_contiguous(history: Histories) -> Verdict:
+def events_are_contiguous(history: History) -> CheckResult:
     """Event numbers of a subscription follow one another, and follow its cursor if it says `resumed: true`."""
-    violations, judged = [], 0
-    for row in select(history, "subscription"):
-        numbers = [number for number, *_ in row["result"]["events"]]
-        since, result = row["arguments"]["since"], row["result"]
-        judged += len(numbers)
-        violations += [f"{_name(row)}: {b} follows {a}" for a, b in pairwise([result["first"], *numbers]) if b != a + 1]
+    violations, checked = [], 0
+    for operation in select(history, "subscription"):
+        numbers = [number for number, *_ in operation["result"]["events"]]
+        since, result = operation["arguments"]["since"], operation["result"]
+        checked += len(numbers)
+        violations += [
+            f"{_name(operation)}: {b} follows {a}" for a, b in pairwise([result["first"], *numbers]) if b != a + 1
+        ]
         if result["resumed"] and result["first"] != since:
-            violations.append(f"{_name(row)} was resumed at {result['first']} instead of {since}")
-    return Verdict(judged, violations)
+            violations.append(f"{_name(operation)} was resumed at {result['first']} instead of {since}")
+    return CheckResult(checked, violations)
 
 
-def subscriptions_are_resumed(history: Histories) -> Verdict:
+def subscriptions_are_resumed(history: History) -> CheckResult:
     """A subscription with a cursor is resumed: no cursor of a run is too old, and no stream is reset."""
-    resumed = [row for row in select(history, "subscription") if row["arguments"]["since"] is not None]
-    return Verdict(len(resumed), [f"{_name(row)} was not resumed" for row in resumed if not row["result"]["resumed"]])
+    with_cursor = [
+        operation for operation in select(history, "subscription") if operation["arguments"]["since"] is not None
+    ]
+    return CheckResult(
+        len(with_cursor),
+        [f"{_name(operation)} was not resumed" for operation in with_cursor if not operation["result"]["resumed"]],
+    )
 
 
-def events_are_the_same_for_all(history: Histories) -> Verdict:
-    """An event number stands for the same event in every subscription."""
+def events_are_the_same_for_all(history: History) -> CheckResult:
+    """An event number identifies the same event in every subscription."""
     seen: dict[tuple[str, int], set[tuple[str, int]]] = defaultdict(set)
-    for row in select(history, "subscription"):
-        for number, kind, timestamp, *_ in row["result"]["events"]:
-            seen[row["arguments"]["topic"], number].add((kind, timestamp))
+    for operation in select(history, "subscription"):
+        for number, kind, timestamp, *_ in operation["result"]["events"]:
+            seen[operation["arguments"]["topic"], number].add((kind, timestamp))
     violations = [f"Event {number} is {sorted(events)}" for (_, number), events in seen.items() if len(events) > 1]
-    return Verdict(len(seen), violations)
+    return CheckResult(len(seen), violations)
 
 
-def subscribers_receive_every_message(history: Histories) -> Verdict:
-    """A subscriber that always resumes receives each message posted after it was first ready, under one number."""
-    violations, judged = [], 0
-    for (process, topic), rows in _subscribers(history).items():
+def subscribers_receive_every_message(history: History) -> CheckResult:
+    """A subscriber that resumes receives each message posted after the first StreamReady, under one number."""
+    violations, checked = [], 0
+    for (process, topic), operations in _subscribers(history).items():
         numbers: dict[int, set[int]] = defaultdict(set)
-        for row in rows:
-            for number, kind, timestamp, *_ in row["result"]["events"]:
+        for operation in operations:
+            for number, kind, timestamp, *_ in operation["result"]["events"]:
                 if kind == "MessagePosted":
                     numbers[timestamp].add(number)
         violations += [f"{process} received {each} as {sorted(n)}" for each, n in numbers.items() if len(n) > 1]
         for post in select(history, "post"):
-            if post["arguments"]["topic"] == topic and post["begin"] > rows[0]["result"]["ready"]:
-                judged += 1
+            if post["arguments"]["topic"] == topic and post["begin"] > operations[0]["result"]["ready"]:
+                checked += 1
                 if post["result"]["timestamp"] not in numbers:
                     violations.append(f"{process} never received {post['arguments']['text']}")
-    return Verdict(judged, violations)
+    return CheckResult(checked, violations)
 
 
-def _subscribers(history: Histories) -> dict[tuple[str, str], list[Operation]]:
-    found: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-    for row in select(history, "subscription"):
-        found[row["process"], row["arguments"]["topic"]].append(row)
-    return found
+def _subscribers(history: History) -> dict[tuple[str, str], list[Operation]]:
+    subscriptions: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for operation in select(history, "subscription"):
+        subscriptions[operation["process"], operation["arguments"]["topic"]].append(operation)
+    return subscriptions
 
 
-def _name(row: Operation) -> str:
-    return f"{row['process']}'s subscription at {row['begin']:.3f} since {row['arguments']['since']}"
+def _name(operation: Operation) -> str:
+    return f"{operation['process']}'s subscription at {operation['begin']:.3f} since {operation['arguments']['since']}"

@@ -1,1 +1,1 @@
-"""Workloads: what users of each area do during a run, and the final read of what they left."""
+"""Workloads: the actions of each area's users during a run, and the final read of their data."""

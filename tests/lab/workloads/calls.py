@@ -12,7 +12,7 @@ from tests.lab.session import RETRY_S, Laboratory, Session
 AREA = "calls"
 CONCURRENT, PER_SECOND = 6, 5
 NUMBERS_PER_JOB = 8
-SETTLE_DEADLINE_S = 600.0
+FINISH_DEADLINE_S = 600.0
 LIMITS = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }"
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }"
 ADD_DO_NOT_CALL = "mutation ($numbers: [String!]!) { addDoNotCall(phoneNumbers: $numbers) }"
@@ -43,12 +43,12 @@ class CallsWorkload:
             await self._launch(session, number)
             await self.laboratory.pause(session.rng.uniform(5, 15))
 
-    async def settle(self) -> None:
+    async def finish(self) -> None:
         """Waits until every job with an open window is completed, and records the twin's calls."""
         session, begin = self._session(), self.laboratory.history.now()
         jobs = await self._open_jobs(session)
         waiting = dict(jobs)
-        while waiting and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
+        while waiting and self.laboratory.history.now() < begin + FINISH_DEADLINE_S:
             for id_ in list(waiting):
                 job = await session.run_until_ok("callJob", {"job": waiting[id_]}, JOB, _job, id=id_)
                 if job["state"] in FINAL_STATES:
@@ -67,7 +67,7 @@ class CallsWorkload:
     async def _open_jobs(self, session: Session) -> dict[str, str]:
         """Returns the names of jobs with an open window by id, also of those whose launch was not acknowledged."""
         launches = select(self.laboratory.history.operations, "launch", outcome=None)
-        names = {row["arguments"]["job"] for row in launches if row["arguments"]["open"]}
+        names = {operation["arguments"]["job"] for operation in launches if operation["arguments"]["open"]}
         jobs = await session.run_until_ok("callJobs", {}, JOBS, lambda page: page["items"])
         return {job["id"]: job["name"] for job in jobs if job["name"] in names}
 

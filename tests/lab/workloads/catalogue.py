@@ -21,14 +21,14 @@ class Workload(Protocol):
     async def run(self) -> None:
         """Lets the users act until the run ends."""
 
-    async def settle(self) -> None:
-        """Waits, after all faults are healed, until deferred work is done; then reads everything."""
+    async def finish(self) -> None:
+        """Waits, after all faults are healed, until deferred work is done; then reads the final state."""
 
 
 WORKLOADS: dict[str, Callable[[Laboratory, OutsideServices], Workload]] = {
     "chat": lambda laboratory, _: ChatWorkload(laboratory),
     "feed": lambda laboratory, _: FeedWorkload(laboratory),
-    "publishing": lambda laboratory, outside: PublishingWorkload(laboratory, outside.mastodon, outside.hook),
+    "publishing": lambda laboratory, outside: PublishingWorkload(laboratory, outside.mastodon, outside.webhook),
     "calls": lambda laboratory, outside: CallsWorkload(laboratory, outside.telephony),
     "mail": lambda laboratory, _: MailWorkload(laboratory),
 }

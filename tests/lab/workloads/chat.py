@@ -57,15 +57,15 @@ class ChatWorkload:
         ]
         await asyncio.gather(
             *(self._post(self._session(f"poster{n}")) for n in range(POSTERS)),
-            *(self._read_onwards(self._session(f"pager{n}"), self.topics[n % TOPICS]) for n in range(PAGERS - 1)),
-            self._read_anywhere(self._session(f"pager{PAGERS - 1}")),
+            *(self._page_forward(self._session(f"pager{n}"), self.topics[n % TOPICS]) for n in range(PAGERS - 1)),
+            self._page_anywhere(self._session(f"pager{PAGERS - 1}")),
             *(subscriber.run() for subscriber in self.subscribers),
             *(self._react(self._session(f"reactor{n}")) for n in range(REACTORS)),
-            *(self._mark(self._session(f"marker{n}"), self.topics[n % TOPICS]) for n in range(MARKERS)),
-            *(self._come_and_go(self._session(f"joiner{n}")) for n in range(JOINERS)),
+            *(self._move_read_mark(self._session(f"marker{n}"), self.topics[n % TOPICS]) for n in range(MARKERS)),
+            *(self._join_and_leave(self._session(f"joiner{n}")) for n in range(JOINERS)),
         )
 
-    async def settle(self) -> None:
+    async def finish(self) -> None:
         """Posts a last message to each topic, waits until each subscriber has received it, and reads everything."""
         poster = self._session("poster0")
         for number, topic in enumerate(self.topics):
@@ -82,7 +82,11 @@ class ChatWorkload:
             await self._read_mark(marker, self.topics[number % TOPICS])
         await founder.run_until_ok("members", {}, MEMBERS, _members, id=self.community)
         for id_ in sorted(
-            {row["arguments"]["message"] for row in founder.history.operations if row["operation"] == "react"}
+            {
+                operation["arguments"]["message"]
+                for operation in founder.history.operations
+                if operation["operation"] == "react"
+            }
         ):
             await founder.run_until_ok("reactions", {"message": id_}, REACTIONS, _reactions, id=id_)
 
@@ -103,7 +107,7 @@ class ChatWorkload:
                 await self.laboratory.pause(session.rng.uniform(0.1, 1.0))
             await self.laboratory.pause(session.rng.uniform(0.02, 0.5))
 
-    async def _read_onwards(self, session: Session, topic: str) -> None:
+    async def _page_forward(self, session: Session, topic: str) -> None:
         position = 0
         while not self.laboratory.ended.is_set():
             limit = session.rng.choice((1, 3, 10, 50, 999))
@@ -112,7 +116,7 @@ class ChatWorkload:
                 position = page["items"][-1][0]
             await self.laboratory.pause(session.rng.uniform(0.02, 0.3))
 
-    async def _read_anywhere(self, session: Session) -> None:
+    async def _page_anywhere(self, session: Session) -> None:
         while not self.laboratory.ended.is_set():
             topic, limit = session.rng.choice(self.topics), session.rng.choice((1, 5, 30, 200))
             bounds = sorted(session.rng.choice(self.posted)[2] for _ in range(2)) if self.posted else [0, 1]
@@ -141,16 +145,16 @@ class ChatWorkload:
                 await session.run_until_ok("react", arguments, REACTION % field_, id=message, emoji=emoji)
             await self.laboratory.pause(session.rng.uniform(0.1, 0.6))
 
-    async def _mark(self, session: Session, topic: str) -> None:
+    async def _move_read_mark(self, session: Session, topic: str) -> None:
         while not self.laboratory.ended.is_set():
-            if mine := [at for where, _, at in self.posted[-50:] if where == topic]:
-                at = session.rng.choice(mine)
+            if timestamps := [at for topic_id, _, at in self.posted[-50:] if topic_id == topic]:
+                at = session.rng.choice(timestamps)
                 arguments = {"topic": topic, "timestamp": at}
                 await session.run("markRead", arguments, MARK, _read_up_to, topic=topic, at=timestamp(at))
                 await session.run("readUpTo", {"topic": topic}, READ_UP_TO, _read_up_to, topic=topic)
             await self.laboratory.pause(session.rng.uniform(0.2, 0.8))
 
-    async def _come_and_go(self, session: Session) -> None:
+    async def _join_and_leave(self, session: Session) -> None:
         change = "join"
         while not self.laboratory.ended.is_set():
             await self._change_membership(session, change)

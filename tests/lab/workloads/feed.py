@@ -6,13 +6,13 @@ from typing import Any
 
 from tests.client import Socket
 from tests.lab.checkers.feeds import kept_posts
-from tests.lab.history import Histories, Outcome, select
+from tests.lab.history import History, Outcome, select
 from tests.lab.session import RETRY_S, Laboratory, Session, micros, timestamp
-from tests.lab.workloads.topic_subscribers import CONNECT_TIMEOUT_S, LOST
+from tests.lab.workloads.topic_subscribers import CONNECT_TIMEOUT_S, SOCKET_ERRORS
 
 AREA = "feed"
 AUTHORS, READERS = 3, 3
-SETTLE_DEADLINE_S = 240.0
+FINISH_DEADLINE_S = 240.0
 CREATE = "mutation ($input: CreatePostInput!) { createPost(input: $input) { timestamp } }"
 FOLLOW = "mutation ($id: ID!) { follow(userId: $id) { id } }"
 FOLLOWERS = "query ($id: ID!) { user(id: $id) { followerCount } }"
@@ -37,24 +37,24 @@ class HomeSubscriber:
             await self.subscribe(self.session.rng.uniform(2, 25))
             await self.session.laboratory.pause(RETRY_S)
 
-    async def subscribe(self, seconds: float, wanted: frozenset[str] = frozenset()) -> None:
-        """Records one subscription. Ends it early if it has received all posts of `wanted`."""
+    async def subscribe(self, seconds: float, expected: frozenset[str] = frozenset()) -> None:
+        """Records one subscription. Ends it early if it has received all posts of `expected`."""
         begin = self.session.history.now()
         result: dict[str, Any] = {"resumed": None, "ready": None, "events": []}
         arguments = {"since": self.cursor}
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S) as deadline, self.session.socket() as socket:
                 await socket.subscribe(EVENTS, since=self.cursor)
-                await self._take(socket, result)
+                await self._receive_event(socket, result)
                 deadline.reschedule(asyncio.get_running_loop().time() + seconds)
-                while not wanted or not wanted <= self.received:
-                    await self._take(socket, result)
-        except LOST as error:
+                while not expected or not expected <= self.received:
+                    await self._receive_event(socket, result)
+        except SOCKET_ERRORS as error:
             result["ended"] = f"{type(error).__name__}: {error}"
         outcome: Outcome = "fail" if result["ready"] is None else "ok"
         self.session.history.record(self.session.process, AREA, "homeSubscription", arguments, begin, outcome, result)
 
-    async def _take(self, socket: Socket, result: dict[str, Any]) -> None:
+    async def _receive_event(self, socket: Socket, result: dict[str, Any]) -> None:
         event = await socket.next_event()
         self.cursor = event["cursor"]
         if event["kind"] == "StreamReady":
@@ -67,7 +67,7 @@ class HomeSubscriber:
 
 @dataclass
 class FeedWorkload:
-    """Authors and readers. Reader n follows all authors but author n from the beginning, and author n later."""
+    """Authors and readers. Reader n follows all authors from the beginning, except author n, whom they follow later."""
 
     laboratory: Laboratory
     subscribers: list[HomeSubscriber] = field(default_factory=list)
@@ -91,27 +91,31 @@ class FeedWorkload:
             *(subscriber.run() for subscriber in self.subscribers),
         )
 
-    async def settle(self) -> None:
+    async def finish(self) -> None:
         """Waits until each reader's feed and subscription have every post, and reads all feeds."""
-        rows = list(select(self.laboratory.history.operations, "createPost", outcome=None))
-        await asyncio.gather(*(self._settle_reader(n, rows) for n in range(READERS)))
+        operations = list(select(self.laboratory.history.operations, "createPost", outcome=None))
+        await asyncio.gather(*(self._finish_reader(n, operations) for n in range(READERS)))
         for author in range(AUTHORS):
             session = self._session(f"author{author}").as_final()
             name = f"author{author}"
             await session.run_until_ok("followers", {"user": name}, FOLLOWERS, _follower_count, id=name)
 
-    async def _settle_reader(self, number: int, posts: Histories) -> None:
+    async def _finish_reader(self, number: int, posts: History) -> None:
         session, begin = self._session(f"reader{number}"), self.laboratory.history.now()
         missing = kept_posts(posts, [f"author{n}" for n in range(AUTHORS)])
-        while missing and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
+        while missing and self.laboratory.history.now() < begin + FINISH_DEADLINE_S:
             missing -= await self._read_all(session)
             await asyncio.sleep(RETRY_S)
         subscriber = self.subscribers[number]
         ready, author = subscriber.first_ready or begin, f"author{number}"
-        later = [row for row in select(posts, "createPost") if row["process"] != author and row["begin"] > ready]
-        wanted = frozenset(row["arguments"]["text"] for row in later)
-        while not wanted <= subscriber.received and self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
-            await subscriber.subscribe(20.0, wanted)
+        later = [
+            operation
+            for operation in select(posts, "createPost")
+            if operation["process"] != author and operation["begin"] > ready
+        ]
+        expected = frozenset(operation["arguments"]["text"] for operation in later)
+        while not expected <= subscriber.received and self.laboratory.history.now() < begin + FINISH_DEADLINE_S:
+            await subscriber.subscribe(20.0, expected)
         await self._read_all(session.as_final(), reader=f"reader{number}")
 
     def _session(self, name: str) -> Session:

@@ -10,7 +10,7 @@ from tests.lab.session import RETRY_S, Laboratory, Session
 AREA = "mail"
 SENDERS = 2
 ADDRESSES = [f"user{n}@d{n % 3}.example.org" for n in range(12)]
-SETTLE_DEADLINE_S = 240.0
+FINISH_DEADLINE_S = 240.0
 ANSWERS = {"success": (250, "2.0.0"), "soft": (452, "4.2.2"), "hard": (550, "5.1.1")}
 RECORD = """mutation ($events: [DeliveryEventInput!]!) {
   recordDeliveries(events: $events) { accepted duplicates rejected { eventId message } } }"""
@@ -32,15 +32,15 @@ class MailWorkload:
         senders = [self._send(self._session(f"sender{n}"), n) for n in range(SENDERS)]
         await asyncio.gather(*senders, self._read(self._session("postmaster")))
 
-    async def settle(self) -> None:
+    async def finish(self) -> None:
         """Waits until the book does not change any more, and reads it."""
         session, begin = self._session("postmaster"), self.laboratory.history.now()
-        events = _events(self.laboratory)
-        seen: list[Any] | None = None
-        last: list[Any] = []
-        while self.laboratory.history.now() < begin + SETTLE_DEADLINE_S:
-            seen, last = last, await session.run_until_ok("addressBook", {}, BOOK, _book, addresses=ADDRESSES)
-            if seen == last and sum(success for _, success, *_ in last) == events:
+        success_count = _success_count(self.laboratory)
+        previous: list[Any] | None = None
+        current: list[Any] = []
+        while self.laboratory.history.now() < begin + FINISH_DEADLINE_S:
+            previous, current = current, await session.run_until_ok("addressBook", {}, BOOK, _book, addresses=ADDRESSES)
+            if previous == current and sum(success for _, success, *_ in current) == success_count:
                 break
             await asyncio.sleep(4 * RETRY_S)
         await session.as_final().run_until_ok("addressBook", {}, BOOK, _book, addresses=ADDRESSES)
@@ -84,10 +84,10 @@ class MailWorkload:
             await self.laboratory.pause(session.rng.uniform(0.3, 1.0))
 
 
-def _events(laboratory: Laboratory) -> int:
-    """Returns the number of successes that were recorded."""
-    rows = [row for row in laboratory.history.operations if row["operation"] == "recordDeliveries"]
-    return len({id_ for row in rows for id_, _, kind, _ in row["arguments"]["events"] if kind == "success"})
+def _success_count(laboratory: Laboratory) -> int:
+    """Returns the number of distinct successes that were sent."""
+    rows = [operation for operation in laboratory.history.operations if operation["operation"] == "recordDeliveries"]
+    return len({id_ for operation in rows for id_, _, kind, _ in operation["arguments"]["events"] if kind == "success"})
 
 
 def _book(standings: list[dict[str, Any]]) -> list[Any]:

@@ -13,7 +13,7 @@ from tests.twins.webhook import WebhookTwin
 
 AREA = "publishing"
 AUTHORS = 2
-SETTLE_DEADLINE_S = 300.0
+FINISH_DEADLINE_S = 300.0
 FINAL_STATES = {"PUBLISHED", "FAILED", "CANCELLED"}
 PUBLICATIONS = "publications { id state publishedAt externalId error { code } }"
 CONNECT = "mutation ($input: ConnectAccountInput!) { connectAccount(input: $input) { id } }"
@@ -61,7 +61,7 @@ class PublishingWorkload:
         """Lets the authors schedule and cancel posts until the run ends."""
         await asyncio.gather(*(self._schedule(self._session(f"editor{n}")) for n in range(AUTHORS)))
 
-    async def settle(self) -> None:
+    async def finish(self) -> None:
         """Waits until every publication has its outcome, and reads all targets."""
         begin = self.laboratory.history.now()
         open_posts = dict(self.scheduled)
@@ -71,7 +71,7 @@ class PublishingWorkload:
                 post = await session.run_until_ok("scheduledPost", {"text": text}, SCHEDULED, _states, id=id_)
                 if {state for state, *_ in post} <= FINAL_STATES:
                     del open_posts[text]
-            if self.laboratory.history.now() > begin + SETTLE_DEADLINE_S:
+            if self.laboratory.history.now() > begin + FINISH_DEADLINE_S:
                 break
             await asyncio.sleep(RETRY_S)
         await self._read_targets(session)

@@ -20,8 +20,8 @@ EVENTS = """subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $t
   ... on MessagePosted { message { timestamp text } }
   ... on ReactionsChanged { message { timestamp text } }
 } }"""
-LOST = (ConnectionClosed, InvalidHandshake, OSError, TimeoutError, GraphQLFailed, AssertionError, ValueError)
-"""Errors of a socket that can not be opened, or that ends."""
+SOCKET_ERRORS = (ConnectionClosed, InvalidHandshake, OSError, TimeoutError, GraphQLFailed, AssertionError, ValueError)
+"""Errors of a socket that can't be opened, or that ends."""
 
 
 @dataclass
@@ -54,22 +54,28 @@ class TopicSubscriber:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S) as deadline, self.session.socket() as socket:
                 await socket.subscribe(EVENTS, topic=self.topic, since=self.cursor)
-                await self._take(socket, result)
+                await self._receive_event(socket, result)
                 deadline.reschedule(asyncio.get_running_loop().time() + seconds)
                 while last_text is None or not result["events"] or result["events"][-1][3] != last_text:
-                    await self._take(socket, result)
-        except LOST as error:
+                    await self._receive_event(socket, result)
+        except SOCKET_ERRORS as error:
             result["ended"] = f"{type(error).__name__}: {error}"
         outcome: Outcome = "fail" if result["ready"] is None else "ok"
         history.record(self.session.process, self.session.area, "subscription", arguments, begin, outcome, result)
         return bool(last_text) and any(event[3] == last_text for event in result["events"])
 
-    async def _take(self, socket: Socket, result: dict[str, Any]) -> None:
+    async def _receive_event(self, socket: Socket, result: dict[str, Any]) -> None:
         event = await socket.next_event()
         now, self.cursor = self.session.history.now(), event["cursor"]
         if event["kind"] == "StreamReady":
             result |= {"resumed": event["resumed"], "first": cursor_position(event["cursor"]), "ready": now}
             return
         message = event.get("message") or {"timestamp": "0.0", "text": ""}
-        row = [cursor_position(event["cursor"]), event["kind"], micros(message["timestamp"]), message["text"], now]
-        result["events"].append(row)
+        recorded_event = [
+            cursor_position(event["cursor"]),
+            event["kind"],
+            micros(message["timestamp"]),
+            message["text"],
+            now,
+        ]
+        result["events"].append(recorded_event)

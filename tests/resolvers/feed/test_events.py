@@ -63,7 +63,7 @@ async def sign_in_merged(
 
 
 async def test_subscriber_of_two_days_ago_is_not_resumed(sign_in: SignIn) -> None:
-    """Events were left out meanwhile, although the log has no gap."""
+    """No events were added meanwhile, although the event numbers have no gap."""
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
@@ -202,7 +202,7 @@ async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: p
 
 
 async def test_cursor_stays_short_with_5000_merged_authors(sign_in: SignIn) -> None:
-    """The home feed of such a reader could not be resumed: its cursor was longer than the server accepts."""
+    """With a position for each merged author, the cursor would be longer than the server accepts."""
     ann, bob = await sign_in("ann"), await sign_in("bob")
     assert ann.user is not None
     org, mongo = ann.user.organization_id, sign_in.stores.mongo
@@ -252,7 +252,7 @@ async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> 
             await author.create_post(text)
             await asyncio.sleep(rng.uniform(0, 0.05))
 
-    async def change_mind() -> None:
+    async def change_follows() -> None:
         while True:
             await bob.follow(rng.choice(authors[2:4]))
             await bob.unfollow(rng.choice(authors[2:4]))
@@ -272,7 +272,7 @@ async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> 
         return since
 
     started, cursor = asyncio.Event(), None
-    minds = asyncio.create_task(change_mind())
+    changing = asyncio.create_task(change_follows())
     expected = {text for texts in texts_by_author[:2] for text in texts}
     reader_may_end = False
 
@@ -290,7 +290,7 @@ async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> 
         async with asyncio.timeout(60):
             await reader
     finally:
-        minds.cancel()
+        changing.cancel()
         reader.cancel()
     assert expected <= set(received)
     assert not set(received) & set(texts_by_author[4])
@@ -326,7 +326,7 @@ async def test_cursor_of_other_subscription_is_refused(sign_in: SignIn) -> None:
             async for answer in person.answers(query):
                 cursors.append(next(iter(answer["data"].values()))["cursor"])
                 break
-    for query, own in ((HOME_FEED_EVENTS, cursors[0]), (NOTIFICATION_EVENTS, cursors[1])):
-        for cursor in {*cursors, "nonsense"} - {own}:
+    for query, own_cursor in ((HOME_FEED_EVENTS, cursors[0]), (NOTIFICATION_EVENTS, cursors[1])):
+        for cursor in {*cursors, "nonsense"} - {own_cursor}:
             async for answer in ann.answers(query, since=cursor):
                 assert [error["extensions"]["code"] for error in answer["errors"]] == ["BAD_USER_INPUT"]

@@ -51,15 +51,15 @@ async def test_credentials_are_encrypted_then_deleted(ann: Person) -> None:
     account = await connect(ann, idempotencyKey="k")
     documents = []
     for name in await ann.stores.mongo.database.list_collection_names():
-        documents += [repr(row) async for row in ann.stores.mongo[name].find()]
+        documents += [repr(document) async for document in ann.stores.mongo[name].find()]
     assert SECRET not in "".join(documents)
     record = await ann.stores.accounts.get(ann.user.organization_id, account["id"])
     assert await ann.stores.accounts.decrypt_credentials(record) == SECRET
     assert SECRET not in repr(record)
     await ann.do(DISCONNECT, id=account["id"])
-    row = await ann.stores.mongo["accounts"].find_one({"_id": account["id"]})
-    assert row is not None
-    assert "credentials" not in row
+    document = await ann.stores.mongo["accounts"].find_one({"_id": account["id"]})
+    assert document is not None
+    assert "credentials" not in document
 
 
 async def test_repeated_key_connects_once(ann: Person) -> None:

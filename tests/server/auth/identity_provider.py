@@ -51,7 +51,7 @@ async def provider_with(*keys: dict[str, Any]) -> AsyncIterator[IdentityProvider
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 WEAK_RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=1024)
 EC_KEY = ec.generate_private_key(ec.SECP256R1())
-P384 = ec.generate_private_key(ec.SECP384R1())
+P384_KEY = ec.generate_private_key(ec.SECP384R1())
 
 
 def rsa_jwk(kid: str | None, key: rsa.RSAPrivateKey = RSA_KEY, **more: Any) -> dict[str, Any]:

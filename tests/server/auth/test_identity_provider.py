@@ -13,7 +13,7 @@ from storage.errors import Unavailable
 from tests.server.auth.example_tokens import EXP, SECRET, hmac_signed_token, segment, signed_token
 from tests.server.auth.identity_provider import (
     EC_KEY,
-    P384,
+    P384_KEY,
     RSA_KEY,
     WEAK_RSA_KEY,
     ec_jwk,
@@ -61,7 +61,12 @@ class TestIdentityProvider:
 
     async def test_unsuitable_keys_of_provider_are_ignored(self) -> None:
         symmetric = {"kty": "oct", "kid": "o", "k": base64.urlsafe_b64encode(SECRET.encode()).decode()}
-        unsuitable: list[Any] = [symmetric, rsa_jwk("enc", use="enc"), rsa_jwk("512", alg="RS512"), ec_jwk("3", P384)]
+        unsuitable: list[Any] = [
+            symmetric,
+            rsa_jwk("enc", use="enc"),
+            rsa_jwk("512", alg="RS512"),
+            ec_jwk("3", P384_KEY),
+        ]
         unsuitable += [7, {}, {"kty": ["RSA"]}, rsa_jwk("x") | {"kid": ["x"]}, {"kty": "RSA", "kid": "n", "n": 1}]
         async with provider_with(*unsuitable, rsa_jwk("good"), rsa_jwk("weak", WEAK_RSA_KEY)) as provider:
             verifier = verifier_of(provider)

@@ -15,8 +15,8 @@ from server.graphql.socket_writer import (
 from tests.server.in_process import InProcessServer, RawClient, raw_client, serve_in_process
 
 DEADLINE_S = 20
-KILOBYTE = 1024
-SMALL_BUFFER_BYTES = 4 * KILOBYTE
+KIBIBYTE = 1024
+SMALL_BUFFER_BYTES = 4 * KIBIBYTE
 """A client's receive buffer. It holds far less than the server's transport."""
 
 

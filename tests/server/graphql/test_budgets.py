@@ -151,8 +151,8 @@ def test_viewers_of_one_execution_share_its_cost() -> None:
     budgets = CostBudgets(CostPerMinute(viewer=600, service=600, organization=600))
     viewers = [User(name, name, name, "acme", (), 0, 0) for name in ("ann", "ben")]
     budgets.spend(viewers, frozenset(), 40)
-    assert [budgets.left(each, frozenset()) for each in viewers] == [80, 80]
-    assert budgets.left(viewers[0], frozenset({Role.SERVICE})) == 100
+    assert [budgets.remaining(each, frozenset()) for each in viewers] == [80, 80]
+    assert budgets.remaining(viewers[0], frozenset({Role.SERVICE})) == 100
     budgets.spend(viewers, frozenset(), 40)
     with pytest.raises(RateLimited, match="organization"):
         budgets.check(viewers[0], frozenset(), 30)
@@ -167,10 +167,10 @@ def test_budgets_of_equal_user_ids_are_separate() -> None:
     ]
     as_service = frozenset({Role.SERVICE})
     budgets.spend([ann], frozenset(), 100)
-    assert budgets.left(ann, frozenset()) == 0
-    assert budgets.left(ann, as_service) == 200
+    assert budgets.remaining(ann, frozenset()) == 0
+    assert budgets.remaining(ann, as_service) == 200
     for viewer in (other_user, other_organization):
-        assert budgets.left(viewer, frozenset()) == 100
+        assert budgets.remaining(viewer, frozenset()) == 100
     budgets.spend([other_user], frozenset(), 900)
     with pytest.raises(RateLimited, match="organization"):
         budgets.check(ann, as_service, 1)

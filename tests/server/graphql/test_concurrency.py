@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Executions:
-    """Operations of one viewer, which end on request."""
+    """Running operations, which end on request."""
 
     def __init__(self, limiter: ConcurrencyLimiter) -> None:
         self._limiter = limiter
@@ -24,14 +24,14 @@ class Executions:
         """Starts an operation, which ends when the event is set, at the latest after the block."""
         ended = asyncio.Event()
         task = asyncio.create_task(self.run(name, cost, viewer, ended))
-        await self.settle()
+        await self.let_tasks_proceed()
         try:
             yield ended
         finally:
             ended.set()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def settle(self) -> None:
+    async def let_tasks_proceed(self) -> None:
         """Lets all tasks proceed."""
         for _ in range(10):
             await asyncio.sleep(0)
@@ -54,7 +54,7 @@ async def test_operations_over_limit_wait_in_order() -> None:
     ):
         assert executions.running == ["first", "of another viewer"]
         first.set()
-        await executions.settle()
+        await executions.let_tasks_proceed()
         assert executions.running == ["of another viewer", "large", "small"]
 
 
@@ -63,7 +63,7 @@ async def test_operation_larger_than_limit_is_executed_alone() -> None:
     async with executions.start("largest", 200_000) as largest, executions.start("small", 0):
         assert executions.running == ["largest"]
         largest.set()
-        await executions.settle()
+        await executions.let_tasks_proceed()
         assert executions.running == ["small"]
 
 
@@ -87,13 +87,13 @@ async def test_cancelled_operation_leaves_its_place() -> None:
     limiter = executions._limiter
     async with executions.start("first", 60) as first:
         waiting = asyncio.create_task(limiter.execution("ann", 100, 100).__aenter__())
-        await executions.settle()
+        await executions.let_tasks_proceed()
         async with executions.start("small", 40):
             waiting.cancel()
-            await executions.settle()
+            await executions.let_tasks_proceed()
             assert executions.running == ["first", "small"]
             first.set()
-            await executions.settle()
+            await executions.let_tasks_proceed()
             assert executions.running == ["small"]
     assert limiter._viewers == {}
 
@@ -118,11 +118,11 @@ async def test_release_passes_over_operation_that_was_just_cancelled() -> None:
     executions = Executions(ConcurrencyLimiter())
     async with executions.start("first", 100) as first:
         cancelled = asyncio.create_task(executions.run("cancelled", 100, "ann", asyncio.Event()))
-        await executions.settle()
+        await executions.let_tasks_proceed()
         async with executions.start("next", 100):
             # The first operation ends before the cancelled one can leave the queue.
             first.set()
             cancelled.cancel()
-            await executions.settle()
+            await executions.let_tasks_proceed()
             assert executions.running == ["next"]
     await asyncio.gather(cancelled, return_exceptions=True)

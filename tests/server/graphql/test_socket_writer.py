@@ -25,7 +25,7 @@ from server.graphql.socket_writer import (
 from server.web import PING_EVERY_S, PING_TIMEOUT_S
 from tests.server.graphql.echo_application import (
     DEADLINE_S,
-    KILOBYTE,
+    KIBIBYTE,
     SMALL_BUFFER_BYTES,
     EchoApplication,
     echo_server,
@@ -51,7 +51,7 @@ def _short_abort_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.socket_writer, "ABORT_AFTER_S", 0.2)
 
 
-def fill_kernel_buffers(connection: WebSocketProtocol, size: int = 64 * KILOBYTE) -> None:
+def fill_kernel_buffers(connection: WebSocketProtocol, size: int = 64 * KIBIBYTE) -> None:
     """Offers frames until the kernel takes no more and some wait in the transport."""
     while not connection.transport.get_write_buffer_size():
         connection.write_events(text_frame(b"x" * size), 1)
@@ -252,10 +252,10 @@ async def test_more_than_1_mib_of_events_closes_socket() -> None:
         fill_kernel_buffers(connection)
         largest_bytes = connection.transport.get_write_buffer_size()
         for _ in range(40):
-            connection.write_events(text_frame(b"x" * 64 * KILOBYTE), 1)
+            connection.write_events(text_frame(b"x" * 64 * KIBIBYTE), 1)
             largest_bytes = max(largest_bytes, connection.transport.get_write_buffer_size())
         assert not connection.is_open
-        assert MAX_WAITING_BYTES < largest_bytes < MAX_WAITING_BYTES + 3 * 64 * KILOBYTE
+        assert MAX_WAITING_BYTES < largest_bytes < MAX_WAITING_BYTES + 3 * 64 * KIBIBYTE
 
 
 async def test_more_than_256_waiting_events_close_socket() -> None:
@@ -266,11 +266,11 @@ async def test_more_than_256_waiting_events_close_socket() -> None:
             assert connection.is_open, f"closed when {n} of 256 events waited"
             connection.write_events(text_frame(b"event"), 1)
         assert not connection.is_open
-        assert connection.transport.get_write_buffer_size() < before + 10 * KILOBYTE
+        assert connection.transport.get_write_buffer_size() < before + 10 * KIBIBYTE
 
 
 async def test_reading_client_is_not_closed_for_sent_events() -> None:
-    frame = text_frame(b"x" * 48 * KILOBYTE)
+    frame = text_frame(b"x" * 48 * KIBIBYTE)
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         async with asyncio.timeout(DEADLINE_S):
             for _ in range(2 * MAX_WAITING_EVENTS):
@@ -283,7 +283,7 @@ async def test_reading_client_is_not_closed_for_sent_events() -> None:
 
 async def test_sender_waits_while_too_many_events_are_unsent() -> None:
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
-        fill_kernel_buffers(connection, KILOBYTE)
+        fill_kernel_buffers(connection, KIBIBYTE)
         assert connection.writable.is_set()
         connection.write_events(text_frame(b"x" * PAUSE_BYTES), 1)
         assert not connection.writable.is_set()

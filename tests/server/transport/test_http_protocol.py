@@ -49,7 +49,7 @@ async def requesting_client(request: bytes = REQUEST) -> AsyncIterator[tuple[soc
 
 
 async def read_to_end(client: socket.socket) -> int:
-    """Returns the number of bytes until the connection ends, in order or not."""
+    """Returns the number of bytes until the connection is closed or reset."""
     loop, total = asyncio.get_running_loop(), 0
     try:
         while data := await loop.sock_recv(client, 65_536):

@@ -29,26 +29,26 @@ async def stalled_transport(unsent_bytes: int) -> AsyncIterator[asyncio.Transpor
 
 
 async def test_oldest_stalled_connections_are_aborted_over_limit() -> None:
-    unsent = StalledConnections(max_bytes=2 * MEBIBYTE)
+    connections = StalledConnections(max_bytes=2 * MEBIBYTE)
     async with (
         stalled_transport(MEBIBYTE) as oldest,
         stalled_transport(MEBIBYTE) as second,
         stalled_transport(MEBIBYTE) as newest,
     ):
         for transport in (oldest, second, newest):
-            unsent.add(transport, transport.abort)
+            connections.add(transport, transport.abort)
         await asyncio.sleep(0)
         assert [each.is_closing() for each in (oldest, second, newest)] == [True, False, False]
 
 
 async def test_connection_that_stalls_again_is_counted_once() -> None:
-    unsent = StalledConnections(max_bytes=2 * MEBIBYTE)
+    connections = StalledConnections(max_bytes=2 * MEBIBYTE)
     async with stalled_transport(MEBIBYTE) as first, stalled_transport(MEBIBYTE) as second:
-        unsent.add(first, first.abort)
-        unsent.remove(first)
-        unsent.remove(first)
-        unsent.add(second, second.abort)
-        unsent.add(first, first.abort)
+        connections.add(first, first.abort)
+        connections.remove(first)
+        connections.remove(first)
+        connections.add(second, second.abort)
+        connections.add(first, first.abort)
         await asyncio.sleep(0)
         assert not first.is_closing()
         assert not second.is_closing()

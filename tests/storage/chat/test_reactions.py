@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.chat.reactions import Visibility
+from storage.chat.reactions import ViewerBlocks
 from storage.chat.records import Message
 from tests.storage.topic_scenario import TopicScenario
 
@@ -24,7 +24,7 @@ async def post_with_reactions(scenario: TopicScenario, *reactions: tuple[str, st
 async def visible_reactions(
     scenario: TopicScenario, message: Message, viewer: str, blocked: frozenset[str] = NO_BLOCKED_USERS
 ) -> list[object]:
-    (reactions,) = await scenario.stores.reactions.of_messages([message], Visibility(viewer, blocked))
+    (reactions,) = await scenario.stores.reactions.of_messages([message], ViewerBlocks(viewer, blocked))
     return [(reaction.emoji, reaction.count, reaction.reacted) for reaction in reactions]
 
 

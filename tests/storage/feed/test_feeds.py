@@ -15,8 +15,10 @@ READERS = [f"reader-{n:03}" for n in range(40)]
 
 async def readers_of(feed: FeedScenario, post: Post) -> list[str]:
     """Returns the users whose feeds hold the post, without its author."""
-    rows = await feed.documents("feed_items")
-    return sorted(row["_id"]["u"] for row in rows if row["_id"]["ts"] == post.timestamp and row["_id"]["u"] != "ann")
+    items = await feed.documents("feed_items")
+    return sorted(
+        item["_id"]["u"] for item in items if item["_id"]["ts"] == post.timestamp and item["_id"]["u"] != "ann"
+    )
 
 
 async def test_repeated_push_inserts_one_item_per_reader(feed: FeedScenario) -> None:
@@ -62,7 +64,7 @@ async def test_pushed_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> None:
     await feed.stores.mongo["feed_items"].insert_many(items)
     for _ in range(2):
         await feed.stores.feeds.trim(feed.organization_id, "bob")
-        kept = [row["_id"]["ts"] for row in await feed.documents("feed_items")]
+        kept = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
         assert kept == list(range(51, MAX_ITEMS + 51))
     due = [n for n in range(TRIM_EVERY) for _ in READERS[n::TRIM_EVERY]]
     assert len(due) == len(READERS)
@@ -98,6 +100,6 @@ async def test_author_own_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> N
     posts = await gather_list(*(feed.post() for _ in range(MAX_BATCH)))
     assert MAX_BATCH >= TRIM_EVERY
     await feed.wait_for_relays(home_stream(feed.organization_id, "ann"))
-    kept = [row["_id"]["ts"] for row in await feed.documents("feed_items")]
+    kept = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
     assert len(kept) == MAX_ITEMS
     assert kept[-len(posts) :] == sorted(post.timestamp for post in posts)

@@ -24,7 +24,8 @@ def pair(feed: FeedScenario, follower: str = "bob", followee: str = "ann") -> Fo
 
 
 async def feed_timestamps(feed: FeedScenario, reader: str = "bob") -> list[int]:
-    return [row["_id"]["ts"] for row in await feed.documents("feed_items") if row["_id"]["u"] == reader]
+    items = await feed.documents("feed_items")
+    return [item["_id"]["ts"] for item in items if item["_id"]["u"] == reader]
 
 
 async def counts(feed: FeedScenario, user: str) -> tuple[int, int]:
@@ -62,7 +63,7 @@ async def test_follow_and_rebuild_add_no_post_of_another_organization(feed: Feed
     await other.sign_in("ann", "bob")
     await other.post()
     await other.stores.follows.follow(pair(other, "bob", "ann"))
-    other_feeds = await other.documents("feed_items")
+    other_items = await other.documents("feed_items")
     await feed.stores.follows.follow(pair(feed))
     await feed.stores.home.rebuild(feed.organization_id, "bob")
     assert await feed_timestamps(feed) == []
@@ -71,7 +72,7 @@ async def test_follow_and_rebuild_add_no_post_of_another_organization(feed: Feed
     assert await feed_timestamps(feed) == [post.timestamp]
     await feed.stores.follows.unfollow(pair(feed))
     assert await feed_timestamps(feed) == []
-    assert await other.documents("feed_items") == other_feeds
+    assert await other.documents("feed_items") == other_items
 
 
 async def test_follow_backfills_posts_and_unfollow_removes_them(feed: FeedScenario) -> None:
@@ -120,17 +121,17 @@ async def test_block_ends_both_follows_and_clears_both_feeds(feed: FeedScenario)
         await feed.stores.follows.follow(pair(feed, one, other))
     assert [len(await feed_timestamps(feed, user)) for user in ("ann", "bob")] == [2, 2]
     await feed.stores.relations.block(feed.organization_id, "ann", "bob")
-    for unsettled in await feed.stores.follows.pending_changes(-60, 100):
-        await feed.stores.follows.apply_change(unsettled)
+    for pending in await feed.stores.follows.pending_changes(-60, 100):
+        await feed.stores.follows.apply_change(pending)
     assert [len(await feed_timestamps(feed, user)) for user in ("ann", "bob")] == [1, 1]
     assert [await counts(feed, user) for user in ("ann", "bob")] == [(0, 0), (0, 0)]
 
 
-async def test_concurrent_settling_follows_last_change(feed: FeedScenario, open_process: OpenStores) -> None:
+async def test_concurrently_applied_changes_match_the_last_change(feed: FeedScenario, open_process: OpenStores) -> None:
     posts = [(await feed.post()).timestamp for _ in range(5)]
     async with open_process() as stores:
         other = feed.with_stores(stores)
-        for ends_followed in (True, False) * 4:
+        for is_followed_at_end in (True, False) * 4:
 
             async def alternate(process_feed: FeedScenario) -> None:
                 for n in range(4):
@@ -144,11 +145,11 @@ async def test_concurrent_settling_follows_last_change(feed: FeedScenario, open_
                 alternate(other),
                 *(process_feed.stores.follows.apply_change(pair(process_feed)) for process_feed in (feed, other)),
             )
-            await (feed.stores.follows.follow if ends_followed else feed.stores.follows.unfollow)(pair(feed))
-            assert await feed_timestamps(feed) == (posts if ends_followed else [])
+            await (feed.stores.follows.follow if is_followed_at_end else feed.stores.follows.unfollow)(pair(feed))
+            assert await feed_timestamps(feed) == (posts if is_followed_at_end else [])
 
 
-async def test_change_of_dead_process_is_settled_by_sweep(feed: FeedScenario) -> None:
+async def test_change_of_dead_process_is_applied_by_sweep(feed: FeedScenario) -> None:
     await feed.post()
     await feed.stores.follows.follow(pair(feed))
     await feed.stores.mongo["feed_items"].delete_many({"_id.o": feed.organization_id, "_id.u": "bob"})
@@ -165,8 +166,8 @@ async def test_change_of_dead_process_is_settled_by_sweep(feed: FeedScenario) ->
 
 async def test_backfill_trims_feed_to_newest_800(feed: FeedScenario) -> None:
     org, owner = feed.organization_id, {"o": feed.organization_id, "u": "bob"}
-    rows = [{"_id": {"o": org, "ts": 2 * n}, "author": "ann", "text": "", "merged": False} for n in range(100)]
-    await feed.stores.mongo["posts"].insert_many(rows)
+    posts = [{"_id": {"o": org, "ts": 2 * n}, "author": "ann", "text": "", "merged": False} for n in range(100)]
+    await feed.stores.mongo["posts"].insert_many(posts)
     existing = [{"_id": {**owner, "ts": 2 * n + 1}, "author": "cyd"} for n in range(MAX_ITEMS)]
     await feed.stores.mongo["feed_items"].insert_many(existing)
     await feed.stores.follows.follow(pair(feed))

@@ -154,7 +154,7 @@ async def test_rebuilt_feed_holds_newest_800(feed: FeedScenario) -> None:
     await feed.stores.mongo["posts"].insert_many(posts)
     await follow(feed, "ann")
     await feed.stores.home.rebuild(feed.organization_id, "bob")
-    kept = [row["_id"]["ts"] for row in await feed.documents("feed_items")]
+    kept = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
     assert kept == list(range(101, MAX_ITEMS + 101))
 
 

@@ -205,7 +205,7 @@ CHANGES: dict[str, Callable[[Publication], PublicationChange]] = {
     "reconcile": lambda publication: BeginReconciliation(publication, MANUAL),
     "store upload": lambda publication: StoreUploadAndBegin(publication, [], None, "key"),
 }
-ALLOWED = {
+ALLOWED_CHANGES = {
     S.SCHEDULED: {"begin", "fail"},
     S.PUBLISHING: {"succeed", "fail", "retry", "mark unknown"},
     S.UNKNOWN: {"succeed", "fail", "mark unknown", "reconcile"},
@@ -246,7 +246,7 @@ async def test_each_state_allows_only_its_transitions(scenario: PublishingScenar
             allowed.add(name)
         except ClaimLost:
             assert (await scenario.stored_document(publication))["state"] == state.value
-    assert allowed == ALLOWED[state]
+    assert allowed == ALLOWED_CHANGES[state]
 
 
 def test_post_state_follows_publication_states() -> None:

@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from storage.calls.wake_ups import WakeUpChannel
 from storage.redis.connections import SentinelAddress, parse_sentinel_url, redis_client
-from tests.certificates import certificate_for
+from tests.certificates import create_tls_contexts
 from tests.storage.event_recorder import recorded_events
 from tests.storage.faulty_proxy import faulty_proxy
 from tests.storage.redis.sentinel_group import PASSWORD, QUOTED_PASSWORD, SentinelGroup
@@ -117,7 +117,7 @@ async def test_wake_ups_pass_after_a_connection_went_silent(open_process: OpenSt
 @asynccontextmanager
 async def tls_terminator(folder: Path, redis_url: str) -> AsyncIterator[str]:
     """Serves TLS in front of Redis. Yields a URL with the option that makes the client trust the certificate."""
-    context, _ = certificate_for("localhost", folder)
+    context, _ = create_tls_contexts("localhost", folder)
     server_port = urlsplit(redis_url).port
 
     async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -155,7 +155,7 @@ async def test_product_works_over_tls(
         recorded_events(stores.hub, scenario.stream) as recorder,
     ):
         await scenario.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
 
 
 async def test_wrong_password_is_an_error(sentinel_group: SentinelGroup) -> None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class TopicHead:
-    """The head of a topic's stream, updated as the sequencer does."""
+    """The head of a topic's stream, updated as the sequencer updates it."""
 
     def __init__(self, stores: Stores, **fields: object) -> None:
         self.stream = Stream("topic", new_id())

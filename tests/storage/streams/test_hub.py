@@ -49,14 +49,14 @@ async def scenario_without_redis(scenario: TopicScenario, open_process: OpenStor
 
 async def does_not_receive(recorder: EventRecorder, n: int) -> bool:
     """Returns whether event n does not arrive within 0.3 s."""
-    return not await recorder.has_received(n, 0.3)
+    return not await recorder.wait_for_event(n, 0.3)
 
 
 async def test_post_reaches_other_process_at_once(scenario: TopicScenario, open_process: OpenStores) -> None:
     async with open_process() as stores, recorded_events(stores.hub, scenario.stream) as recorder:
         for n in range(1, 6):
             message = await scenario.post()
-            assert await recorder.has_received(n)
+            assert await recorder.wait_for_event(n)
             assert recorder.subjects[-1] == message
 
 
@@ -67,7 +67,7 @@ async def test_lost_publish_is_recovered_by_next_one(
         await scenario_without_redis.post("lost")
         assert await does_not_receive(recorder, 1)
         await scenario.post("received")
-        assert await recorder.has_received(2)
+        assert await recorder.wait_for_event(2)
     assert [subject.text for subject in recorder.subjects] == ["lost", "received"]
 
 
@@ -77,7 +77,7 @@ async def test_lost_publish_is_recovered_by_comparing_heads(
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await asyncio.gather(*(scenario_without_redis.post() for _ in range(5)))
         await scenario.stores.hub.compare()
-        assert await recorder.has_received(5)
+        assert await recorder.wait_for_event(5)
     assert recorder.numbers == [1, 2, 3, 4, 5]
 
 
@@ -87,7 +87,7 @@ async def test_heads_are_compared_periodically(scenario: TopicScenario, scenario
         recorded_events(hub, scenario.stream) as recorder,
     ):
         await scenario_without_redis.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
 
 
 async def test_failed_head_comparison_is_repeated(
@@ -99,7 +99,7 @@ async def test_failed_head_comparison_is_repeated(
         recorded_events(hub, scenario.stream) as recorder,
     ):
         await scenario_without_redis.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
     assert log.failures == 0
 
 
@@ -109,7 +109,7 @@ async def test_subscriber_without_redis_receives_all_events(
     async with recorded_events(scenario_without_redis.stores.hub, scenario.stream) as recorder:
         await scenario.post()
         await scenario_without_redis.stores.hub.compare()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
 
 
 async def test_redis_flushed_loses_no_event(scenario_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
@@ -120,7 +120,7 @@ async def test_redis_flushed_loses_no_event(scenario_with_own_redis: TopicScenar
         for n in range(1, 6):
             await redis.flushall()
             await scenario_with_own_redis.post()
-            assert await recorder.has_received(n)
+            assert await recorder.wait_for_event(n)
 
 
 async def test_killed_redis_connection_reconnects_and_catches_up(
@@ -133,7 +133,7 @@ async def test_killed_redis_connection_reconnects_and_catches_up(
         for n in range(1, 11):
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
             await scenario_with_own_redis.post()
-            assert await recorder.has_received(n), (
+            assert await recorder.wait_for_event(n), (
                 "An event that was published in between must be read on reconnection."
             )
     assert recorder.numbers == list(range(1, 11))
@@ -169,27 +169,27 @@ async def test_message_during_catch_up_is_delivered(scenario_with_own_redis: Top
             return 2 in hub._locals[scenario_with_own_redis.stream.name].received
 
         await scenario_with_own_redis.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
         log.during_read = during_read
         async with Redis.from_url(own_valkey.url) as redis:
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
-        assert await recorder.has_received(2)
+        assert await recorder.wait_for_event(2)
 
 
 async def test_redis_restarted_loses_no_event(scenario_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
     async with recorded_events(scenario_with_own_redis.stores.hub, scenario_with_own_redis.stream) as recorder:
         await scenario_with_own_redis.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
         own_valkey.kill()
         await own_valkey.wait()
         await asyncio.gather(*(scenario_with_own_redis.post() for _ in range(3)))
         await scenario_with_own_redis.stores.hub.compare()
-        assert await recorder.has_received(4)
+        assert await recorder.wait_for_event(4)
         await scenario_with_own_redis.post()
         await own_valkey.restart()
-        assert await recorder.has_received(5), "Reconnecting alone must recover missed events."
+        assert await recorder.wait_for_event(5), "Reconnecting alone must recover missed events."
         await scenario_with_own_redis.post()
-        assert await recorder.has_received(6)
+        assert await recorder.wait_for_event(6)
     assert recorder.numbers == [1, 2, 3, 4, 5, 6]
 
 
@@ -206,7 +206,7 @@ async def test_subscription_without_redis_goes_live_once_it_starts(
 
         assert await poll_until_true(is_subscribed)
         await scenario_with_own_redis.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
 
 
 async def test_half_open_redis_connection_is_replaced(
@@ -219,10 +219,10 @@ async def test_half_open_redis_connection_is_replaced(
         recorded_events(stores.hub, scenario.stream) as recorder,
     ):
         await scenario.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
         proxy.drop_traffic_of_open_connections()
         await scenario.post()
-        assert await recorder.has_received(2)
+        assert await recorder.wait_for_event(2)
 
 
 async def test_silent_redis_delays_hub_only_while_it_lasts(
@@ -237,16 +237,16 @@ async def test_silent_redis_delays_hub_only_while_it_lasts(
             # Nothing may depend on a connection that was opened during the silence.
             proxy.drop_traffic_of_open_connections()
             await scenario.post()
-            assert await recorder.has_received(1)
+            assert await recorder.wait_for_event(1)
 
 
 async def publish(scenario: TopicScenario, *numbers: int, epoch: str | None = None) -> None:
     """Publishes events with these numbers on the stream's channel, whether the log has them or not."""
     head = await scenario.stores.events.head(scenario.stream)
-    rows = await scenario.events()
-    by_number = {row["_id"]["n"]: Event(row["_id"]["n"], row["kind"], row["ref"], row["at"]) for row in rows}
+    events = await scenario.events()
+    by_number = {each["_id"]["n"]: Event(each["_id"]["n"], each["kind"], each["ref"], each["at"]) for each in events}
     for n in numbers:
-        event = by_number.get(n, Event(n, "MessagePosted", 1, rows[-1]["at"]))
+        event = by_number.get(n, Event(n, "MessagePosted", 1, events[-1]["at"]))
         payload = encode(head.epoch if epoch is None else epoch, [event])
         await scenario.stores.redis.publish(scenario.stores.keys.channel(scenario.stream.name), payload)
 
@@ -257,10 +257,10 @@ async def test_duplicate_and_reordered_messages_arrive_once_in_order(
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await asyncio.gather(*(scenario_without_redis.post() for _ in range(6)))
         await publish(scenario, 2, 2, 1, 6, 3, 1, 5, 4, 6)
-        assert await recorder.has_received(6)
+        assert await recorder.wait_for_event(6)
         await publish(scenario, 1, 6, 3)
         await scenario.post()
-        assert await recorder.has_received(7)
+        assert await recorder.wait_for_event(7)
     assert recorder.numbers == [1, 2, 3, 4, 5, 6, 7]
 
 
@@ -286,7 +286,7 @@ async def test_unallocated_event_numbers_are_ignored(scenario: TopicScenario) ->
         await publish(scenario, 2, epoch="another incarnation")
         assert await does_not_receive(recorder, 2)
         await scenario.post()
-        assert await recorder.has_received(2)
+        assert await recorder.wait_for_event(2)
     assert recorder.numbers == [2]
     assert len(recorder.starts) == 1
 
@@ -296,9 +296,9 @@ async def test_malformed_message_does_not_stop_delivery(scenario: TopicScenario,
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await scenario.stores.redis.publish(scenario.stores.keys.channel(scenario.stream.name), payload)
         await scenario.post()
-        assert await recorder.has_received(1)
+        assert await recorder.wait_for_event(1)
         await scenario.post()
-        assert await recorder.has_received(2)
+        assert await recorder.wait_for_event(2)
 
 
 async def test_streams_and_subscribers_share_one_connection(
@@ -319,8 +319,8 @@ async def test_subscribers_receive_the_same_object(scenario: TopicScenario) -> N
         recorded_events(scenario.stores.hub, scenario.stream) as other,
     ):
         await scenario.post()
-        assert await one.has_received(1)
-        assert await other.has_received(1)
+        assert await one.wait_for_event(1)
+        assert await other.wait_for_event(1)
     assert one.subjects[0] is other.subjects[0]
 
 
@@ -329,7 +329,7 @@ async def test_leaving_subscriber_does_not_affect_others(scenario: TopicScenario
         async with recorded_events(scenario.stores.hub, scenario.stream):
             await scenario.post()
         await scenario.post()
-        assert await staying.has_received(2)
+        assert await staying.wait_for_event(2)
 
 
 async def test_resubscribing_at_once_misses_no_event(scenario: TopicScenario, open_process: OpenStores) -> None:
@@ -339,7 +339,7 @@ async def test_resubscribing_at_once_misses_no_event(scenario: TopicScenario, op
                 pass
             async with recorded_events(stores.hub, scenario.stream) as recorder:
                 await scenario.post()
-                assert await recorder.has_received(n)
+                assert await recorder.wait_for_event(n)
 
 
 class SlowHub(Hub):
@@ -405,11 +405,11 @@ async def test_failed_hydration_delays_events_and_loses_none(scenario: TopicScen
         for _ in range(3):
             await scenario.post()
 
-        async def has_received_all() -> bool:
+        async def have_all_arrived() -> bool:
             await hub.compare()
-            return await recorder.has_received(3, 0.1)
+            return await recorder.wait_for_event(3, 0.1)
 
-        assert await poll_until_true(has_received_all)
+        assert await poll_until_true(have_all_arrived)
     assert recorder.numbers == [1, 2, 3]
 
 

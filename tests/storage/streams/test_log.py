@@ -112,7 +112,7 @@ async def age_events(scenario: TopicScenario, up_to: int) -> None:
 
 
 async def event_numbers(scenario: TopicScenario) -> list[int]:
-    return [row["_id"]["n"] for row in await scenario.events()]
+    return [event["_id"]["n"] for event in await scenario.events()]
 
 
 async def post_five(scenario: TopicScenario) -> None:

@@ -49,7 +49,7 @@ async def test_subscription_without_cursor_starts_at_head(scenario: TopicScenari
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         assert (recorder.starts[0].position, recorder.starts[0].resumed) == (await position_after(scenario, 3), False)
         await post_many(scenario, 2)
-        assert await recorder.has_received(5)
+        assert await recorder.wait_for_event(5)
     assert recorder.numbers == [4, 5]
 
 
@@ -59,7 +59,7 @@ async def test_subscription_with_cursor_continues_after_it(scenario: TopicScenar
     async with recorded_events(scenario.stores.hub, scenario.stream, since) as recorder:
         assert (recorder.starts[0].position, recorder.starts[0].resumed) == (since, True)
         await post_many(scenario, 2)
-        assert await recorder.has_received(7)
+        assert await recorder.wait_for_event(7)
     assert recorder.numbers == [3, 4, 5, 6, 7]
 
 
@@ -98,7 +98,7 @@ async def test_subscriptions_during_posts_have_no_gap_or_duplicate(
             )
         for recorder in recorders:
             first = recorder.starts[0].position.n
-            assert first == 180 or await recorder.has_received(180)
+            assert first == 180 or await recorder.wait_for_event(180)
             assert recorder.numbers == list(range(first + 1, 181))
             assert len(recorder.starts) == 1
     assert len(recorders) > 5
@@ -120,7 +120,7 @@ async def test_post_during_subscribe_arrives_without_another_post(
             async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
                 await posting
                 # The post either precedes the subscription or arrives in it.
-                assert recorder.starts[0].position.n == n or await recorder.has_received(n)
+                assert recorder.starts[0].position.n == n or await recorder.wait_for_event(n)
 
 
 async def test_slow_reader_continues_from_log(scenario: TopicScenario) -> None:
@@ -190,7 +190,7 @@ async def test_deleted_text_is_not_replayed(scenario: TopicScenario) -> None:
     message = await scenario.post("secret")
     await scenario.stores.messages.delete(message.key, "ann", False)
     async with recorded_events(scenario.stores.hub, scenario.stream, await position_after(scenario)) as recorder:
-        assert await recorder.has_received(2)
+        assert await recorder.wait_for_event(2)
     assert [subject.text for subject in recorder.subjects] == ["", ""]
 
 
@@ -198,10 +198,10 @@ async def test_events_of_missing_objects_are_skipped(scenario: TopicScenario) ->
     messages = [await scenario.post() for _ in range(3)]
     await scenario.stores.mongo["messages"].delete_one({"_id": messages[1].key.document_id})
     async with recorded_events(scenario.stores.hub, scenario.stream, await position_after(scenario)) as recorder:
-        assert await recorder.has_received(3)
+        assert await recorder.wait_for_event(3)
         await scenario.stores.mongo["messages"].delete_one({"_id": messages[2].key.document_id})
         await scenario.post()
-        assert await recorder.has_received(4)
+        assert await recorder.wait_for_event(4)
     assert recorder.numbers == [1, 3, 4]
 
 
@@ -212,10 +212,10 @@ async def test_stream_restored_from_backup_restarts_readers(scenario: TopicScena
         await scenario.stores.mongo["events"].delete_many({"_id.s": scenario.stream.name, "_id.n": {"$gt": 2}})
         await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": restored})
         await scenario.stores.hub.compare()
-        assert await recorder.has_started(times=2)
+        assert await recorder.wait_for_start(times=2)
         assert (recorder.starts[1].position, recorder.starts[1].resumed) == (Position("restored", 2), False)
         await scenario.post()
-        assert await recorder.has_received(3)
+        assert await recorder.wait_for_event(3)
     assert recorder.numbers == [3]
 
 

@@ -25,7 +25,7 @@ export interface KeptMessages {
   keys(): string[];
   /** Calls the listener when another tab has changed messages. Ends with the signal. */
   watch(listener: () => void, signal: AbortSignal): void;
-  /** Resolves when this tab alone may send the message; never, while another tab does. Ends with the signal. */
+  /** Resolves when this tab may send the message, which no other tab then does. The signal ends the claim. */
   claim(key: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function createKeptMessages(storage: UserStorage): KeptMessages {
             resolve();
             signal.addEventListener("abort", () => release());
           });
-        // An aborted request rejects: the message is another tab's.
+        // The request rejects when the signal aborts it. This tab then does not send the message.
         navigator.locks.request(`noroshi.message.${key}`, { signal }, holdUntilEnd).catch(() => {});
       }),
   };

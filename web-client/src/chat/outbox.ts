@@ -83,7 +83,7 @@ const SENDING = { state: "sending", reason: null, hasArrived: false } as const;
 export function createOutboxWith({ post, waitForRetry, kept, now }: Transport): Outbox {
   const pending = createValue<readonly PendingMessage[]>([]);
   const sendingTopicIds = new Set<string>();
-  /** Ends of the claims on messages, by key. */
+  /** Controllers that end the claims on messages, by key. */
   const claims = new Map<string, AbortController>();
   const listeners = new Set<(message: Message) => void>();
   let lifetime = new AbortController();
@@ -110,8 +110,8 @@ export function createOutboxWith({ post, waitForRetry, kept, now }: Transport): 
     void sendPending(message.topicId);
   }
 
-  /** Claims a message of this tab, or waits until the tab that wrote it is gone. */
-  async function adopt(key: string): Promise<void> {
+  /** Claims a message, which waits until no other tab holds it, and then adds the message. */
+  async function claimMessage(key: string): Promise<void> {
     if (claims.has(key)) return;
     const end = new AbortController();
     claims.set(key, end);
@@ -127,8 +127,8 @@ export function createOutboxWith({ post, waitForRetry, kept, now }: Transport): 
     claims.delete(key);
   }
 
-  function adoptKept(): void {
-    for (const key of kept.keys()) void adopt(key);
+  function claimKeptMessages(): void {
+    for (const key of kept.keys()) void claimMessage(key);
   }
 
   async function sendPending(topicId: string): Promise<void> {
@@ -168,8 +168,8 @@ export function createOutboxWith({ post, waitForRetry, kept, now }: Transport): 
     pending,
     start() {
       lifetime = new AbortController();
-      kept.watch(adoptKept, lifetime.signal);
-      adoptKept();
+      kept.watch(claimKeptMessages, lifetime.signal);
+      claimKeptMessages();
       return () => {
         lifetime.abort();
         for (const key of claims.keys()) endClaim(key);
@@ -179,7 +179,7 @@ export function createOutboxWith({ post, waitForRetry, kept, now }: Transport): 
     send(topicId, text, stamp) {
       const message = { key: crypto.randomUUID(), topicId, text, stamp, writtenAt: now(), hasFailed: false };
       kept.keep(message);
-      void adopt(message.key);
+      void claimMessage(message.key);
       add(message);
     },
     retry(key) {

@@ -6,7 +6,7 @@ const forms = (text: Text) => (typeof text === "string" ? [text] : Object.values
 const placeholders = (text: Text) =>
   forms(text).flatMap((form) => [...form.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
-test("both languages have all texts, and no placeholder of its own is in the Japanese text", () => {
+test("both languages have all texts, and the Japanese text has only placeholders of the English text", () => {
   const { en, ja } = CATALOGUES;
   for (const key of Object.keys(en) as TextKey[]) {
     for (const form of [...forms(en[key]), ...forms(ja[key])]) expect(form, key).not.toBe("");

@@ -13,7 +13,8 @@ interface DraftState<T> {
   discardDraft(): void;
 }
 
-/** Returns the viewer's draft of a field. `isDraft` checks what an earlier version of the client may have kept. */
+/** Returns the viewer's draft of a field. `isDraft` checks the kept value, which an earlier version of
+ * the client may have stored. */
 export function useDraft<T>(
   field: string,
   initial: T,

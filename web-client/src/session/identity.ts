@@ -1,4 +1,4 @@
-/** Tells whose token a token is, from its claims. The server verifies tokens; the client only compares users. */
+/** Reads the user of a token from its claims. The server verifies tokens; the client only compares users. */
 
 interface Claims {
   sub?: unknown;
@@ -6,7 +6,7 @@ interface Claims {
   name?: unknown;
 }
 
-/** Returns a key of the token's organization and user; null for a text that is no token. */
+/** Returns a key of the token's organization and user; null if the text is not a token. */
 export function identityOf(token: string): string | null {
   const { sub, org } = claimsOf(token);
   if (typeof sub !== "string" || typeof org !== "string") return null;

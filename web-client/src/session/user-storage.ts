@@ -1,6 +1,6 @@
 /**
  * Texts that a user typed and the server does not have yet, in the browser's local storage: drafts, and messages that
- * wait for the connection. Every entry belongs to one user. It ends after 14 days, and with the user's sign-out.
+ * wait for the connection. Every entry belongs to one user, and is removed after 14 days or when the user signs out.
  */
 import { createContext, useContext } from "react";
 
@@ -70,7 +70,7 @@ export function createUserStorage(storage: Storage, identity: string, now = Date
   };
 }
 
-/** The prefix of the names of drafts. Only their number is limited. */
+/** The prefix of the names of drafts. Their number is limited; the number of other entries is not. */
 export const DRAFT = "draft ";
 
 function parseObject(text: string | null): Record<string, unknown> {

@@ -19,7 +19,7 @@ export function useLength(text: string, limit: number): Length {
   const excess = excessOf(text, limit);
   const isTooLong = excess > 0;
   const isShown = excess > -Math.min(SHOWN_WITHIN, limit / 5);
-  const words = isTooLong
+  const countText = isTooLong
     ? t("length.tooLong", { count: excess, limit })
     : t("length.left", { count: -excess });
   return {
@@ -34,7 +34,7 @@ export function useLength(text: string, limit: number): Length {
         role="status"
         className={`block text-right text-sm tabular-nums empty:hidden ${isTooLong ? "text-bad" : "text-quiet"}`}
       >
-        {isShown && words}
+        {isShown && countText}
       </span>
     ),
   };
