@@ -152,7 +152,7 @@ async def attack_by_socket(person: Client, queries: list[str], phase: PhaseResul
                     await asyncio.sleep(PAUSE_S)
 
 
-async def attack_by_refusals(url: str, token: str, phase: Phase) -> None:
+async def attack_by_refusals(url: str, token: str, phase: PhaseResults) -> None:
     """Sends documents that are refused, each with a text of its own, until it is cancelled."""
     async with httpx2.AsyncClient(timeout=60, headers={"Authorization": f"Bearer {token}"}) as connection:
         for number, query in enumerate(cycle(REFUSED)):
@@ -160,7 +160,7 @@ async def attack_by_refusals(url: str, token: str, phase: Phase) -> None:
             phase.hostile_answers[outcome(orjson.loads(response.content))] += 1
 
 
-async def attack_by_subscriptions(person: Client, chat: ChatTopic, phase: Phase) -> None:
+async def attack_by_subscriptions(person: Client, chat: ChatTopic, phase: PhaseResults) -> None:
     """Subscribes to the topic where the others post, and counts events, until it is cancelled."""
     async with person.socket() as socket:
         for query in subscriptions(chat):
@@ -176,7 +176,9 @@ def memory_mib(pid: int, name: str) -> float:
 
 
 @asynccontextmanager
-async def hostile_member(running: Deployment, queries: list[str], chat: ChatTopic, phase: PhaseResults) -> AsyncIterator[None]:
+async def hostile_member(
+    running: Deployment, queries: list[str], chat: ChatTopic, phase: PhaseResults
+) -> AsyncIterator[None]:
     """Attacks during the block."""
     url, token = running.product.url, running.token("mallory")
     async with client(url, token) as mallory:

@@ -58,7 +58,9 @@ def main() -> int:
 
 def _run_isolated(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.isolated)
-    options = RunOptions(arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder, arguments.outage)
+    options = RunOptions(
+        arguments.seed, arguments.minutes, arguments.nemesis, arguments.areas, folder, arguments.outage
+    )
     faults = options.outage or ",".join(options.faults) or "none"
     print(f"Seed {options.seed}, {options.minutes:g} min, faults {faults}. Logs and history: {folder}", flush=True)
     # The first process of a namespace ignores SIGTERM unless it handles it.

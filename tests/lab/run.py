@@ -45,7 +45,7 @@ async def run(options: RunOptions) -> int:
         try:
             await cluster.start()
             workloads = create_workloads(laboratory, outside, options.areas)
-            phases = await _act(plan, laboratory, cluster, workloads)
+            phases = await _run_workloads(options, laboratory, cluster, workloads)
         finally:
             history.close()
             for program in cluster.programs.values():
@@ -63,12 +63,14 @@ async def run(options: RunOptions) -> int:
     return violations
 
 
-async def _act(plan: RunOptions, laboratory: Laboratory, cluster: Cluster, workloads: list[Workload]) -> Phases:
-    """Runs workloads and faults for the plan's time, and then the final reads."""
+async def _run_workloads(
+    options: RunOptions, laboratory: Laboratory, cluster: Cluster, workloads: list[Workload]
+) -> Phases:
+    """Runs workloads and faults for the time of the run, and then the final reads."""
     for workload in workloads:
         await workload.prepare()
-    acting = asyncio.gather(*(workload.run() for workload in workloads))
-    phases = await (_suffer_outage if options.outage else _suffer_faults)(plan, laboratory, cluster)
+    running = asyncio.gather(*(workload.run() for workload in workloads))
+    phases = await (_suffer_outage if options.outage else _suffer_faults)(options, laboratory, cluster)
     print("Healed. Reading everything.", flush=True)
     # Users repeat operations that were not answered. The supervisor starts programs that failed to start.
     supervision = asyncio.create_task(cluster.supervise())
@@ -80,18 +82,18 @@ async def _act(plan: RunOptions, laboratory: Laboratory, cluster: Cluster, workl
     return phases
 
 
-async def _suffer_faults(plan: Plan, laboratory: Laboratory, cluster: Cluster) -> Phases:
+async def _suffer_faults(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
     begin = laboratory.history.now()
     nemesis = Nemesis(cluster, laboratory.history, laboratory.random("nemesis"), laboratory.ended)
-    await asyncio.gather(nemesis.run(plan.faults), _end(plan, laboratory))
+    await asyncio.gather(nemesis.run(options.faults), _end_after_minutes(options, laboratory))
     return Phases(begin, end=laboratory.history.now())
 
 
-async def _suffer_outage(plan: Plan, laboratory: Laboratory, cluster: Cluster) -> Phases:
-    assert plan.outage is not None
-    phases = await suffer(cluster, plan.outage, plan.minutes, laboratory.history.now)
+async def _suffer_outage(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
+    assert options.outage is not None
+    phases = await suffer(cluster, options.outage, options.minutes, laboratory.history.now)
     laboratory.ended.set()
-    (plan.folder / "phases.json").write_bytes(orjson.dumps(phases))
+    (options.folder / "phases.json").write_bytes(orjson.dumps(phases))
     return phases
 
 

@@ -11,7 +11,7 @@ from storage.calls import documents as calls
 from storage.chat import documents as chat
 from storage.chat.communities import NewCommunity
 from storage.chat.moderation_changes import Moderator
-from storage.chat.reactions import Visibility
+from storage.chat.reactions import ViewerBlocks
 from storage.chat.roles import CommunityRole
 from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost

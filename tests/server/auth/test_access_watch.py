@@ -40,7 +40,7 @@ def watch(stores: Stores, viewers: ViewerSessions, monkeypatch: pytest.MonkeyPat
     return AccessWatch(stores.access_changes, stores.clock, viewers)
 
 
-async def test_deactivated_user_is_refused_although_the_session_is_cached(
+async def test_cached_session_of_deactivated_user_ends(
     stores: Stores, viewers: ViewerSessions, watch: AccessWatch
 ) -> None:
     token = bearer("ann")
@@ -101,7 +101,7 @@ async def test_checks_of_the_changed_user_run_until_removed(stores: Stores, watc
     assert "other" not in checked
 
 
-async def test_no_cached_session_is_trusted_while_changes_cannot_be_read(
+async def test_unread_changes_end_all_cached_sessions(
     stores: Stores, viewers: ViewerSessions, watch: AccessWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server.auth.access_watch, "TRUST_SESSIONS_S", 0.2)
