@@ -139,7 +139,7 @@ _measures = False
 
 
 def attribute(share: Share | None) -> None:
-    """Counts the time of the current task, and of tasks that it creates from now on, for the share, or for nobody."""
+    """Counts the time of the current task, and of tasks that it creates afterwards, for the share, or for nobody."""
     _SHARE.set(share)
 
 

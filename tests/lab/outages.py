@@ -55,7 +55,7 @@ class Outage:
         for disk in self.disks:
             (disk / "filler").unlink(missing_ok=True)
         self.cluster.kept_away.clear()
-        self.cluster.start_ended()
+        self.cluster.start_stopped()
 
     async def wait_until_served(self) -> None:
         """Waits until the missing servers serve."""

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.lab.history import Histories, Operation, select
+from tests.lab.history import History, Operation, select
 
 WINDOW_S = 5.0
 READS = {"page", "readUpTo", "homeFeed", "addressBook"}
@@ -30,7 +30,7 @@ class Phases:
     memory: list[tuple[str, float, float]] = field(default_factory=list)
 
 
-def samples(history: Histories) -> dict[str, Samples]:
+def samples(history: History) -> dict[str, Samples]:
     """Returns the durations of reads and writes, and the delays of events that subscribers waited for."""
     found: dict[str, Samples] = {"reads": [], "writes": [], "events": []}
     for row in history:
@@ -77,7 +77,7 @@ def recovered_after(values: Samples, phases: Phases) -> float | None:
     return None
 
 
-def errors_table(history: Histories, phases: Phases) -> list[str]:
+def errors_table(history: History, phases: Phases) -> list[str]:
     """Returns a line for each code: how often it was answered during the outage, after how long, and one message."""
     times: dict[str, list[float]] = defaultdict(list)
     messages: dict[str, Counter[str]] = defaultdict(Counter)
@@ -93,7 +93,7 @@ def errors_table(history: Histories, phases: Phases) -> list[str]:
     return lines
 
 
-def recovery_table(history: Histories, phases: Phases) -> list[str]:
+def recovery_table(history: History, phases: Phases) -> list[str]:
     """Returns a line for reads, writes and events: p50 and p99 of each phase in ms, and the time of recovery."""
     phase_ends = [(phases.begin, phases.missing), (phases.missing, phases.ended), (phases.end - 30, phases.end)]
     lines = [
@@ -125,7 +125,7 @@ def memory_table(phases: Phases) -> list[str]:
     return lines + [f"{name:<12} " + " ".join(f"{size:>8.0f}" for size in row) for name, row in found.items()]
 
 
-def acknowledged_line(history: Histories, phases: Phases, violations: int) -> str:
+def acknowledged_line(history: History, phases: Phases, violations: int) -> str:
     """Returns how many writes were acknowledged in each phase, and how many violations the checkers found."""
     bounds = [(phases.begin, phases.missing), (phases.missing, phases.served), (phases.served, phases.end)]
     counts = [
@@ -136,7 +136,7 @@ def acknowledged_line(history: Histories, phases: Phases, violations: int) -> st
     return f"acknowledged writes: {before} before, {during} while, {after} after; violations: {violations}"
 
 
-def outage_tables(history: Histories, phases: Phases, violations: int) -> list[list[str]]:
+def outage_tables(history: History, phases: Phases, violations: int) -> list[list[str]]:
     """Returns all tables of an outage."""
     return [
         errors_table(history, phases),

@@ -2,7 +2,7 @@
 
 import math
 
-from tests.lab.history import Histories
+from tests.lab.history import History
 from tests.lab.operations import operation
 from tests.lab.recovery import Phases, errors_table, memory_table, percentiles, recovered_after, samples
 
@@ -10,14 +10,14 @@ PHASES = Phases(begin=0, missing=10, ended=20, served=22, end=60, memory=[("web1
 REFUSED = {"code": "UNAVAILABLE", "message": "The database is busy."}
 
 
-def posts(begin: int, end: int, is_ok: bool = True) -> Histories:
+def posts(begin: int, end: int, is_ok: bool = True) -> History:
     """Returns a post in each second; one that succeeds takes half a second."""
     if is_ok:
         return [operation("post", second) for second in range(begin, end)]
     return [operation("post", second, REFUSED, outcome="unknown") for second in range(begin, end)]
 
 
-OUTAGE: Histories = [*posts(0, 10), *posts(10, 30, is_ok=False), *posts(30, 60)]
+OUTAGE: History = [*posts(0, 10), *posts(10, 30, is_ok=False), *posts(30, 60)]
 
 
 def test_recovery_begins_with_the_first_window_as_fast() -> None:

@@ -381,12 +381,15 @@ async def test_indexes_after_second_start_are_unchanged(stores: Stores) -> None:
 
 
 DOCUMENTS: dict[str, Any] = {
+    "audit": identity.AuditDocument,
+    "access_changes": identity.AccessChangeDocument,
     "users": identity.UserDocument,
     "blocks": identity.BlockDocument,
     "follows": identity.FollowDocument,
     "follow_changes": identity.FollowChangeDocument,
     "communities": chat.CommunityDocument,
     "memberships": chat.MembershipDocument,
+    "restrictions": chat.RestrictionDocument,
     "topics": chat.TopicDocument,
     "activity": chat.TopicActivityDocument,
     "messages": chat.MessageDocument,
