@@ -389,7 +389,7 @@ DOCUMENTS: dict[str, Any] = {
     "follow_changes": identity.FollowChangeDocument,
     "communities": chat.CommunityDocument,
     "memberships": chat.MembershipDocument,
-    "restrictions": chat.RestrictionDocument,
+    "community_restrictions": chat.RestrictionDocument,
     "topics": chat.TopicDocument,
     "activity": chat.TopicActivityDocument,
     "messages": chat.MessageDocument,
