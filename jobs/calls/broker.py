@@ -19,6 +19,9 @@ from storage.metrics import CALL_ANSWERS, CALL_START_DELAY_S, CALLS_LATE
 MAX_WAIT_S = 5.0
 """The longest time between two plans. Redis may lose wake-ups, and a plan costs three reads."""
 
+WAIT_WITHOUT_WAKE_UPS_S = 0.5
+"""The longest time between two plans while no wake-ups arrive, so that a freed slot is soon used without Redis too."""
+
 DRAIN_S = 12.0
 """How long a stopping broker waits for requests to the telephony service."""
 
@@ -79,7 +82,7 @@ class Broker:
             return RETRY_S
         if plan.outdated_job_ids:
             return 0.0
-        return _wait_s(plan)
+        return self._wait_s(plan)
 
     async def _start_calls(self, plan: WorkPlan, fence: int) -> float:
         """Commits the intents together, and creates a task for each call that got a slot. Returns how long to wait."""
@@ -89,7 +92,7 @@ class Broker:
                 raise result
         plan_at = [result.plan_at for result in results if isinstance(result, TimedStart)]
         if len(plan_at) == len(results):
-            return min(max(plan_at) - time.monotonic(), _wait_s(plan))
+            return min(max(plan_at) - time.monotonic(), self._wait_s(plan))
         # When every number was refused although it was planned, the window is about to close.
         return WINDOW_CLOSING_S if all(result is StartRefusal.NOT_CALLABLE for result in results) else 0.0
 
@@ -145,6 +148,10 @@ class Broker:
                 log.warning("call_start_unclear", call_id=call.id, reason=reason)
                 await self._calls.poll_early(call)
 
+    def _wait_s(self, plan: WorkPlan) -> float:
+        longest_s = MAX_WAIT_S if self._calls.receives_wake_ups else WAIT_WITHOUT_WAKE_UPS_S
+        return longest_s if plan.wait_s is None else min(plan.wait_s, longest_s)
+
     async def _wait(self, wait_s: float) -> None:
         try:
             async with asyncio.timeout(wait_s):
@@ -156,7 +163,3 @@ class Broker:
         """Waits until the telephony service has answered all requests, so that no call has to be polled."""
         if self._call_tasks:
             await asyncio.wait(self._call_tasks, timeout=DRAIN_S)
-
-
-def _wait_s(plan: WorkPlan) -> float:
-    return MAX_WAIT_S if plan.wait_s is None else min(plan.wait_s, MAX_WAIT_S)

@@ -159,6 +159,11 @@ class CallStore:
         pipeline: list[Document] = [{"$match": {"open": True, "$or": has_work}}, {"$group": {"_id": "$org"}}]
         return [group["_id"] for group in await self._mongo.aggregate(JOBS, pipeline)]
 
+    @property
+    def receives_wake_ups(self) -> bool:
+        """Whether this process learns at once of changes that other processes make."""
+        return self._wake_ups.is_receiving
+
     async def take_over(self, organization_id: str, fence: int) -> None:
         """Lets only the broker with this fence start calls, and polls active calls soon. Raises: BrokerSuperseded."""
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))

@@ -1,12 +1,13 @@
 """Wake-ups notify brokers of changes in their organization: directly in this process, through Redis in other processes.
 
 A wake-up is only a hint. Without it, a broker plans its work again when the next start is due, and every few seconds.
+While Redis does not answer, it plans more often.
 """
 
 import asyncio
 import secrets
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import structlog
 from redis.asyncio import Redis
@@ -35,6 +36,8 @@ class WakeUpChannel:
         self._redis = redis
         self._channel = keys.call_wake_ups()
         # A process ignores its own messages, since it has called its handlers directly.
+        self.is_receiving = False
+        """Whether wake-ups of other processes arrive. False while Redis does not answer, and without a listener."""
         self._sender = secrets.token_hex(4)
         self._handlers: list[WakeUpHandler] = []
         self._pending: dict[str, None] = {}
@@ -58,7 +61,7 @@ class WakeUpChannel:
         delay_s = RECONNECT_S[0]
         try:
             while True:
-                with suppress(RedisError, OSError):
+                with suppress(RedisError, OSError), self._not_receiving_afterwards():
                     async with self._redis.pubsub() as pubsub:
                         async with asyncio.timeout(SEND_TIMEOUT_S):
                             await pubsub.subscribe(self._channel)
@@ -66,12 +69,21 @@ class WakeUpChannel:
                         async for message in messages(pubsub):
                             if message["type"] == "message":
                                 self._handle(message["data"].decode(), handler)
-                            elif on_subscribed is not None:
+                                continue
+                            self.is_receiving = True
+                            if on_subscribed is not None:
                                 on_subscribed()
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_S[1])
         finally:
             self._handlers.remove(handler)
+
+    @contextmanager
+    def _not_receiving_afterwards(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.is_receiving = False
 
     def _handle(self, text: str, handler: WakeUpHandler) -> None:
         sender, _, organization_id = text[1:].partition(":")

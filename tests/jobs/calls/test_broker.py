@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import jobs.calls.broker
 from jobs.calls.broker import MAX_WAIT_S, Broker
 from jobs.calls.polling import poll_overdue_calls
 from storage.calls.call_changes import Call, StartRefusal
@@ -69,6 +70,14 @@ async def test_freed_slot_is_used_at_once(stores: Stores) -> None:
         await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         # With polling, each of the ten calls would wait for MAX_WAIT_S.
         assert time.monotonic() - started < 4 * MAX_WAIT_S
+
+
+async def test_freed_slots_are_used_without_wake_ups(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs.calls.broker, "MAX_WAIT_S", 10 * DEADLINE_S)
+    async with call_centre(stores, 1, talk_s=(0.05, 0.05)) as centre:
+        await centre.limit(1, 100)
+        await centre.launch(5)
+        await asyncio.wait_for(new_broker(centre).run(1), DEADLINE_S)
 
 
 async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
