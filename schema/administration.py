@@ -6,7 +6,7 @@ import strawberry
 from strawberry import ID
 
 import resolvers.administration.audit
-import resolvers.administration.members
+import resolvers.administration.users
 from resolvers.write_limits import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
@@ -14,8 +14,8 @@ from storage.identity.audit import AuditAction, TargetKind
 
 strawberry.enum(
     AuditAction,
-    description="What an administrator did. MEMBER_ROLES_SET: replaced a user's roles. MEMBER_DEACTIVATED and "
-    "MEMBER_REACTIVATED: ended a user's access, and gave it back.",
+    description="What an administrator did. USER_ROLES_SET: replaced a user's roles. USER_DEACTIVATED and "
+    "USER_REACTIVATED: ended a user's access, and gave it back.",
 )
 strawberry.enum(TargetKind, description="Kind of the object that a change is about.", name="AuditTargetKind")
 
@@ -50,8 +50,8 @@ class AuditEntry:
 
 @strawberry.type
 class AdministrationQuery:
-    members: list[User] = field(
-        resolvers.administration.members.members,
+    organization_users: list[User] = field(
+        resolvers.administration.users.organization_users,
         "Users of the organization, deactivated ones too, ordered by handle. Needs the role ADMIN.",
     )
     audit_log: list[AuditEntry] = field(
@@ -62,21 +62,21 @@ class AdministrationQuery:
 
 @strawberry.type
 class AdministrationMutation:
-    set_member_roles: User = mutation(
-        resolvers.administration.members.set_member_roles,
+    set_user_roles: User = mutation(
+        resolvers.administration.users.set_user_roles,
         "Replaces a user's roles. The user's later tokens can narrow the roles, but neither add nor remove one. "
         "Open subscriptions of the user end within 10 seconds and can be started again. Idempotent. Needs the role "
         "ADMIN.",
         limit=WriteLimit.OPERATIONS,
     )
-    deactivate_member: User = mutation(
-        resolvers.administration.members.deactivate_member,
+    deactivate_user: User = mutation(
+        resolvers.administration.users.deactivate_user,
         "Ends a user's access: within 10 seconds every request is refused, and every socket is closed. The user's "
         "messages and posts stay. Idempotent. Needs the role ADMIN.",
         limit=WriteLimit.OPERATIONS,
     )
-    reactivate_member: User = mutation(
-        resolvers.administration.members.reactivate_member,
+    reactivate_user: User = mutation(
+        resolvers.administration.users.reactivate_user,
         "Lets a deactivated user sign in again, with the roles from before. Idempotent. Needs the role ADMIN.",
         limit=WriteLimit.OPERATIONS,
     )

@@ -25,8 +25,8 @@ from storage.feed.home import HomeFeedStore
 from storage.feed.posts import PostStore
 from storage.feed.subscribers import HomeSubscribers
 from storage.identity.access_changes import AccessChanges
+from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
-from storage.identity.members import MemberStore
 from storage.identity.relations import RelationStore
 from storage.identity.users import ROLES_LAST_DAYS, UserStore
 from storage.locks import Locks
@@ -69,7 +69,7 @@ class Stores:
     keys: Keys
     clock: DatabaseClock
     users: UserStore
-    members: MemberStore
+    user_administration: UserAdministration
     audit: AuditLog
     access_changes: AccessChanges
     relations: RelationStore
@@ -170,7 +170,7 @@ async def _started(
         keys=keys,
         clock=clock,
         users=UserStore(mongo, clock, roles_last_days),
-        members=MemberStore(mongo, audit, access_changes),
+        user_administration=UserAdministration(mongo, audit, access_changes),
         audit=audit,
         access_changes=access_changes,
         relations=RelationStore(mongo),

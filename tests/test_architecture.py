@@ -26,7 +26,7 @@ TESTED_ELSEWHERE = {
     # Seen by operators in the checks at start.
     "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
     # Declarations, which are checked on the whole schema.
-    "schema/administration.py": "tests/resolvers/administration/test_members.py",
+    "schema/administration.py": "tests/resolvers/administration/test_users.py",
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/chat_root.py": "tests/schema/test_root.py",
     "schema/moderation.py": "tests/schema/test_shapes.py",
@@ -53,7 +53,6 @@ TESTED_ELSEWHERE = {
     "storage/calls/job_changes.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/job_launcher.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/records.py": "tests/resolvers/calls/test_jobs.py",
-    "storage/calls/wake_ups.py": "tests/jobs/calls/test_broker_pool.py",
     # Values without behaviour of their own, which the tests of their users cover.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "resolvers/audience.py": "tests/server/graphql/test_coalescing.py",

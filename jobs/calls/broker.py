@@ -149,7 +149,7 @@ class Broker:
                 await self._calls.poll_early(call)
 
     def _wait_s(self, plan: WorkPlan) -> float:
-        longest_s = MAX_WAIT_S if self._calls.receives_wake_ups else WAIT_WITHOUT_WAKE_UPS_S
+        longest_s = MAX_WAIT_S if self._calls.wake_ups.is_receiving else WAIT_WITHOUT_WAKE_UPS_S
         return longest_s if plan.wait_s is None else min(plan.wait_s, longest_s)
 
     async def _wait(self, wait_s: float) -> None:

@@ -21,7 +21,7 @@ class CallJobEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallTaskEvent(Event):
-    """A changed number of a job. `kind` is the event's GraphQL type."""
+    """A changed task, which is one phone number of a call job. `kind` is the event's GraphQL type."""
 
     kind: str
     task: CallTask
@@ -48,7 +48,7 @@ JOB_EVENTS = {
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Returns whether the id is a call job's. Raises: Forbidden if the viewer is not an operator."""
+    """Returns whether the id is a call job's. Raises: Forbidden if it is one and the viewer is no operator."""
     job = await context.stores.call_jobs.find(viewer.organization_id, job_id)
     if job is not None and Role.OPERATOR not in granted_roles(context):
         raise Forbidden("Call jobs are visible to operators only.")

@@ -47,7 +47,7 @@ def check_migration(settings: Settings, say: Say) -> bool:
 def shown_progress(say: Say) -> Iterator[ShowProgress]:
     """Yields a function that shows what the migration does."""
     if not sys.stdout.isatty():
-        yield ProgressLines(say).show
+        yield ProgressPrinter(say).show
         return
     from rich.progress import Progress as Bar
 
@@ -58,8 +58,8 @@ def shown_progress(say: Say) -> Iterator[ShowProgress]:
         )
 
 
-class ProgressLines:
-    """Says each new title at once, and the progress of a long one every 30 s."""
+class ProgressPrinter:
+    """Prints the title of each part of the migration when it begins, and the progress of a long part every 30 s."""
 
     def __init__(self, say: Say) -> None:
         self._say = say

@@ -141,7 +141,7 @@ class CallStore:
         self._mongo = mongo
         self._tasks: AsyncCollection[CallTaskDocument] = mongo[TASKS]
         self._sequencer = sequencer
-        self._wake_ups = wake_ups
+        self.wake_ups = wake_ups
         self._reads = asyncio.Semaphore(MAX_CONCURRENT_READS)
         self._timer = StartTimer(mongo)
         self._organizations: dict[str, str] = {}
@@ -158,11 +158,6 @@ class CallStore:
         has_work = [{"state": {"$in": started}}, {"state": CallJobState.SCHEDULED.value, "$expr": starts_soon}]
         pipeline: list[Document] = [{"$match": {"open": True, "$or": has_work}}, {"$group": {"_id": "$org"}}]
         return [group["_id"] for group in await self._mongo.aggregate(JOBS, pipeline)]
-
-    @property
-    def receives_wake_ups(self) -> bool:
-        """Whether this process learns at once of changes that other processes make."""
-        return self._wake_ups.is_receiving
 
     async def take_over(self, organization_id: str, fence: int) -> None:
         """Lets only the broker with this fence start calls, and polls active calls soon. Raises: BrokerSuperseded."""
@@ -282,7 +277,7 @@ class CallStore:
         change = ReportCall(organization_id, key.task, key.ordinal, sequence, kind, outcome, at)
         task = await self._sequencer.commit(jobs_stream(organization_id), change)
         if kind is CallReportKind.ENDED:
-            self._wake_ups.wake(organization_id)
+            self.wake_ups.wake(organization_id)
         return task
 
     async def _organization_of(self, job_id: str) -> str | None:
@@ -313,7 +308,7 @@ class CallStore:
 
     async def _commit_and_wake(self, call: Call, change: RequeueCall | FailCall | MarkCallUnknown) -> bool:
         has_changed = await self._sequencer.commit(jobs_stream(call.organization_id), change)
-        self._wake_ups.wake(call.organization_id)
+        self.wake_ups.wake(call.organization_id)
         return has_changed
 
     async def poll_early(self, call: Call) -> None:

@@ -1,7 +1,7 @@
 """Subscribers of home streams: events are added only to the streams of readers who subscribed lately.
 
-Events are kept for 24 h, so a cursor that is older cannot be resumed in any case. A stream to which nobody was
-subscribed for longer gets a new epoch with its next subscription, because events were not added meanwhile.
+Events are kept for 24 h, so an older cursor cannot be resumed in any case. If a reader was not subscribed for longer
+than that, their stream may lack events. Their next subscription then gives it a new epoch.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,20 @@ from storage.mongo import Mongo, Session, older_than
 from storage.streams.log import KEPT_S, reset_stream
 
 RENEWED_AFTER_S = 1800.0
-"""Age from which a record is written again."""
+"""Age of the stored subscription time from which `record` writes it again."""
 
 RESET_AFTER_S = KEPT_S + 2 * 3600.0
-"""A new subscription resets the stream if the last record is older.
+"""A new subscription resets the stream if the reader's stored subscription time is older.
 
-Open subscriptions call `record` every hour, so the record of a subscriber who resumes within 24 h is younger.
+Open subscriptions call `record` every hour, so the stored time of a subscriber who resumes within 24 h is younger.
 """
 
 EMIT_FOR_S = RESET_AFTER_S + 3600.0
-"""No events are added if the last record is older. Includes an hour, since a new primary's clock may be behind."""
+"""No events are added if the reader's stored subscription time is older.
+
+This is an hour longer than RESET_AFTER_S: a stream that lacks events is reset although the clock of a new primary is up
+to an hour behind.
+"""
 
 
 class HomeSubscribers:

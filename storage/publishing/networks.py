@@ -184,4 +184,6 @@ def _expected_media(limits: PostLimits) -> str:
         " and ".join(f"{count} {kind.value}" for kind, count in combination.items())
         for combination in limits.combinations
     ]
-    return f"at most {limits.max_media} media: {', or '.join(choices)}" if choices else "no media: it takes text only"
+    return (
+        f"at most {limits.max_media} media: {', or '.join(choices)}" if choices else "no media: only text is accepted"
+    )

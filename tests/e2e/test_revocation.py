@@ -15,8 +15,8 @@ from tests.waiting import until
 pytestmark = pytest.mark.anyio
 
 DEADLINE_S = 60.0
-DEACTIVATE = 'mutation { deactivateMember(userId: "bob", reason: "left") { id } }'
-NARROW = 'mutation { setMemberRoles(userId: "bob", roles: [MEMBER]) { id } }'
+DEACTIVATE = 'mutation { deactivateUser(userId: "bob", reason: "left") { id } }'
+NARROW = 'mutation { setUserRoles(userId: "bob", roles: [MEMBER]) { id } }'
 WEB_PROCESSES = 2
 SOCKETS = 8
 """Enough that each web process has one of them."""

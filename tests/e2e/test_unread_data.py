@@ -54,16 +54,16 @@ def flood(sock: socket.socket, frame: bytes) -> None:
             sent_bytes += len(block)
 
 
-def sign_in(ws: RawWebSocket, web: WebProcess) -> None:
-    ws.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}})
+def sign_in(ws: RawWebSocket, web: WebProcess, user: str = "ann") -> None:
+    ws.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token(user)}"}})
     ws.read_until(b"connection_ack")
 
 
 def assert_others_are_served(web: WebProcess) -> None:
     with closing(RawWebSocket(web.url)) as other:
-        sign_in(other, web)
+        sign_in(other, web, "bob")
         other.send({"id": "1", "type": "subscribe", "payload": {"query": "{ viewer { id } }"}})
-        other.read_until(b'"ann"')
+        other.read_until(b'"bob"')
 
 
 async def warm_up(web: WebProcess, chat: ChatTopic) -> None:

@@ -205,7 +205,7 @@ async def _add_audit_entries(organization: OrganizationScenario) -> None:
     mark, stores, dog = organization.mark, organization.stores, organization.dog
     actor = Actor(organization.organization_id, dog.id, f"{mark} address", f"{mark} agent")
     now = await stores.clock.now()
-    action = AuditAction.MEMBER_DEACTIVATED
+    action = AuditAction.USER_DEACTIVATED
     entries = [audit_document(actor, action, TargetKind.USER, dog.id, now, reason=f"{mark} words") for _ in range(2)]
 
     async def insert(session: Session) -> None:

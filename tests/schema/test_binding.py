@@ -82,7 +82,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
 
 def audit_entry(organization_id: str, actor_id: str) -> AuditEntry:
     """Returns an entry of a change that the user made."""
-    action, at = AuditAction.MEMBER_DEACTIVATED, datetime.now(UTC)
+    action, at = AuditAction.USER_DEACTIVATED, datetime.now(UTC)
     return AuditEntry("id", organization_id, at, actor_id, action, TargetKind.USER, "ann", [], None, None)
 
 

@@ -74,7 +74,7 @@ class TwilioTelephony:
         return CallStarted(_sid(response)) if response.is_success else CallRefused(_refusal_reason(response))
 
     async def look_up(self, call: Call) -> CallState:
-        """Returns the call's state, by its SID or else from the list of calls to the number at that time."""
+        """Returns the call's state. Without the SID, looks for the call among Twilio's calls to its number."""
         try:
             if call.reference is not None:
                 return _state_from_response(
@@ -185,7 +185,10 @@ class TwilioReport:
 
 
 def report_of(fields: Mapping[str, str]) -> TwilioReport | None:
-    """Returns the report in a callback, or None for states such as ringing. Raises: ValueError for unknown content."""
+    """Returns the report in a callback, or None for states such as ringing.
+
+    Raises: ValueError if SequenceNumber is not a number.
+    """
     sequence = int(fields.get("SequenceNumber", ""))
     if fields.get("CallStatus") == "in-progress":
         return TwilioReport(sequence, CallReportKind.ANSWERED, None)

@@ -8,7 +8,7 @@ from tests.resolvers.people import SignIn
 pytestmark = pytest.mark.anyio
 
 DEACTIVATE = """
-mutation ($id: ID!, $reason: String! = "left") { done: deactivateMember(userId: $id, reason: $reason) { deactivated } }
+mutation ($id: ID!, $reason: String! = "left") { done: deactivateUser(userId: $id, reason: $reason) { deactivated } }
 """
 AUDIT = """
 query ($since: DateTime, $action: AuditAction, $after: ID) {
@@ -23,7 +23,7 @@ async def test_audit_log_says_who_did_what_to_whom(sign_in: SignIn) -> None:
     ada = await sign_in("ada", roles=[Role.ADMIN], name="Ada")
     await sign_in("bob")
     await ada.do(DEACTIVATE, id="bob", reason="left the company")
-    (entry,) = (await ada.run(AUDIT, action="MEMBER_DEACTIVATED"))["auditLog"]
+    (entry,) = (await ada.run(AUDIT, action="USER_DEACTIVATED"))["auditLog"]
     assert entry["details"] == [{"name": "reason", "value": "left the company"}]
     assert (entry["actorId"], entry["actor"], entry["targetKind"], entry["targetId"]) == (
         "ada",
@@ -33,7 +33,7 @@ async def test_audit_log_says_who_did_what_to_whom(sign_in: SignIn) -> None:
     )
     assert (await ada.run(AUDIT, since=entry["at"]))["auditLog"] == [entry]
     assert (await ada.run(AUDIT, after=entry["id"]))["auditLog"] == []
-    assert (await ada.run(AUDIT, action="MEMBER_REACTIVATED"))["auditLog"] == []
+    assert (await ada.run(AUDIT, action="USER_REACTIVATED"))["auditLog"] == []
 
 
 async def test_only_administrators_read_the_audit_log(sign_in: SignIn) -> None:

@@ -46,7 +46,7 @@ async def test_cached_session_of_deactivated_user_ends(
     token = bearer("ann")
     await viewers.session(token)
     async with watch.running():
-        await stores.members.deactivate(ADA, "ann", "left")
+        await stores.user_administration.deactivate(ADA, "ann", "left")
 
         async def is_refused() -> bool:
             try:
@@ -60,7 +60,7 @@ async def test_cached_session_of_deactivated_user_ends(
 
 async def test_token_narrows_granted_roles_and_widens_none(stores: Stores, viewers: ViewerSessions) -> None:
     await viewers.session(bearer("ann", Role.MEMBER))
-    await stores.members.set_roles(ADA, "ann", {Role.OPERATOR})
+    await stores.user_administration.set_roles(ADA, "ann", {Role.OPERATOR})
     for roles, expected in (
         ([Role.ADMIN], {Role.OPERATOR, Role.MEMBER}),
         ([Role.OPERATOR], {Role.OPERATOR, Role.MEMBER}),
@@ -86,7 +86,7 @@ async def test_checks_of_the_changed_user_run_until_removed(stores: Stores, watc
     watch.add(ANN, check_ann)
     watch.add(UserKey("other", "ann"), check_other)
     async with watch.running():
-        await stores.members.deactivate(ADA, "ann", "left")
+        await stores.user_administration.deactivate(ADA, "ann", "left")
 
         async def was_checked() -> bool:
             return "ann" in checked
@@ -95,7 +95,7 @@ async def test_checks_of_the_changed_user_run_until_removed(stores: Stores, watc
         watch.remove(ANN, check_ann)
         await asyncio.sleep(0.1)
         count = len(checked)
-        await stores.members.reactivate(ADA, "ann")
+        await stores.user_administration.reactivate(ADA, "ann")
         await asyncio.sleep(0.3)
     assert len(checked) == count
     assert "other" not in checked

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 def coalescible_selection(type_: GraphQLObjectType) -> str:
-    """Returns a selection of every field that suits audiences, nested."""
+    """Returns a nested selection of every field whose value all viewers of an audience may share."""
     fields = []
     for name, each in type_.fields.items():
         if field_suits_audience(field_binding(type_, name)):
@@ -39,7 +39,7 @@ def coalescible_selection(type_: GraphQLObjectType) -> str:
 
 
 def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
-    """Yields every field that can be selected below fields that suit audiences."""
+    """Yields every field, shareable or not, that a query can reach through shareable fields alone."""
     assert GRAPHQL_CORE_SCHEMA.query_type is not None
     visited: set[GraphQLObjectType] = set()
     pending = [each for root in ROOTS for each in possible_types(GRAPHQL_CORE_SCHEMA.query_type.fields[root].type)]
@@ -53,7 +53,7 @@ def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
 
 
 def full_query(root: str, viewers: DifferingViewers) -> str:
-    """Returns a query for every field of the topic's page that suits audiences."""
+    """Returns a query for a page of the topic, with every field that all viewers of an audience may share."""
     assert GRAPHQL_CORE_SCHEMA.query_type is not None
     (page,) = possible_types(GRAPHQL_CORE_SCHEMA.query_type.fields[root].type)
     timestamp = viewers.first_message.timestamp
@@ -91,7 +91,7 @@ def outcomes() -> Counter[str]:
 
 @pytest.fixture
 async def viewers(shared_stores: Stores) -> DifferingViewers:
-    """Returns the differing viewers and three more members of the community."""
+    """Returns viewers who get different answers. Their community has three more members."""
     viewers = await create_differing_viewers(shared_stores)
     # Fay and gus have no relations or marks, so their answers are equal. Hal differs from them only by a block.
     for name in ("fay", "gus", "hal"):
@@ -143,7 +143,7 @@ async def test_audience_without_members_is_refused_as_a_whole(viewers: Differing
 
 
 async def test_exclusion_from_one_field_applies_to_whole_answer(viewers: DifferingViewers) -> None:
-    """Viewers who may each read one of two topics share no execution; each gets one page and one refusal."""
+    """Fay may read only the first topic, and Eve only the second. Each gets a page of that topic and one refusal."""
     other = await create_topic_scenario(viewers.stores, viewers.scenario.organization_id)
     await viewers.stores.communities.join(other.community, viewers.users["eve"])
     pages = [
@@ -196,7 +196,7 @@ def test_other_roots_and_introspection_are_not_coalescible() -> None:
 
 
 async def test_page_is_never_older_than_its_request(viewers: DifferingViewers) -> None:
-    """Readers repeat the query without a pause. The writer runs the same query as soon as its post has returned."""
+    """Readers repeat the query without a pause. The page has the message that the writer has posted just before."""
     text = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now", limit: 3) { items { text } } }'
     topic, scenario = viewers.scenario.topic.id, viewers.scenario
     async with serve_graphql(scenario) as server, http_client(server) as http:

@@ -1,4 +1,4 @@
-"""Communities, their members and their lists by name."""
+"""Communities, their members, and the list of communities in order of name."""
 
 import asyncio
 

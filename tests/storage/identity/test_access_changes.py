@@ -15,7 +15,7 @@ async def test_reduced_access_is_listed_for_every_process(shared_stores: Stores,
     changes, key = shared_stores.access_changes, UserKey(admin.organization_id, "ann")
     before = await shared_stores.clock.now()
     assert key not in await changes.users_since(before)
-    await shared_stores.members.deactivate(admin, "ann", "left")
+    await shared_stores.user_administration.deactivate(admin, "ann", "left")
     assert key in await changes.users_since(before)
     assert key in await changes.users_since(before + OVERLAP)
     assert key not in await changes.users_since(before + OVERLAP + timedelta(minutes=5))

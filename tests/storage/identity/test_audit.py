@@ -12,7 +12,7 @@ ALL = AuditFilter()
 
 
 async def test_audit_log_is_filtered_and_paged(shared_stores: Stores, admin: Actor) -> None:
-    members, audit, org = shared_stores.members, shared_stores.audit, admin.organization_id
+    members, audit, org = shared_stores.user_administration, shared_stores.audit, admin.organization_id
     for user in ("ann", "bob"):
         await members.deactivate(admin, user, "left")
         await members.reactivate(admin, user)
@@ -24,7 +24,7 @@ async def test_audit_log_is_filtered_and_paged(shared_stores: Stores, admin: Act
     assert await targets(ALL) == ["bob", "bob", "ann", "ann"]
     assert await audit.list_entries(org, ALL, entries[0].id, 2) == entries[1:3]
     assert await targets(AuditFilter(target_id="ann")) == ["ann", "ann"]
-    assert await targets(AuditFilter(action=AuditAction.MEMBER_REACTIVATED)) == ["bob", "ann"]
+    assert await targets(AuditFilter(action=AuditAction.USER_REACTIVATED)) == ["bob", "ann"]
     assert await targets(AuditFilter(actor_id="bob")) == []
     assert await targets(AuditFilter(until=entries[2].at)) == ["ann"]
     assert await targets(AuditFilter(since=entries[1].at)) == ["bob", "bob"]

@@ -92,7 +92,7 @@ def test_media_combinations_are_limited_per_network(network: Network, media: Seq
 
 def test_topics_take_text_and_home_feeds_take_images() -> None:
     assert limit_violation(TOPIC_LIMITS, "x" * 4000, []) is None
-    assert limit_violation(TOPIC_LIMITS, "hello", [IMG]) == ("media", "no media: it takes text only")
+    assert limit_violation(TOPIC_LIMITS, "hello", [IMG]) == ("media", "no media: only text is accepted")
     assert limit_violation(HOME_FEED_LIMITS, "hello", [IMG] * 10) is None
     assert limit_violation(HOME_FEED_LIMITS, "hello", [VID]) is not None
 

@@ -19,7 +19,7 @@ USERS = "users"
 
 
 @dataclass(frozen=True, slots=True)
-class MemberFilter:
+class UserFilter:
     """Which users to list. None selects all."""
 
     prefix: str | None = None
@@ -38,7 +38,7 @@ class _Change:
     details: dict[str, str]
 
 
-class MemberStore:
+class UserAdministration:
     """Lists users for administrators, and changes their roles and states.
 
     Each change locks the documents of the user and of the administrator. So of two administrators who take each
@@ -51,8 +51,8 @@ class MemberStore:
         self._access = access
         self._users: AsyncCollection[UserDocument] = mongo[USERS]
 
-    async def list_members(
-        self, organization_id: str, wanted: MemberFilter, after_handle: str | None, limit: int
+    async def list_users(
+        self, organization_id: str, wanted: UserFilter, after_handle: str | None, limit: int
     ) -> list[User]:
         """Returns users ordered by handle: those after `after_handle`, or from the first if it is None."""
         query: Document = {"_id.org": organization_id}
@@ -79,7 +79,7 @@ class MemberStore:
                 return None
             details = {"before": ", ".join(sorted(user["roles"])), "after": ", ".join(values)}
             update = {"$set": {"roles": values, "roles_granted": True}}
-            return _Change(AuditAction.MEMBER_ROLES_SET, update, details)
+            return _Change(AuditAction.USER_ROLES_SET, update, details)
 
         return await self._change(actor, user_id, change)
 
@@ -92,7 +92,7 @@ class MemberStore:
         def change(user: UserDocument, at: datetime) -> _Change | None:
             if "deactivated_at" in user:
                 return None
-            return _Change(AuditAction.MEMBER_DEACTIVATED, {"$set": {"deactivated_at": at}}, {"reason": reason})
+            return _Change(AuditAction.USER_DEACTIVATED, {"$set": {"deactivated_at": at}}, {"reason": reason})
 
         return await self._change(actor, user_id, change)
 
@@ -105,7 +105,7 @@ class MemberStore:
         def change(user: UserDocument, at: datetime) -> _Change | None:
             if "deactivated_at" not in user:
                 return None
-            return _Change(AuditAction.MEMBER_REACTIVATED, {"$unset": {"deactivated_at": ""}}, {})
+            return _Change(AuditAction.USER_REACTIVATED, {"$unset": {"deactivated_at": ""}}, {})
 
         return await self._change(actor, user_id, change)
 

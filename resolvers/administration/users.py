@@ -9,17 +9,17 @@ from resolvers.access import require_role
 from resolvers.arguments import After, ListLimit, checked_limit, checked_text, text_or_none
 from resolvers.context import Info
 from storage.errors import BadUserInput
-from storage.identity.members import MemberFilter
+from storage.identity.administration import UserFilter
 from storage.identity.records import User
 from storage.identity.roles import Role
 
 MAX_PREFIX_CHARS = 100
 MAX_REASON_CHARS = 500
 
-UserId = Annotated[ID, strawberry.argument(description="Id of a user of the organization other than the viewer.")]
+OtherUserId = Annotated[ID, strawberry.argument(description="Id of another user of the viewer's organization.")]
 
 
-async def members(
+async def organization_users(
     info: Info,
     query: Annotated[
         str | None,
@@ -46,12 +46,14 @@ async def members(
     stores = info.context.stores
     last_id = text_or_none(after)
     last_handle = None if last_id is None else (await stores.users.get(viewer.organization_id, last_id)).handle
-    wanted = MemberFilter(
+    wanted = UserFilter(
         _prefix(query),
         role if isinstance(role, Role) else None,
         deactivated if isinstance(deactivated, bool) else None,
     )
-    return await stores.members.list_members(viewer.organization_id, wanted, last_handle, checked_limit(limit))
+    return await stores.user_administration.list_users(
+        viewer.organization_id, wanted, last_handle, checked_limit(limit)
+    )
 
 
 def _prefix(query: str | None) -> str | None:
@@ -59,30 +61,30 @@ def _prefix(query: str | None) -> str | None:
     return None if text is None else checked_text("query", text.strip().removeprefix("@"), 1, MAX_PREFIX_CHARS)
 
 
-async def set_member_roles(
+async def set_user_roles(
     info: Info,
-    user_id: UserId,
+    user_id: OtherUserId,
     roles: Annotated[list[Role], strawberry.argument(description="All roles that the user is to have, at least one.")],
 ) -> User:
     """Replaces a user's roles."""
     require_role(info, Role.ADMIN)
     if not roles:
-        raise BadUserInput("roles", "at least one role; to end the user's access use deactivateMember")
-    return await info.context.stores.members.set_roles(info.context.actor, user_id, set(roles))
+        raise BadUserInput("roles", "at least one role; to end the user's access use deactivateUser")
+    return await info.context.stores.user_administration.set_roles(info.context.actor, user_id, set(roles))
 
 
-async def deactivate_member(
+async def deactivate_user(
     info: Info,
-    user_id: UserId,
+    user_id: OtherUserId,
     reason: Annotated[str, strawberry.argument(description="Reason for the audit log, 1 to 500 characters.")],
 ) -> User:
     """Ends a user's access."""
     require_role(info, Role.ADMIN)
     checked_text("reason", reason, 1, MAX_REASON_CHARS)
-    return await info.context.stores.members.deactivate(info.context.actor, user_id, reason)
+    return await info.context.stores.user_administration.deactivate(info.context.actor, user_id, reason)
 
 
-async def reactivate_member(info: Info, user_id: UserId) -> User:
+async def reactivate_user(info: Info, user_id: OtherUserId) -> User:
     """Lets a deactivated user sign in again."""
     require_role(info, Role.ADMIN)
-    return await info.context.stores.members.reactivate(info.context.actor, user_id)
+    return await info.context.stores.user_administration.reactivate(info.context.actor, user_id)
