@@ -15,7 +15,8 @@ class ImportedFunctions:
         self._file = str(file)
         self._functions: defaultdict[CodeType, list[FunctionType]] = defaultdict(list)
         for each in gc.get_objects():
-            if isinstance(each, FunctionType) and each.__code__.co_filename == self._file:
+            # Not isinstance: it fails for a weak reference whose object is gone.
+            if type(each) is FunctionType and each.__code__.co_filename == self._file:
                 self._functions[each.__code__].append(each)
         self._codes = list(_outermost_functions(compile(source, self._file, "exec")))
 
