@@ -36,7 +36,7 @@ class AuditEntry:
         "User who made the change. Null if the user does not exist any more.",
         batch_resolver=resolvers.administration.audit.actors,
     )
-    action: AuditAction = strawberry.field(description="What was done.")
+    action: AuditAction = strawberry.field(description="Kind of the change.")
     target_kind: TargetKind = strawberry.field(description="Kind of the object that was changed.")
     target_id: ID = strawberry.field(description="Id of the object that was changed.")
     details: list[AuditDetail] = strawberry.field(description="Values that describe the change; may be empty.")

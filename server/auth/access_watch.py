@@ -12,10 +12,8 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 
 import structlog
-from pymongo.errors import PyMongoError
 
 from server.auth.viewers import ViewerSessions
-from storage.errors import Unavailable
 from storage.identity.access_changes import AccessChanges, UserKey
 from storage.mongo.clock import DatabaseClock
 
@@ -68,7 +66,8 @@ class AccessWatch:
             try:
                 async with asyncio.timeout(READ_TIMEOUT_S):
                     self._apply(await self._read())
-            except (PyMongoError, Unavailable, TimeoutError) as error:
+            except Exception as error:
+                # Any error, since no later change would be applied without this task.
                 self._distrust(error)
             await asyncio.sleep(READ_EVERY_S)
 

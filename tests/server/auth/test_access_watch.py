@@ -1,6 +1,7 @@
 """Sessions and sockets of users whose access was reduced are checked again."""
 
 import asyncio
+from datetime import datetime
 
 import pytest
 
@@ -8,11 +9,11 @@ import server.auth.access_watch
 from server.auth.access_watch import AccessWatch
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import AccountDeactivated, ViewerSessions
-from storage.identity.access_changes import UserKey
+from storage.identity.access_changes import AccessChanges, UserKey
 from storage.identity.audit import Actor
 from storage.identity.roles import Role
 from storage.stores import Stores
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 SECRET = "a secret of the tests, longer than 32 bytes"
 ANN = UserKey("acme", "ann")
@@ -99,6 +100,33 @@ async def test_checks_of_the_changed_user_run_until_removed(stores: Stores, watc
         await asyncio.sleep(0.3)
     assert len(checked) == count
     assert "other" not in checked
+
+
+class _ChangesThatFailOnce(AccessChanges):
+    has_failed = False
+
+    async def users_since(self, since: datetime) -> set[UserKey]:
+        """Raises an error that nobody expects, and later returns the users."""
+        if not self.has_failed:
+            self.has_failed = True
+            raise RuntimeError("unexpected")
+        return await super().users_since(since)
+
+
+async def test_changes_are_read_after_an_unexpected_error(
+    stores: Stores, viewers: ViewerSessions, watch: AccessWatch
+) -> None:
+    await viewers.session(bearer("ann"))
+    watch = AccessWatch(_ChangesThatFailOnce(stores.mongo), stores.clock, viewers)
+    checked = asyncio.Event()
+
+    async def check_ann() -> None:
+        checked.set()
+
+    watch.add(ANN, check_ann)
+    async with watch.running():
+        await stores.user_administration.deactivate(ADA, "ann", "left")
+        await asyncio.wait_for(checked.wait(), DEADLINE_S)
 
 
 async def test_unread_changes_end_all_cached_sessions(
