@@ -8,7 +8,6 @@ from datetime import datetime
 import orjson
 import structlog
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from storage.redis.keys import Keys
 from storage.streams.log import Event, Stream
@@ -55,7 +54,8 @@ class Publisher:
                 batch.append(self._queue.get_nowait())
             try:
                 await self._send(batch)
-            except (RedisError, OSError, TimeoutError) as error:
+            except Exception as error:
+                # Any error, since without this task no later event would be published.
                 log.warning("publish_failed", lost=len(batch), error=repr(error))
             finally:
                 for _ in batch:

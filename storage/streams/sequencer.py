@@ -231,10 +231,15 @@ class Sequencer:
                 del self._last_answers[batch.stream]
 
     def _notify(self, batch: Batch) -> None:
-        if batch.events:
-            self._on_commit(batch.stream, batch.head["epoch"], batch.events)
-        for name in {row["stream"] for row in batch.outbox}:
-            self._on_outbox_rows(name)
+        """Announces the batch. It is durable, so an error must neither fail its members nor stop its stream."""
+        try:
+            if batch.events:
+                self._on_commit(batch.stream, batch.head["epoch"], batch.events)
+            for name in {row["stream"] for row in batch.outbox}:
+                self._on_outbox_rows(name)
+        except Exception:
+            # Hubs find the events when they compare positions, sweepers find the outbox rows.
+            log.exception("commit_not_announced", stream=batch.stream.name)
 
     async def _transact(self, stream: Stream, members: list[_Member]) -> Batch:
         BATCH_MEMBERS.labels(stream.kind).observe(len(members))

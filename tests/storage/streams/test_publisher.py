@@ -112,6 +112,19 @@ async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None
         await assert_publishes_again(own_valkey, publisher)
 
 
+async def test_unexpected_error_stops_no_later_event(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("not an error of Redis or of the network")
+
+    async with running_publisher(own_valkey.url) as publisher:
+        with monkeypatch.context() as patch:
+            patch.setattr(Redis, "pipeline", fail)
+            publisher.publish(STREAM, "e", [new_event(1)])
+            async with asyncio.timeout(TIMEOUT_S):
+                await publisher._queue.join()
+        await assert_publishes_again(own_valkey, publisher)
+
+
 async def assert_publishes_again(valkey: Valkey, publisher: Publisher) -> None:
     """Publishes an event and waits for it. Earlier events may arrive first."""
     async with subscription(valkey.url) as pubsub, asyncio.timeout(TIMEOUT_S):

@@ -329,6 +329,17 @@ async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicS
     assert await poll_until_true(is_relayed)
 
 
+async def test_failed_announcements_neither_fail_members_nor_stop_the_stream(scenario: TopicScenario) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError("no announcement today")
+
+    stores = scenario.stores
+    sequencer = Sequencer(stores.mongo, WriteLeases(stores.redis, stores.keys), fail, fail)
+    async with asyncio.timeout(10):
+        posted = [await sequencer.commit(scenario.stream, scenario.post_change()) for _ in range(2)]
+    assert [message.timestamp for message in posted] == await assert_consistent(scenario, 2)
+
+
 async def test_idle_sequencer_keeps_no_stream_state(scenario: TopicScenario) -> None:
     await asyncio.gather(*(scenario.post() for _ in range(3)))
     await scenario.stores.sequencer.close()
