@@ -17,7 +17,7 @@ from rich.table import Table
 RATE_HZ = 250
 PY_SPY = Path(sys.executable).parent / "py-spy"
 
-LAYERS: tuple[tuple[str, str], ...] = (
+LAYER_PATTERNS: tuple[tuple[str, str], ...] = (
     ("HTTP: uvicorn and its socket", r"/uvicorn/"),
     ("HTTP: Starlette", r"/starlette/"),
     ("JSON", r"(?:encode_json|parse_json) \(.*/server/graphql/http\.py"),
@@ -34,9 +34,9 @@ LAYERS: tuple[tuple[str, str], ...] = (
     ("graphql-core's execution", r"/site-packages/graphql/|/strawberry/|/schema/"),
     ("resolvers, access checks", r"/resolvers/"),
     ("addresses: normalization and hashing", r"/storage/mail/addresses\.py"),
-    ("records", r"/storage/mail/standings\.py"),
+    ("decoding of records", r"/storage/mail/standings\.py"),
     (
-        "records",
+        "decoding of records",
         r"(?:message_record|decode|user_record|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>",
     ),
     ("lookups: batches, filters", r"/storage/"),
@@ -49,11 +49,11 @@ LAYERS: tuple[tuple[str, str], ...] = (
 """Names of layers, each with a pattern that its frames match. A frame is a text such as "function (file:line)". The
 first match counts."""
 
-_LAYERS = [(name, re.compile(pattern)) for name, pattern in LAYERS]
+_LAYERS = [(name, re.compile(pattern)) for name, pattern in LAYER_PATTERNS]
 _STACK = re.compile(r"(.*) (\d+)")
 
 
-def shares(pid: int, seconds: float) -> dict[str, float]:
+def measure_shares(pid: int, seconds: float) -> dict[str, float]:
     """Samples a process for `seconds`. Returns the percentage of samples by layer, largest first.
 
     Raises: CalledProcessError.

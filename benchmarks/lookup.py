@@ -168,7 +168,7 @@ async def run_load(spec: LoadSpec) -> Report:
 async def layers_of(variant: str, pid: int, port: int, http_requests: list[str]) -> Table:
     """Returns the processor time of a web process by layer, under moderate load."""
     spec = LoadSpec(port, http_requests, LAYERS_RATE, LAYERS_S + 2, [pid])
-    shares = asyncio.create_task(asyncio.to_thread(layers.shares, pid, LAYERS_S))
+    shares = asyncio.create_task(asyncio.to_thread(layers.measure_shares, pid, LAYERS_S))
     report = await run_load(spec)
     cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
     return layers.table(await shares, f"Processor time by layer: {variant}", "request", cpu_ms)

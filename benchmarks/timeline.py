@@ -180,7 +180,7 @@ class MeasuredWebProcess:
     async def layers(self, requests: list[str]) -> dict[str, float]:
         """Returns the percentage of the web process's samples by layer, while the connections send the requests."""
         spec = LoadSpec(self.web.port, requests, CONNECTIONS, PAGE_SIZE, 0.0, LAYERS_S + WARM_UP_S, [])
-        shares = asyncio.create_task(asyncio.to_thread(layers.shares, self.web.pid, LAYERS_S))
+        shares = asyncio.create_task(asyncio.to_thread(layers.measure_shares, self.web.pid, LAYERS_S))
         await run_load(spec)
         return await shares
 

@@ -14,7 +14,7 @@ from resolvers.access import granted_roles, require_member
 from resolvers.arguments import Since, text_or_none
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
-from resolvers.events import JobEventView, StreamReady, ViewerEventSource, viewer_events
+from resolvers.events import JobEventKind, StreamReady, ViewerEventSource, viewer_events
 from resolvers.feed.fan_outs import FanOutEvent
 from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
@@ -22,7 +22,7 @@ from storage.identity.records import User
 from storage.streams.hub import HydratedEvent
 from storage.streams.log import Cursor, Position, jobs_stream, parse_cursor
 
-VIEWS: Mapping[str, JobEventView] = {
+JOB_EVENT_KINDS: Mapping[str, JobEventKind] = {
     **resolvers.calls.events.JOB_EVENTS,
     **resolvers.publishing.publications.JOB_EVENTS,
     **resolvers.feed.fan_outs.JOB_EVENTS,
@@ -30,9 +30,9 @@ VIEWS: Mapping[str, JobEventView] = {
 """Views by the kind of the event. storage/event_kinds.py lists the kinds."""
 
 JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
-    resolvers.calls.events.is_job,
-    resolvers.publishing.publications.is_job,
-    resolvers.feed.fan_outs.is_job,
+    resolvers.calls.events.is_visible_job,
+    resolvers.publishing.publications.is_visible_job,
+    resolvers.feed.fan_outs.is_visible_job,
 )
 """Each function returns whether the id is a job of its area. Raises: Forbidden if the viewer may not see the job."""
 
@@ -62,11 +62,11 @@ class JobEventSource(ViewerEventSource):
 
     async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> Any:
         """Returns the event's record, or None if it is of another job or the viewer may not see it."""
-        view, subject = VIEWS[event.event.kind], event.subject
-        matches_job = self.job_id is None or self.job_id in view.job_ids(subject)
-        if not (matches_job and view.may_see(self.viewer, granted_roles(self.context), subject)):
+        kind, subject = JOB_EVENT_KINDS[event.event.kind], event.subject
+        matches_job = self.job_id is None or self.job_id in kind.job_ids(subject)
+        if not (matches_job and kind.may_see(self.viewer, granted_roles(self.context), subject)):
             return None
-        return view.record(cursor, event.event.at, event.event.kind, subject)
+        return kind.record(cursor, event.event.at, event.event.kind, subject)
 
 
 async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) -> JobEventSource:
@@ -80,7 +80,7 @@ async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) ->
 
 async def _check_job(context: Context, viewer: User, job_id: str) -> None:
     """Checks that the job exists and that the viewer may see it. Raises: NotFound, Forbidden."""
-    for is_job in JOB_CHECKS:
-        if await is_job(context, viewer, job_id):
+    for is_visible_job in JOB_CHECKS:
+        if await is_visible_job(context, viewer, job_id):
             return
     raise NotFound("job", job_id)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from resolvers.access import granted_roles
 from resolvers.context import Context
-from resolvers.events import Event, JobEventView
+from resolvers.events import Event, JobEventKind
 from storage.calls.records import CallJob, CallLimits, CallTask
 from storage.errors import Forbidden
 from storage.identity.records import User
@@ -40,14 +40,14 @@ def _is_operator(_viewer: User, roles: frozenset[Role], _subject: object) -> boo
 
 
 JOB_EVENTS = {
-    "CallJobChanged": JobEventView(CallJobEvent, _is_operator, lambda job: [job.id]),
-    "CallTaskChanged": JobEventView(CallTaskEvent, _is_operator, lambda task: [task.job_id]),
+    "CallJobChanged": JobEventKind(CallJobEvent, _is_operator, lambda job: [job.id]),
+    "CallTaskChanged": JobEventKind(CallTaskEvent, _is_operator, lambda task: [task.job_id]),
     # Limits belong to no job: only subscriptions to all jobs receive them.
-    "CallLimitsChanged": JobEventView(CallLimitsEvent, _is_operator, lambda _limits: []),
+    "CallLimitsChanged": JobEventKind(CallLimitsEvent, _is_operator, lambda _limits: []),
 }
 
 
-async def is_job(context: Context, viewer: User, job_id: str) -> bool:
+async def is_visible_job(context: Context, viewer: User, job_id: str) -> bool:
     """Returns whether the id is a call job's. Raises: Forbidden if it is one and the viewer is no operator."""
     job = await context.stores.call_jobs.find(viewer.organization_id, job_id)
     if job is not None and Role.OPERATOR not in granted_roles(context):

@@ -6,7 +6,7 @@ from strawberry import Parent
 
 from resolvers.access import require_member
 from resolvers.context import Context, Info
-from resolvers.events import Event, JobEventView
+from resolvers.events import Event, JobEventKind
 from storage.errors import Forbidden, NotFound
 from storage.feed.records import FanOut, Post
 from storage.identity.records import User
@@ -22,7 +22,7 @@ class FanOutEvent(Event):
 
 
 JOB_EVENTS = {
-    "FanOutChanged": JobEventView(
+    "FanOutChanged": JobEventKind(
         record=FanOutEvent,
         may_see=lambda viewer, _roles, fan_out: fan_out.author_id == viewer.id,
         job_ids=lambda fan_out: [fan_out.post_id],
@@ -30,7 +30,7 @@ JOB_EVENTS = {
 }
 
 
-async def is_job(context: Context, viewer: User, job_id: str) -> bool:
+async def is_visible_job(context: Context, viewer: User, job_id: str) -> bool:
     """Returns whether the id belongs to a fan-out. Raises: Forbidden for a fan-out of another author."""
     try:
         fan_out = await context.stores.fan_outs.find(post_key(viewer.organization_id, job_id))

@@ -9,7 +9,7 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import granted_roles, require_member
 from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Context, Info
-from resolvers.events import Event, JobEventView
+from resolvers.events import Event, JobEventKind
 from resolvers.publishing.posts import may_see
 from storage.chat.records import Topic
 from storage.errors import Forbidden
@@ -28,7 +28,7 @@ class PublicationEvent(Event):
 
 
 JOB_EVENTS = {
-    "PublicationChanged": JobEventView(
+    "PublicationChanged": JobEventKind(
         record=PublicationEvent,
         may_see=lambda viewer, roles, publication: may_see(viewer, roles, publication.author_id),
         job_ids=lambda publication: [publication.scheduled_post_id],
@@ -36,7 +36,7 @@ JOB_EVENTS = {
 }
 
 
-async def is_job(context: Context, viewer: User, job_id: str) -> bool:
+async def is_visible_job(context: Context, viewer: User, job_id: str) -> bool:
     """Returns whether the id belongs to a scheduled post. Raises: Forbidden if the viewer may not see the post."""
     post = await context.stores.scheduled_posts.find(viewer.organization_id, job_id)
     if post is not None and not may_see(viewer, granted_roles(context), post.author_id):

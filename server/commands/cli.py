@@ -142,13 +142,13 @@ def migrate(
     data_dir: DataDir = None,
 ) -> None:
     """Bring the stored data to this release: before its processes start, while those of the last release run."""
-    from server.commands.migrate import check_migration, run_migration
+    from server.commands.migrate import report_pending_migration, run_migration
     from server.settings import Settings
 
     settings = Settings.from_environment(data_dir=data_dir)
     if not check:
         run_migration(settings, _say)
-    elif not check_migration(settings, _say):
+    elif not report_pending_migration(settings, _say):
         raise typer.Exit(1)
 
 

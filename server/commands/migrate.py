@@ -29,7 +29,7 @@ def run_migration(settings: Settings, say: Say) -> None:
     say("The data fit this release.")
 
 
-def check_migration(settings: Settings, say: Say) -> bool:
+def report_pending_migration(settings: Settings, say: Say) -> bool:
     """Says what a migration would do. Returns whether there is nothing to do. Raises: StartupError."""
 
     async def read() -> list[str]:

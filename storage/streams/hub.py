@@ -136,7 +136,7 @@ class Hub:
 
     async def close(self) -> None:
         """Stops. Subscribers receive no further events."""
-        pulls = [local.pull_task for local in self._locals.values() if local.pull_task is not None]
+        pulls = [local_stream.pull_task for local_stream in self._locals.values() if local_stream.pull_task is not None]
         for task in [*self._tasks, *pulls]:
             task.cancel()
         await asyncio.gather(*self._tasks, *pulls, return_exceptions=True)
@@ -149,20 +149,20 @@ class Hub:
         """Yields a new subscriber. Every later event is in its queue or, after an overflow, in the log."""
         subscriber = Subscriber()
         is_new = stream.name not in self._locals
-        local = self._locals.setdefault(stream.name, _LocalStream(stream))
-        local.subscribers.add(subscriber)
+        local_stream = self._locals.setdefault(stream.name, _LocalStream(stream))
+        local_stream.subscribers.add(subscriber)
         SUBSCRIBERS.inc()
         try:
             if is_new:
-                await self._send_subscribe(local)
-            await self._prime(local)
+                await self._send_subscribe(local_stream)
+            await self._prime(local_stream)
             yield subscriber
         finally:
-            local.subscribers.discard(subscriber)
+            local_stream.subscribers.discard(subscriber)
             SUBSCRIBERS.dec()
-            if not local.subscribers and self._locals.get(stream.name) is local:
+            if not local_stream.subscribers and self._locals.get(stream.name) is local_stream:
                 del self._locals[stream.name]
-                await self._send_unsubscribe(local)
+                await self._send_unsubscribe(local_stream)
 
     async def head(self, stream: Stream) -> Head:
         """Returns the stream's head in the log."""
@@ -185,26 +185,26 @@ class Hub:
         subjects = await self._hydrate(stream, events) if events else {}
         return [HydratedEvent(event, subjects.get(event.n)) for event in events]
 
-    async def _prime(self, local: _LocalStream) -> None:
+    async def _prime(self, local_stream: _LocalStream) -> None:
         """Reads the head after Redis has confirmed the channel, so that all later events are received."""
         with suppress(TimeoutError):
             # Without Redis, the comparison of heads delivers the events, more slowly.
             async with asyncio.timeout(CONFIRM_TIMEOUT_S):
-                await local.confirmed.wait()
-        if not local.is_primed:
-            head = await self._log.head(local.stream)
-            if not local.is_primed:
-                local.last_n, local.epoch, local.is_primed = head.n, head.epoch, True
+                await local_stream.confirmed.wait()
+        if not local_stream.is_primed:
+            head = await self._log.head(local_stream.stream)
+            if not local_stream.is_primed:
+                local_stream.last_n, local_stream.epoch, local_stream.is_primed = head.n, head.epoch, True
 
-    async def _send_subscribe(self, local: _LocalStream) -> None:
+    async def _send_subscribe(self, local_stream: _LocalStream) -> None:
         if self._pubsub is not None:
             with suppress(RedisError, OSError):
-                await self._pubsub.subscribe(self._keys.channel(local.stream.name))
+                await self._pubsub.subscribe(self._keys.channel(local_stream.stream.name))
 
-    async def _send_unsubscribe(self, local: _LocalStream) -> None:
+    async def _send_unsubscribe(self, local_stream: _LocalStream) -> None:
         if self._pubsub is not None:
             with suppress(RedisError, OSError):
-                await self._pubsub.unsubscribe(self._keys.channel(local.stream.name))
+                await self._pubsub.unsubscribe(self._keys.channel(local_stream.stream.name))
 
     async def _listen(self) -> None:
         delay_s = RECONNECT_S[0]
@@ -230,78 +230,80 @@ class Hub:
         # The hub's own channel keeps the connection subscribed while there is no local stream.
         await pubsub.subscribe(self._keys.channel("hub"))
         self._pubsub = pubsub
-        for local in list(self._locals.values()):
-            await pubsub.subscribe(self._keys.channel(local.stream.name))
+        for local_stream in list(self._locals.values()):
+            await pubsub.subscribe(self._keys.channel(local_stream.stream.name))
 
     def _detach(self) -> None:
         self._pubsub = None
-        for local in self._locals.values():
-            local.confirmed.clear()
+        for local_stream in self._locals.values():
+            local_stream.confirmed.clear()
 
     def _receive(self, message: dict[str, Any]) -> None:
         name = message["channel"].decode().removeprefix(self._keys.channel(""))
-        local = self._locals.get(name)
-        if local is None:
+        local_stream = self._locals.get(name)
+        if local_stream is None:
             return
         if message["type"] == "subscribe":
-            local.confirmed.set()
-            if local.is_primed:
-                self._pull(local, local.last_n + 1)
-        elif message["type"] == "message" and local.is_primed:
+            local_stream.confirmed.set()
+            if local_stream.is_primed:
+                self._pull(local_stream, local_stream.last_n + 1)
+        elif message["type"] == "message" and local_stream.is_primed:
             epoch, events = decode(message["data"])
-            if epoch == local.epoch and len(local.received) < MAX_RECEIVED:
-                local.received.update((event.n, event) for event in events if event.n > local.last_n)
-            self._pull(local, events[-1].n)
+            if epoch == local_stream.epoch and len(local_stream.received) < MAX_RECEIVED:
+                local_stream.received.update((event.n, event) for event in events if event.n > local_stream.last_n)
+            self._pull(local_stream, events[-1].n)
 
-    def _pull(self, local: _LocalStream, target_n: int) -> None:
+    def _pull(self, local_stream: _LocalStream, target_n: int) -> None:
         """Delivers events up to number `target_n`, or up to the end of the log if that comes first."""
-        local.target_n = max(local.target_n, target_n)
-        local.pull_calls += 1
-        if local.pull_task is None:
-            local.pull_task = asyncio.create_task(self._run_pull(local), name=f"pull {local.stream.name}")
+        local_stream.target_n = max(local_stream.target_n, target_n)
+        local_stream.pull_calls += 1
+        if local_stream.pull_task is None:
+            local_stream.pull_task = asyncio.create_task(
+                self._run_pull(local_stream), name=f"pull {local_stream.stream.name}"
+            )
 
-    async def _run_pull(self, local: _LocalStream) -> None:
+    async def _run_pull(self, local_stream: _LocalStream) -> None:
         try:
-            while local.subscribers and local.target_n > local.last_n:
-                calls = local.pull_calls
-                events = await self._next_events(local)
+            while local_stream.subscribers and local_stream.target_n > local_stream.last_n:
+                calls = local_stream.pull_calls
+                events = await self._next_events(local_stream)
                 for event in events:
-                    local.last_n = event.event.n
-                    local.received.pop(local.last_n, None)
-                    for subscriber in local.subscribers:
+                    local_stream.last_n = event.event.n
+                    local_stream.received.pop(local_stream.last_n, None)
+                    for subscriber in local_stream.subscribers:
                         subscriber.push(event)
-                if not events and local.pull_calls == calls:
+                if not events and local_stream.pull_calls == calls:
                     # The target can be beyond the end of the log. A call during the read could mean a new event.
-                    local.target_n = local.last_n
+                    local_stream.target_n = local_stream.last_n
         except Exception as error:
             # Nothing awaits this task. The next message or comparison starts another task.
-            local.target_n = local.last_n
-            log.warning("pull_failed", stream=local.stream.name, error=repr(error))
+            local_stream.target_n = local_stream.last_n
+            log.warning("pull_failed", stream=local_stream.stream.name, error=repr(error))
         finally:
-            local.pull_task = None
+            local_stream.pull_task = None
 
-    async def _next_events(self, local: _LocalStream) -> list[HydratedEvent]:
+    async def _next_events(self, local_stream: _LocalStream) -> list[HydratedEvent]:
         """Returns the events after `last_n`: from Redis if it published the next event, otherwise from the log."""
         published: list[Event] = []
-        while (event := local.received.get(local.last_n + 1 + len(published))) is not None:
+        while (event := local_stream.received.get(local_stream.last_n + 1 + len(published))) is not None:
             published.append(event)
         if published:
             EVENTS_RECEIVED.labels("redis").inc(len(published))
-            return await self._hydrated(local.stream, published)
-        local.received.clear()
+            return await self._hydrated(local_stream.stream, published)
+        local_stream.received.clear()
         try:
-            events = await self.replay(local.stream, Position(local.epoch, local.last_n))
+            events = await self.replay(local_stream.stream, Position(local_stream.epoch, local_stream.last_n))
             EVENTS_RECEIVED.labels("log").inc(len(events))
             return events
         except PositionExpired:
-            await self._reset(local)
+            await self._reset(local_stream)
             return []
 
-    async def _reset(self, local: _LocalStream) -> None:
+    async def _reset(self, local_stream: _LocalStream) -> None:
         """Adopts the head of a stream that was pruned past `last_n` or created again. Subscribers read from the log."""
-        head = await self._log.head(local.stream)
-        local.last_n, local.epoch = head.n, head.epoch
-        for subscriber in local.subscribers:
+        head = await self._log.head(local_stream.stream)
+        local_stream.last_n, local_stream.epoch = head.n, head.epoch
+        for subscriber in local_stream.subscribers:
             subscriber.overflow()
 
     async def _compare_repeatedly(self) -> None:
@@ -314,9 +316,9 @@ class Hub:
 
     async def compare(self) -> None:
         """Compares all local streams with their heads, and pulls events whose messages were lost."""
-        primed = [local for local in self._locals.values() if local.is_primed]
-        heads = await self._log.heads([local.stream for local in primed])
-        for local in primed:
-            head = heads.get(local.stream)
-            if head is not None and (head.n > local.last_n or head.epoch != local.epoch):
-                self._pull(local, max(head.n, local.last_n + 1))
+        primed = [local_stream for local_stream in self._locals.values() if local_stream.is_primed]
+        heads = await self._log.heads([local_stream.stream for local_stream in primed])
+        for local_stream in primed:
+            head = heads.get(local_stream.stream)
+            if head is not None and (head.n > local_stream.last_n or head.epoch != local_stream.epoch):
+                self._pull(local_stream, max(head.n, local_stream.last_n + 1))

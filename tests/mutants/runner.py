@@ -35,11 +35,11 @@ from tests.mutants.tracing import IMPORT, CollectedTests, LineRecorder, Selected
 PRODUCT = ("server", "schema", "resolvers", "jobs", "storage", "tests")
 LIST_LIBRARIES = "import sys, server.web, server.worker, tests.conftest; print(*sys.modules)"
 PYTEST_OPTIONS = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=short")
-IMPORTED_EARLY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+IGNORE_EARLY_IMPORTS = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 KILLED, SURVIVED, TIMEOUT, UNCOVERED = "killed", "survived", "timeout", "uncovered"
-SLOWER = 5
+TIME_LIMIT_FACTOR = 5
 """A mutant may make a test this many times slower, and some seconds more, before it counts as noticed."""
-MORE_S = 6.0
+TIME_LIMIT_EXTRA_S = 6.0
 LIMIT_S = 12 * 3600.0
 """Time limit of the processes that run the tests of many mutants."""
 
@@ -62,7 +62,7 @@ class Baseline:
         if not covering and not by_import.isdisjoint(mutant.lines):
             covering = list(self.seconds)
         covering.sort(key=lambda test: self.seconds[test] / (1 + kills[test]))
-        return {test: SLOWER * self.seconds[test] + MORE_S for test in covering}
+        return {test: TIME_LIMIT_FACTOR * self.seconds[test] + TIME_LIMIT_EXTRA_S for test in covering}
 
 
 def import_libraries() -> None:
@@ -111,7 +111,9 @@ def run_tests(paths: Iterable[str], plugin: object) -> int:
     folder = tempfile.mkdtemp()
     try:
         return int(
-            pytest.main([*PYTEST_OPTIONS, *IMPORTED_EARLY, f"--basetemp={folder}/tests", *paths], plugins=[plugin])
+            pytest.main(
+                [*PYTEST_OPTIONS, *IGNORE_EARLY_IMPORTS, f"--basetemp={folder}/tests", *paths], plugins=[plugin]
+            )
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -143,8 +145,8 @@ def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Ba
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Judges the mutants of a module, and prints the outcomes as lines of JSON to a file descriptor."""
+class MutantTester:
+    """Runs the tests against the mutants of a module, and prints the outcomes as lines of JSON to a file descriptor."""
 
     module: Path
     baseline: Baseline
@@ -247,7 +249,7 @@ def main(arguments: list[str]) -> None:
         for test_files, modules in groups.items():
             baselines = measure(list(modules), list(test_files), Path(folder))
             for name, mutants in modules.items():
-                Judge(Path(name), baselines[name], list(test_files), Path(folder), results).judge_all(mutants)
+                MutantTester(Path(name), baselines[name], list(test_files), Path(folder), results).judge_all(mutants)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 import schema.events
-from resolvers.job_events import VIEWS
+from resolvers.job_events import JOB_EVENT_KINDS
 from schema.events import (
     CommunityEvent,
     EventKindMixin,
@@ -44,7 +44,7 @@ def test_event_types_are_all_in_a_union() -> None:
 @pytest.mark.parametrize(
     ("table", "kinds"),
     [
-        ("VIEWS in resolvers/job_events.py, from JOB_EVENTS of each area,", set(VIEWS)),
+        ("JOB_EVENT_KINDS in resolvers/job_events.py, from JOB_EVENTS of each area,", set(JOB_EVENT_KINDS)),
         ("the union JobEvent in schema/events.py", members(JobEvent)),
     ],
     ids=["views", "union"],

@@ -37,7 +37,7 @@ VERSION = "2010-04-01"
 EVENTS = ("initiated", "ringing", "answered", "completed")
 CLOCK_SLACK = timedelta(seconds=5)
 PAGE_SIZE = 200
-NO_SUCH_NUMBER = frozenset({"404", "484", "604"})
+NO_SUCH_NUMBER_SIP_CODES = frozenset({"404", "484", "604"})
 _OUTCOMES = {
     "busy": CallOutcome.BUSY,
     "no-answer": CallOutcome.NO_ANSWER,
@@ -124,10 +124,10 @@ def _refusal_reason(response: httpx2.Response) -> str:
         return f"Twilio: {response.status_code}"
 
 
-def _may_be_row_of(row: Mapping[str, str], call: Call) -> bool:
-    """Returns whether Twilio created the row at the time when this call may have been started."""
+def _may_be(listed_call: Mapping[str, str], call: Call) -> bool:
+    """Returns whether Twilio created the listed call at the time when this call may have been started."""
     try:
-        created: datetime = parsedate_to_datetime(row["date_created"])
+        created: datetime = parsedate_to_datetime(listed_call["date_created"])
     except (KeyError, TypeError, ValueError):
         return False
     return call.start_at - CLOCK_SLACK <= created <= call.not_after + timedelta(seconds=TIMEOUT_S) + CLOCK_SLACK
@@ -147,21 +147,23 @@ def _state_from_response(response: httpx2.Response) -> CallState:
         return CallEnded(None)
     if response.status_code != 200:
         return QueryFailed(f"{response.status_code} to a query")
-    return _state_from_row(response.json())
+    return _state_of_listed_call(response.json())
 
 
 def _state_from_list(response: httpx2.Response, call: Call) -> CallState:
     """Returns the state from the listed calls that may be this call. It is active while any of them is active."""
     if response.status_code != 200:
         return QueryFailed(f"{response.status_code} to a query")
-    states = [_state_from_row(row) for row in response.json()["calls"] if _may_be_row_of(row, call)]
+    states = [
+        _state_of_listed_call(listed_call) for listed_call in response.json()["calls"] if _may_be(listed_call, call)
+    ]
     if CallActive() in states:
         return CallActive()
     return states[0] if len(states) == 1 else CallUntraceable()
 
 
-def _state_from_row(row: Mapping[str, str]) -> CallState:
-    return CallEnded(outcome_of(row)) if row["status"] in FINAL_STATUSES else CallActive()
+def _state_of_listed_call(listed_call: Mapping[str, str]) -> CallState:
+    return CallEnded(outcome_of(listed_call)) if listed_call["status"] in FINAL_STATUSES else CallActive()
 
 
 def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:
@@ -170,7 +172,7 @@ def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:
     if status == "completed":
         machine = fields.get("AnsweredBy") or fields.get("answered_by") or ""
         return CallOutcome.VOICEMAIL if machine.startswith(("machine", "fax")) else CallOutcome.ANSWERED
-    if status == "failed" and fields.get("SipResponseCode") in NO_SUCH_NUMBER:
+    if status == "failed" and fields.get("SipResponseCode") in NO_SUCH_NUMBER_SIP_CODES:
         return CallOutcome.INVALID_NUMBER
     return _OUTCOMES.get(status)
 

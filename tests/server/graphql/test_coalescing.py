@@ -33,7 +33,7 @@ def coalescible_selection(type_: GraphQLObjectType) -> str:
     fields = []
     for name, each in type_.fields.items():
         if field_suits_audience(field_binding(type_, name)):
-            inner = " ".join(coalescible_selection(member) for member in possible_types(each.type))
+            inner = " ".join(coalescible_selection(inner_type) for inner_type in possible_types(each.type))
             fields.append(name if is_leaf_type(get_named_type(each.type)) else f"{name} {{ {inner} }}")
     return " ".join(["__typename", *fields])
 
@@ -49,7 +49,7 @@ def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
             visited.add(type_)
             yield from ((type_, name) for name in type_.fields)
             suiting = [each for name, each in type_.fields.items() if field_suits_audience(field_binding(type_, name))]
-            pending += [member for each in suiting for member in possible_types(each.type)]
+            pending += [reachable for each in suiting for reachable in possible_types(each.type)]
 
 
 def full_query(root: str, viewers: DifferingViewers) -> str:
@@ -70,7 +70,7 @@ async def http_client(server: GraphQLServer) -> AsyncIterator[httpx2.AsyncClient
         yield http
 
 
-async def post(http: httpx2.AsyncClient, token: str, text: str, **variables: Any) -> Json:
+async def execute_with_token(http: httpx2.AsyncClient, token: str, text: str, **variables: Any) -> Json:
     """Executes a query with a token, and returns the response's body."""
     headers = {"authorization": f"Bearer {token}"}
     response = await http.post("", json={"query": text, "variables": variables}, headers=headers)
@@ -79,9 +79,11 @@ async def post(http: httpx2.AsyncClient, token: str, text: str, **variables: Any
     return answer
 
 
-async def ask(http: httpx2.AsyncClient, server: GraphQLServer, user_id: str, text: str, **variables: Any) -> Json:
+async def execute_as(
+    http: httpx2.AsyncClient, server: GraphQLServer, user_id: str, text: str, **variables: Any
+) -> Json:
     """Executes a query as a user, and returns the response's body."""
-    return await post(http, server.token(user_id), text, **variables)
+    return await execute_with_token(http, server.token(user_id), text, **variables)
 
 
 def outcomes() -> Counter[str]:
@@ -106,9 +108,11 @@ async def test_coalesced_viewers_get_same_answers_as_separately(viewers: Differi
     user_ids, text = (*VIEWER_IDS, "fay", "gus", "hal"), full_query(root, viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         before = outcomes()
-        separate_answers = {name: await ask(http, server, name, text) for name in user_ids}
+        separate_answers = {name: await execute_as(http, server, name, text) for name in user_ids}
         assert (outcomes() - before)["shared"] == 0
-        tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for _ in range(3) for name in user_ids]
+        tasks = [
+            (name, asyncio.create_task(execute_as(http, server, name, text))) for _ in range(3) for name in user_ids
+        ]
         for name, task in tasks:
             assert await task == separate_answers[name], name
         assert (outcomes() - before)["shared"] > 0
@@ -120,9 +124,9 @@ async def test_coalesced_viewers_get_same_answers_as_separately(viewers: Differi
 async def test_audience_of_excluded_viewers_is_answered_one_by_one(viewers: DifferingViewers) -> None:
     text = full_query("messages", viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
-        separate_answers = {name: await ask(http, server, name, text) for name in ("ann", "bob", "hal")}
+        separate_answers = {name: await execute_as(http, server, name, text) for name in ("ann", "bob", "hal")}
         before = outcomes()
-        tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for name in ("ann", "bob", "hal")]
+        tasks = [(name, asyncio.create_task(execute_as(http, server, name, text))) for name in ("ann", "bob", "hal")]
         for name, task in tasks:
             assert await task == separate_answers[name], name
         assert (outcomes() - before)["shared"] == 0
@@ -133,9 +137,9 @@ async def test_audience_without_members_is_refused_as_a_whole(viewers: Differing
     text, names = full_query("messages", viewers), ("eve", "ida", "jon")
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         tokens = [server.token(name) for name in names]
-        separate_answers = [await post(http, token, text) for token in tokens]
+        separate_answers = [await execute_with_token(http, token, text) for token in tokens]
         before = outcomes()
-        answers = await asyncio.gather(*(post(http, token, text) for token in tokens * 3))
+        answers = await asyncio.gather(*(execute_with_token(http, token, text) for token in tokens * 3))
         assert [each["errors"][0]["extensions"]["code"] for each in answers] == ["FORBIDDEN"] * 9
         assert answers == separate_answers * 3
         assert (outcomes() - before)["apart"] == 0
@@ -152,13 +156,13 @@ async def test_exclusion_from_one_field_applies_to_whole_answer(viewers: Differi
     ]
     text = f"{{ {' '.join(pages)} }}"
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
-        separate_answers = {name: await ask(http, server, name, text) for name in ("fay", "eve")}
+        separate_answers = {name: await execute_as(http, server, name, text) for name in ("fay", "eve")}
         assert [error["path"] for name in separate_answers for error in separate_answers[name]["errors"]] == [
             ["b"],
             ["a"],
         ]
         tasks = [
-            (name, asyncio.create_task(ask(http, server, name, text)))
+            (name, asyncio.create_task(execute_as(http, server, name, text)))
             for name in ("fay", *separate_answers, *separate_answers)
         ]
         for name, task in tasks:
@@ -204,13 +208,13 @@ async def test_page_is_never_older_than_its_request(viewers: DifferingViewers) -
 
         async def read(name: str) -> None:
             while not done.is_set():
-                await ask(http, server, name, text, topic=topic)
+                await execute_as(http, server, name, text, topic=topic)
 
         readers = [asyncio.create_task(read(name)) for name in ("fay", "gus") * 4]
         before = outcomes()
         for number in range(40):
             await scenario.post(f"post {number}", "dan")
-            page = await ask(http, server, "gus", text, topic=topic)
+            page = await execute_as(http, server, "gus", text, topic=topic)
             assert page["data"]["messages"]["items"][0]["text"] == f"post {number}"
         done.set()
         await asyncio.gather(*readers)
@@ -220,10 +224,10 @@ async def test_page_is_never_older_than_its_request(viewers: DifferingViewers) -
 async def test_query_with_evicted_document_is_answered(viewers: DifferingViewers) -> None:
     text = full_query("messages", viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
-        separate_answers = {name: await ask(http, server, name, text) for name in ("fay", "eve", "hal")}
-        await ask(http, server, "gus", text)
+        separate_answers = {name: await execute_as(http, server, name, text) for name in ("fay", "eve", "hal")}
+        await execute_as(http, server, "gus", text)
         server.endpoint._documents._documents.clear()
-        tasks = {name: asyncio.create_task(ask(http, server, name, text)) for name in separate_answers}
+        tasks = {name: asyncio.create_task(execute_as(http, server, name, text)) for name in separate_answers}
         assert {name: await task for name, task in tasks.items()} == separate_answers
 
 
@@ -237,7 +241,7 @@ async def test_viewers_of_other_organizations_share_no_answer(viewers: Differing
             for each in ("fay", "gus")
         ]
         tokens = [server.token("fay"), server.token("gus"), *other_tokens]
-        separate_answers = [await post(http, token, text) for token in tokens]
+        separate_answers = [await execute_with_token(http, token, text) for token in tokens]
         assert [answer.get("errors", [{}])[0].get("extensions", {}).get("code") for answer in separate_answers] == [
             None,
             None,
@@ -245,7 +249,7 @@ async def test_viewers_of_other_organizations_share_no_answer(viewers: Differing
             "NOT_FOUND",
         ]
         for order in (tokens, tokens[::-1]):
-            answers = await asyncio.gather(*(post(http, token, text) for token in order))
+            answers = await asyncio.gather(*(execute_with_token(http, token, text) for token in order))
             assert answers == [separate_answers[tokens.index(token)] for token in order]
 
 
@@ -254,20 +258,20 @@ async def test_viewers_with_other_roles_share_no_answer(viewers: DifferingViewer
     text = full_query("messages", viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         tokens = [server.token(name, roles) for name in ("fay", "gus") for roles in (("MEMBER",), ("SERVICE",))]
-        separate_answers = [await post(http, token, text) for token in tokens]
+        separate_answers = [await execute_with_token(http, token, text) for token in tokens]
         assert ["errors" in answer for answer in separate_answers] == [False, True] * 2
         for order in (tokens, tokens[::-1]):
-            answers = await asyncio.gather(*(post(http, token, text) for token in order))
+            answers = await asyncio.gather(*(execute_with_token(http, token, text) for token in order))
             assert answers == [separate_answers[tokens.index(token)] for token in order]
 
 
 async def test_requests_with_other_bodies_or_headers_share_no_answer(viewers: DifferingViewers) -> None:
-    text, new_type = full_query("messages", viewers), "application/graphql-response+json"
+    text, response_type = full_query("messages", viewers), "application/graphql-response+json"
     requests: list[tuple[str, tuple[str, ...], Json]] = [
         ("application/json", ("MEMBER",), {"query": text}),
         ("application/json", ("MEMBER", "SERVICE"), {"query": text}),
         ("application/json", ("MEMBER",), {"query": text, "variables": {}}),
-        (new_type, ("MEMBER",), {"query": text}),
+        (response_type, ("MEMBER",), {"query": text}),
     ]
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         tokens = {roles: server.token("gus", roles) for _, roles, _ in requests}
@@ -283,4 +287,4 @@ async def test_requests_with_other_bodies_or_headers_share_no_answer(viewers: Di
         # Requests that arrive together share an execution if they are identical.
         assert outcomes() - before == Counter(executed=4, shared=8)
     assert len({response.content for response in responses}) == 1
-    assert [each.headers["content-type"].startswith(new_type) for each in responses] == [False] * 9 + [True] * 3
+    assert [each.headers["content-type"].startswith(response_type) for each in responses] == [False] * 9 + [True] * 3
