@@ -329,7 +329,7 @@ async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicS
     assert await poll_until_true(is_relayed)
 
 
-async def test_failed_announcements_neither_fail_members_nor_stop_the_stream(scenario: TopicScenario) -> None:
+async def test_failed_announcement_stops_no_later_commit(scenario: TopicScenario) -> None:
     def fail(*_: object) -> None:
         raise LookupError("no announcement today")
 
