@@ -1,12 +1,13 @@
 """Access rules (docs/semantics.md, 8): sign-in, roles and membership. Resolvers call these checks before they act."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from resolvers.context import Context, Info
 from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community, Message, Topic
 from storage.chat.roles import CommunityRole, may_act_on
-from storage.errors import Forbidden, Unauthenticated
+from storage.chat.visibility import CommunityVisibility
+from storage.errors import Forbidden, NotFound, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role, with_included
 
@@ -37,23 +38,70 @@ def require_role(info: Info, *roles: Role) -> User:
     return viewer
 
 
-async def require_joined_topic(info: Info, topic_id: str) -> Topic:
+async def require_joined_topic(info: Info, topic_id: str, missing: NotFound | None = None) -> Topic:
     """Returns a topic, and excludes viewers who are not members of its community.
 
-    Raises: NotFound; Forbidden when no viewer of the audience is a member.
+    Raises: NotFound; Forbidden when no viewer of the audience is a member. `missing` replaces the error for a topic
+    that viewers may not see.
     """
     topic = await info.context.stores.topics.get(info.context.audience.organization_id, topic_id)
-    await restrict_to_members(info, topic.community_id)
+    await restrict_to_members(info, topic.community_id, missing or NotFound("topic", topic_id))
     return topic
 
 
-async def restrict_to_members(info: Info, community_id: str) -> None:
-    """Excludes viewers who are not members of the community. Raises: Forbidden when no viewer is a member."""
+async def restrict_to_members(info: Info, community_id: str, missing: NotFound) -> None:
+    """Excludes viewers who are not members of the community.
+
+    If no viewer is a member, raises Forbidden in a public community, and `missing` in others, whose topics only
+    members see.
+    """
     audience = info.context.audience
     members = await info.context.stores.communities.members_among(community_id, audience.viewer_ids)
     if not members:
-        raise Forbidden("Join the community first.")
+        community = await info.context.stores.communities.get(audience.organization_id, community_id)
+        raise _join_first() if community.visibility is CommunityVisibility.PUBLIC else missing
     audience.exclude(audience.viewer_ids - members)
+
+
+async def visible_community(info: Info, community_id: str) -> Community:
+    """Returns a community that the viewer may see. Raises: NotFound, also for a private one that others joined."""
+    viewer, communities = require_member(info), info.context.stores.communities
+    community = await communities.get(viewer.organization_id, community_id)
+    is_private = community.visibility is CommunityVisibility.PRIVATE
+    if is_private and not await communities.is_member(community.id, viewer.id):
+        raise NotFound("community", community_id)
+    return community
+
+
+async def open_community(info: Info, community_id: str) -> Community:
+    """Returns a community whose topics and members the viewer may see.
+
+    Raises: NotFound for a community that the viewer may not see; Forbidden for a listed one without membership.
+    """
+    community = await visible_community(info, community_id)
+    if not await shows_content(info, community):
+        raise _join_first()
+    return community
+
+
+async def shows_content(info: Info, community: Community) -> bool:
+    """Returns whether the viewer may see the community's topics and members."""
+    viewer = require_member(info)
+    return bool(await info.context.stores.communities.open_communities([community.id], viewer.id))
+
+
+async def find_visible_topic(info: Info, topic_id: str) -> Topic | None:
+    """Returns a topic that the viewer may see, or None."""
+    return (await visible_topics(info, [topic_id])).get(topic_id)
+
+
+async def visible_topics(info: Info, topic_ids: Collection[str]) -> dict[str, Topic]:
+    """Returns those of the topics that the viewer may see, by id."""
+    viewer, stores = require_member(info), info.context.stores
+    topics = await stores.topics.by_id(topic_ids)
+    own = {id_: topic for id_, topic in topics.items() if topic.organization_id == viewer.organization_id}
+    open_ids = await stores.communities.open_communities({topic.community_id for topic in own.values()}, viewer.id)
+    return {id_: topic for id_, topic in own.items() if topic.community_id in open_ids}
 
 
 async def exclude_reacting_viewers(info: Info, messages: Sequence[Message]) -> None:
@@ -71,8 +119,8 @@ async def require_joined_community(info: Info, community_id: str) -> Community:
 
     Raises: NotFound; Forbidden when no viewer of the audience is a member.
     """
-    community = await info.context.stores.communities.get(info.context.audience.organization_id, community_id)
-    await restrict_to_members(info, community.id)
+    community = await open_community(info, community_id)
+    await restrict_to_members(info, community.id, NotFound("community", community_id))
     return community
 
 
@@ -87,8 +135,12 @@ async def require_moderator(info: Info, community_id: str) -> tuple[Community, M
     Raises: NotFound, Forbidden.
     """
     viewer = require_member(info)
-    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    community = await visible_community(info, community_id)
     is_admin = Role.ADMIN in granted_roles(info.context)
     if not may_act_on(await viewer_role(info, community.id), is_admin, None):
         raise Forbidden("Only moderators and owners of the community can do this.")
     return community, Moderator(viewer.id, is_admin, info.context.actor)
+
+
+def _join_first() -> Forbidden:
+    return Forbidden("Join the community first.")

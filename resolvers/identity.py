@@ -5,7 +5,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, Parent
 
-from resolvers.access import require_member, require_signed_in
+from resolvers.access import open_community, require_member, require_signed_in
 from resolvers.arguments import ListLimit, checked_limit, text_or_none
 from resolvers.context import Info
 from storage.errors import BadUserInput
@@ -46,7 +46,7 @@ async def users(
         raise BadUserInput("query", f"1 to {MAX_QUERY_CHARS} characters")
     first_community_id = text_or_none(community_id)
     if first_community_id is not None:
-        await stores.communities.get(viewer.organization_id, first_community_id)
+        await open_community(info, first_community_id)
     return await stores.users.search(viewer.organization_id, prefix, checked_limit(limit), first_community_id)
 
 

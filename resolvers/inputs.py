@@ -3,12 +3,23 @@
 import strawberry
 
 from resolvers.idempotency import KEY_DESCRIPTION
+from storage.chat.visibility import CommunityVisibility
+
+strawberry.enum(
+    CommunityVisibility,
+    description="PUBLIC: everybody in the organization sees the community and may join. LISTED: everybody sees name, "
+    "description and number of members; moderators approve who joins. PRIVATE: only members see that it exists; "
+    "moderators add people.",
+)
 
 
 @strawberry.input(description="A new community.")
 class CreateCommunityInput:
     name: str = strawberry.field(description="Name, 1 to 100 characters.")
     description: str = strawberry.field(default="", description="Description, at most 2000 characters.")
+    visibility: CommunityVisibility = strawberry.field(
+        default=CommunityVisibility.PUBLIC, description="Who sees the community, and how people join it."
+    )
     idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=KEY_DESCRIPTION)
 
 

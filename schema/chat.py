@@ -14,6 +14,7 @@ from schema.binding import field, shared_field
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
 from storage.chat.roles import CommunityRole
+from storage.chat.visibility import CommunityVisibility
 from storage.timeline import Timestamp
 
 strawberry.enum(
@@ -28,18 +29,20 @@ class Community:
     name: str = strawberry.field(description="Name, 1 to 100 characters.")
     description: str = strawberry.field(description="Description, at most 2000 characters; may be empty.")
     member_count: int = strawberry.field(description="Number of members.")
+    visibility: CommunityVisibility = strawberry.field(description="Who sees the community, and how people join it.")
     joined: bool = field(resolvers.chat.communities.joined, "Whether the viewer is a member.")
     viewer_role: CommunityRole | None = field(
         resolvers.chat.moderation.own_role, "The viewer's role in the community; null if the viewer has not joined it."
     )
     members: list[User] = field(
         resolvers.chat.communities.members,
-        "Members, ordered by handle.",
+        "Members, ordered by handle. Empty for viewers who have not joined a community that is not PUBLIC.",
         queries_per_object=True,
     )
     topics: list[Annotated["Topic", strawberry.lazy("schema.chat")]] = field(
         resolvers.chat.communities.latest_topics,
-        "The most recently active topics. The query `communityTopics` pages through all topics.",
+        "The most recently active topics. The query `communityTopics` pages through all topics. Empty for viewers who "
+        "have not joined a community that is not PUBLIC.",
         queries_per_object=True,
     )
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import strawberry
 
+import resolvers.chat.joining
 import resolvers.chat.moderation
 from resolvers.write_limits import WriteLimit
 from schema.binding import field, mutation
@@ -35,6 +36,13 @@ class CommunityBan:
     )
 
 
+@strawberry.type(description="A request to join a community that waits for a decision of its moderators.")
+class JoinRequest:
+    user: User = field(resolvers.chat.joining.requester, "The person who asked.")
+    message: str = strawberry.field(description="Text for the moderators, at most 500 characters; may be empty.")
+    requested_at: datetime = strawberry.field(description="When the person asked.")
+
+
 @strawberry.type
 class ModerationQuery:
     """Lists that moderators use."""
@@ -47,12 +55,40 @@ class ModerationQuery:
         "Bans of a community that are in force, ordered by user id. Needs a moderator or owner of the community, or "
         "the role ADMIN.",
     )
+    join_requests: list[JoinRequest] = field(
+        resolvers.chat.joining.join_requests,
+        "Requests to join a community, ordered by user id. Needs a moderator or owner of the community, or the role "
+        "ADMIN.",
+    )
 
 
 @strawberry.type
 class ModerationMutation:
     """Acts of owners and moderators."""
 
+    update_community: Community = mutation(
+        resolvers.chat.joining.update_community,
+        "Changes the name, the description or the visibility of a community. Needs an owner. When a community is no "
+        "longer PUBLIC, the subscriptions of people who have not joined end. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    request_to_join: Community = mutation(
+        resolvers.chat.joining.request_to_join,
+        "Asks the moderators of a LISTED community for membership. Another request replaces the first. In a PUBLIC "
+        "community the viewer joins at once. FORBIDDEN for a banned person. Idempotent.",
+        limit=WriteLimit.JOINS,
+    )
+    decide_join_request: Community = mutation(
+        resolvers.chat.joining.decide_join_request,
+        "Approves or refuses a request to join. CONFLICT if an approved person has not asked. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    add_member: CommunityMember = mutation(
+        resolvers.chat.joining.add_member,
+        "Makes a person of the organization a member, in a community of any visibility. FORBIDDEN for a banned person. "
+        "Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
     set_community_role: CommunityMember = mutation(
         resolvers.chat.moderation.set_community_role,
         "Sets a member's role. Needs an owner of the community. CONFLICT for the last owner. In a community without "

@@ -61,6 +61,8 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # RestrictionDocument
     "community_restrictions": [IndexModel([("ends_at", UP)], expireAfterSeconds=0)],
+    # JoinRequestDocument
+    "join_requests": [],
     # TopicDocument
     "topics": [
         IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),

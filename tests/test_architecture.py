@@ -49,6 +49,8 @@ TESTED_ELSEWHERE = {
     "storage/calls/do_not_call.py": "tests/resolvers/calls/test_limits.py",
     "storage/calls/jobs.py": "tests/resolvers/calls/test_jobs.py",
     "storage/chat/moderation_changes.py": "tests/storage/chat/test_moderation.py",
+    "storage/chat/community_changes.py": "tests/resolvers/chat/test_joining.py",
+    "storage/chat/visibility.py": "tests/resolvers/chat/test_joining.py",
     "storage/chat/restrictions.py": "tests/storage/chat/test_moderation.py",
     "storage/calls/job_changes.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/job_launcher.py": "tests/resolvers/calls/test_jobs.py",

@@ -1,11 +1,18 @@
 """Communities and their topics: listing, creating, joining and leaving."""
 
+from functools import partial
 from typing import Annotated
 
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import require_joined_community, require_member
+from resolvers.access import (
+    open_community,
+    require_joined_community,
+    require_member,
+    shows_content,
+    visible_community,
+)
 from resolvers.arguments import (
     After,
     Inclusive,
@@ -55,7 +62,7 @@ async def communities(
 
 async def community(info: Info, id: CommunityId) -> Community:
     """Returns a community of the viewer's organization."""
-    return await info.context.stores.communities.get(require_member(info).organization_id, id)
+    return await visible_community(info, id)
 
 
 async def joined(root: Parent[Community], info: Info) -> bool:
@@ -65,6 +72,8 @@ async def joined(root: Parent[Community], info: Info) -> bool:
 
 async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
     """Lists the community's members by handle."""
+    if not await shows_content(info, root):
+        return []
     users = info.context.stores.users
     last_id = text_or_none(after)
     last_handle = None if last_id is None else (await users.get(root.organization_id, last_id)).handle
@@ -74,6 +83,8 @@ async def members(root: Parent[Community], info: Info, after: After = UNSET, lim
 
 async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 20) -> list[Topic]:
     """Lists the most recently active topics."""
+    if not await shows_content(info, root):
+        return []
     newest_range = timeline_range(latest=-1, limit=checked_limit(limit))
     return list((await info.context.stores.topics.page(root.id, newest_range)).items)
 
@@ -88,6 +99,7 @@ async def create_community(
         viewer.organization_id,
         checked_text("name", input.name, 1, MAX_NAME_CHARS),
         checked_text("description", input.description, 0, MAX_DESCRIPTION_CHARS),
+        input.visibility,
     )
     key = input_key(viewer, "createCommunity", input)
     return await info.context.stores.communities.create(new, viewer, key)
@@ -96,14 +108,14 @@ async def create_community(
 async def join_community(info: Info, community_id: CommunityId) -> Community:
     """Joins a community."""
     viewer = require_member(info)
-    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    community = await visible_community(info, community_id)
     return await info.context.stores.communities.join(community, viewer)
 
 
 async def leave_community(info: Info, community_id: CommunityId) -> Community:
     """Leaves a community."""
     viewer = require_member(info)
-    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    community = await visible_community(info, community_id)
     return await info.context.stores.communities.leave(community, viewer.id)
 
 
@@ -128,10 +140,12 @@ async def community_topics(
 ) -> Page[Topic]:
     """Returns a page of a community's topics, ordered by last activity."""
     range_ = page_range(oldest, latest, limit, inclusive)
-    community = await info.context.stores.communities.get(require_member(info).organization_id, community_id)
+    community = await open_community(info, community_id)
     return await info.context.stores.topics.page(community.id, range_)
 
 
 async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
     """Lists the organization's topics, highest posting rate first."""
-    return await info.context.stores.topics.trending(require_member(info).organization_id, checked_limit(limit))
+    viewer, stores = require_member(info), info.context.stores
+    open_among = partial(stores.communities.open_communities, user_id=viewer.id)
+    return await stores.topics.trending(viewer.organization_id, checked_limit(limit), open_among)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from strawberry import UNSET
 
-from resolvers.access import require_joined_topic, require_member
+from resolvers.access import open_community, require_joined_topic, require_member
 from resolvers.arguments import Since, text_or_none
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
@@ -17,6 +17,7 @@ from resolvers.context import Context, Info
 from resolvers.events import Event, HiddenEvents, SharedEventSource, StreamReady
 from storage.chat.memberships import community_stream, removals_stream
 from storage.chat.records import Message, Topic
+from storage.chat.visibility import CommunityVisibility
 from storage.errors import Forbidden
 from storage.identity.records import User
 from storage.streams.hub import Hub, HydratedEvent
@@ -50,14 +51,15 @@ ChatEventRecord = StreamReady | MessageEvent | TopicEvent
 class ChatEventSource(SharedEventSource):
     """A viewer's subscription to a topic or community.
 
-    `community_id` is the community whose members may listen. None: every viewer may.
+    Members of the community may listen, and to the community of a stream of kind "community" every viewer while it is
+    public.
     """
 
     context: Context
     viewer: User
     stream: Stream
     since: Position | None
-    community_id: str | None
+    community_id: str
 
     @property
     def hub(self) -> Hub:
@@ -95,20 +97,21 @@ class ChatEventSource(SharedEventSource):
 
     async def departures(self) -> int:
         """Returns a number that grows whenever a user loses the right to listen."""
-        if self.community_id is None:
-            return 0
         return await self.context.stores.communities.departures(self.community_id)
 
     @property
-    def departures_stream(self) -> Stream | None:
+    def departures_stream(self) -> Stream:
         """The stream of people who lost the membership."""
-        return None if self.community_id is None else removals_stream(self.community_id)
+        return removals_stream(self.community_id)
 
     async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
         """Returns those of the users who may listen now."""
-        if self.community_id is None:
-            return set(user_ids)
-        return await self.context.stores.communities.members_among(self.community_id, user_ids)
+        communities = self.context.stores.communities
+        if self.stream.kind == "community":
+            community = await communities.get(self.viewer.organization_id, self.community_id)
+            if community.visibility is CommunityVisibility.PUBLIC:
+                return set(user_ids)
+        return await communities.members_among(self.community_id, user_ids)
 
     async def __aiter__(self) -> AsyncIterator[ChatEventRecord]:
         """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer lost the membership."""
@@ -144,10 +147,10 @@ async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> C
 async def community_events(info: Info, community_id: CommunityId, since: Since = UNSET) -> ChatEventSource:
     """Subscribes to a community's new topics and to the activity of its topics."""
     viewer = require_member(info)
-    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
-    return _source(info, viewer, community_stream(community.id), text_or_none(since), None)
+    community = await open_community(info, community_id)
+    return _source(info, viewer, community_stream(community.id), text_or_none(since), community.id)
 
 
-def _source(info: Info, viewer: User, stream: Stream, since: str | None, community_id: str | None) -> ChatEventSource:
+def _source(info: Info, viewer: User, stream: Stream, since: str | None, community_id: str) -> ChatEventSource:
     position = None if since is None else parse_cursor(stream, since)
     return ChatEventSource(info.context, viewer, stream, position, community_id)

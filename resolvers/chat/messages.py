@@ -7,7 +7,15 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import exclude_reacting_viewers, granted_roles, require_joined_topic, require_member, viewer_role
+from resolvers.access import (
+    exclude_reacting_viewers,
+    find_visible_topic,
+    granted_roles,
+    require_joined_topic,
+    require_member,
+    viewer_role,
+    visible_topics,
+)
 from resolvers.arguments import (
     Inclusive,
     Latest,
@@ -92,8 +100,8 @@ async def delete_message(info: Info, id: MessageId) -> Message:
     is_admin = Role.ADMIN in granted_roles(info.context)
     # An ADMIN may delete messages of communities that the ADMIN has not joined.
     key, topic = await _locate(info, viewer, id)
-    if not is_admin:
-        await require_joined_topic(info, topic.id)
+    if not (is_admin and await find_visible_topic(info, topic.id)):
+        await require_joined_topic(info, topic.id, NotFound("message", id))
     may_delete_any = is_admin or await _may_moderate(info, topic.community_id, key)
     return await info.context.stores.messages.delete(key, viewer.id, may_delete_any, info.context.actor)
 
@@ -134,9 +142,12 @@ async def reactions_received(
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
     viewer_blocks = await info.context.viewer_blocks()
-    return await info.context.stores.reactions.received(
-        viewer.organization_id, viewer.id, range_, viewer_blocks.blocked
-    )
+    reactions = info.context.stores.reactions
+
+    async def open_topics(topic_ids: set[str]) -> set[str]:
+        return set(await visible_topics(info, topic_ids))
+
+    return await reactions.received(viewer.organization_id, viewer.id, range_, viewer_blocks.blocked, open_topics)
 
 
 async def author(root: Parent[Message], info: Info) -> User:
@@ -234,7 +245,7 @@ async def _locate(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic
 async def _require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message in a community that the viewer has joined. Raises: NotFound, Forbidden."""
     key, topic = await _locate(info, viewer, id_)
-    await require_joined_topic(info, topic.id)
+    await require_joined_topic(info, topic.id, NotFound("message", id_))
     return key
 
 

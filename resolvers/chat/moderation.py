@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import require_member, require_moderator, viewer_role
+from resolvers.access import open_community, require_member, require_moderator, viewer_role
 from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
 from resolvers.chat.communities import CommunityId
 from resolvers.context import Info
@@ -41,7 +41,7 @@ async def community_members(
 ) -> list[CommunityMember]:
     """Lists the community's members with their roles, by handle."""
     viewer, stores = require_member(info), info.context.stores
-    community = await stores.communities.get(viewer.organization_id, community_id)
+    community = await open_community(info, community_id)
     last_id = text_or_none(after_user_id)
     last_handle = None if last_id is None else (await stores.users.get(viewer.organization_id, last_id)).handle
     only_role = role if isinstance(role, CommunityRole) else None
@@ -77,7 +77,7 @@ async def kick_member(info: Info, community_id: CommunityId, user_id: UserId) ->
     community, moderator = await require_moderator(info, community_id)
     await _require_user(info, user_id)
     await info.context.stores.moderation.kick(community, moderator, user_id)
-    return await info.context.stores.communities.get(community.organization_id, community.id)
+    return await _reread(info, community)
 
 
 async def ban_member(
@@ -150,6 +150,11 @@ async def banned_user(root: Parent[CommunityBan], info: Info) -> User:
 async def banned_by(root: Parent[CommunityBan], info: Info) -> User:
     """Returns the moderator who banned the person."""
     return await info.context.stores.users.get(require_member(info).organization_id, root.banned_by_id)
+
+
+async def _reread(info: Info, community: Community) -> Community:
+    """Returns the community as it is stored now."""
+    return await info.context.stores.communities.get(community.organization_id, community.id)
 
 
 async def _require_user(info: Info, user_id: str) -> User:

@@ -7,10 +7,11 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import require_joined_topic, require_member, restrict_to_members
+from resolvers.access import find_visible_topic, require_joined_topic, require_member, restrict_to_members
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.records import Community, Message, Topic
+from storage.errors import NotFound
 from storage.timeline import Page, Range, Timestamp
 
 TopicId = Annotated[ID, strawberry.argument(description="Id of the topic.")]
@@ -18,7 +19,10 @@ TopicId = Annotated[ID, strawberry.argument(description="Id of the topic.")]
 
 async def topic(info: Info, id: TopicId) -> Topic:
     """Returns a topic of the viewer's organization."""
-    return await info.context.stores.topics.get(require_member(info).organization_id, id)
+    topic = await find_visible_topic(info, id)
+    if topic is None:
+        raise NotFound("topic", id)
+    return topic
 
 
 async def community(root: Parent[Topic], info: Info) -> Community:
@@ -99,7 +103,8 @@ async def messages(
     )
     # The page is read during the membership check, and returned only if the check succeeds.
     _, page = await asyncio.gather(
-        restrict_to_members(info, topic.community_id), _page(info, topic, range_, viewer_blocks.blocked)
+        restrict_to_members(info, topic.community_id, NotFound("topic", topic_id)),
+        _page(info, topic, range_, viewer_blocks.blocked),
     )
     return page
 

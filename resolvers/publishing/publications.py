@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import granted_roles, require_member
+from resolvers.access import find_visible_topic, granted_roles, require_member
 from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventKind
@@ -70,8 +70,8 @@ async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:
 
 
 async def topic(root: Parent[TopicTarget], info: Info) -> Topic | None:
-    """Returns the topic, or None if it no longer exists."""
-    return await info.context.stores.topics.find(require_member(info).organization_id, root.topic_id)
+    """Returns the topic, or None if the viewer may not see it."""
+    return await find_visible_topic(info, root.topic_id)
 
 
 async def account(root: Parent[AccountTarget], info: Info) -> ConnectedAccount:

@@ -15,9 +15,11 @@ from storage.chat.memberships import (
     LeaveCommunity,
     community_stream,
     new_membership,
+    stored_visibility,
 )
 from storage.chat.records import Community
 from storage.chat.roles import CommunityRole
+from storage.chat.visibility import CommunityVisibility
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User
@@ -38,6 +40,7 @@ class NewCommunity:
     organization_id: str
     name: str
     description: str
+    visibility: CommunityVisibility = CommunityVisibility.PUBLIC
 
 
 class CommunityStore:
@@ -78,6 +81,8 @@ class CommunityStore:
                 "members": 1,
                 "at": now,
             }
+            if new.visibility is not CommunityVisibility.PUBLIC:
+                document["visibility"] = new.visibility.value
             await self._communities.insert_one(document, session=session)
             membership = new_membership(id_, founder, now, CommunityRole.OWNER)
             await self._memberships.insert_one(membership, session=session)
@@ -102,21 +107,20 @@ class CommunityStore:
     ) -> list[Community]:
         """Returns communities, ordered by name: those after the community `after`, or from the first if it is None.
 
-        `joined` selects communities that the user has joined (True) or has not joined (False). Raises: NotFound if
-        `after` does not exist.
+        Leaves out private communities that the user has not joined. `joined` selects communities that the user has
+        joined (True) or has not joined (False). Raises: NotFound if `after` does not exist for the user.
         """
-        query: Document = {"org": organization_id}
+        own = [row["community"] async for row in self._memberships.find({"org": organization_id, "user": user_id})]
+        is_visible: Document = {"$or": [{"visibility": {"$ne": "PRIVATE"}}, {"_id": {"$in": own}}]}
+        conditions: list[Document] = [{"org": organization_id}, is_visible]
         if joined is not None:
-            own = self._memberships.find({"org": organization_id, "user": user_id})
-            query["_id"] = {"$in" if joined else "$nin": [membership["community"] async for membership in own]}
+            conditions.append({"_id": {"$in" if joined else "$nin": own}})
         if after is not None:
-            last = await self._communities.find_one({"_id": after, "org": organization_id})
+            last = await self._communities.find_one({"_id": after, "org": organization_id, **is_visible})
             if last is None:
                 raise NotFound("community", after)
-            query["$or"] = [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]
-            if joined is not None:
-                query = {"$and": [{"_id": query.pop("_id")}, query]}
-        cursor = self._communities.find(query).sort([("sort", 1), ("_id", 1)]).limit(limit)
+            conditions.append({"$or": [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]})
+        cursor = self._communities.find({"$and": conditions}).sort([("sort", 1), ("_id", 1)]).limit(limit)
         return [_community(document) for document in await cursor.to_list(None)]
 
     async def member_ids(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
@@ -135,6 +139,17 @@ class CommunityStore:
         """Returns those of the communities of which the user is a member."""
         memberships = await self._memberships_by_pair.find([(each, user_id) for each in community_ids])
         return {each for each in community_ids if (each, user_id) in memberships}
+
+    async def open_communities(self, community_ids: Collection[str], user_id: str) -> set[str]:
+        """Returns those of the communities whose topics and members the user may see."""
+        communities = await self._by_id.find(set(community_ids))
+        public = {
+            id_
+            for id_ in community_ids
+            if id_ in communities and communities[id_].visibility is CommunityVisibility.PUBLIC
+        }
+        others = set(community_ids) - public
+        return public | (await self.joined_communities(others, user_id) if others else set())
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
         """Returns those of the users who are members of the community, with one read per 1000 users."""
@@ -181,4 +196,11 @@ class CommunityStore:
 
 
 def _community(document: CommunityDocument) -> Community:
-    return Community(document["_id"], document["org"], document["name"], document["description"], document["members"])
+    return Community(
+        document["_id"],
+        document["org"],
+        document["name"],
+        document["description"],
+        document["members"],
+        stored_visibility(document),
+    )

@@ -31,11 +31,17 @@ class CommunityDocument(TypedDict):
     description: str
     """Description; may be empty."""
 
+    visibility: NotRequired[str]
+    """Value of `CommunityVisibility`; absent for PUBLIC."""
+
+    requests: NotRequired[int]
+    """Number of requests to join that wait for a decision; absent until the first one."""
+
     members: int
     """Number of members, changed in the commit that adds or removes a membership."""
 
     departures: NotRequired[int]
-    """Number of times that a member has left; absent until the first one leaves."""
+    """Number of times that a member has left, or that the visibility was changed; absent before the first time."""
 
     at: datetime
     """When the community was created, by the database's clock."""
@@ -111,6 +117,17 @@ class RestrictionDocument(TypedDict):
 
     ends_at: NotRequired[datetime]
     """The latest end of the above, when the document expires; absent if it does not expire by itself."""
+
+
+class JoinRequestDocument(TypedDict):
+    """A request to join a community, in `join_requests`. Deleted when it is decided or the person is banned."""
+
+    _id: RestrictionDocumentId
+    message: str
+    """Text for the moderators; may be empty."""
+
+    at: datetime
+    """When the person asked, by the database's clock."""
 
 
 class PosterDocument(TypedDict):

@@ -14,7 +14,8 @@ from bson import ObjectId
 from storage.chat.documents import CommunityDocument, MembershipDocument, RestrictionDocument
 from storage.chat.restrictions import RESTRICTIONS, put_restriction, require_not_banned, restriction_id
 from storage.chat.roles import CommunityRole, stored_role
-from storage.errors import Conflict, NotFound
+from storage.chat.visibility import CommunityVisibility
+from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.records import User
 from storage.identity.users import search_terms
 from storage.mongo import Mongo, Session
@@ -23,6 +24,7 @@ from storage.streams.log import Stream
 
 COMMUNITIES = "communities"
 MEMBERSHIPS = "memberships"
+JOIN_REQUESTS = "join_requests"
 _OWNERS = "owners"
 
 
@@ -34,6 +36,11 @@ def community_stream(community_id: str) -> Stream:
 def removals_stream(community_id: str) -> Stream:
     """Returns the stream of people who lost the membership, by which subscriptions end at once. No client sees it."""
     return Stream("removals", community_id)
+
+
+def stored_visibility(community: CommunityDocument) -> CommunityVisibility:
+    """Returns the visibility of a stored community."""
+    return CommunityVisibility(community.get("visibility", "PUBLIC"))
 
 
 def new_membership(
@@ -69,8 +76,9 @@ class MembershipChange(Change[Result]):
         return (self.user_id,)
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the community, and the restriction of the person."""
-        return [(COMMUNITIES, self.community_id), (RESTRICTIONS, restriction_id(self.community_id, self.user_id))]
+        """Returns the community, and the person's restriction and request to join."""
+        id_ = restriction_id(self.community_id, self.user_id)
+        return [(COMMUNITIES, self.community_id), (RESTRICTIONS, id_), (JOIN_REQUESTS, id_)]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the memberships, each once for all members of the batch."""
@@ -99,6 +107,35 @@ class MembershipChange(Change[Result]):
         restriction: RestrictionDocument | None = batch.get(RESTRICTIONS, id_)
         return {"_id": id_} if restriction is None else restriction.copy()
 
+    def add_membership(self, batch: Batch, user: User) -> None:
+        """Puts the membership of the person and counts it, and removes the request to join.
+
+        Raises: NotFound; Forbidden for a banned person.
+        """
+        restriction = self.copy_restriction(batch)
+        require_not_banned(restriction, batch.at)
+        self.remove_request(batch)
+        community = self.copy_community(batch)
+        role = CommunityRole.MEMBER if community["members"] else CommunityRole.OWNER
+        membership = new_membership(self.community_id, user, batch.at, role)
+        loaded_memberships(batch)[self.user_id] = membership
+        community["members"] += 1
+        batch.put(MEMBERSHIPS, membership)
+        batch.put(COMMUNITIES, community)
+        if restriction.pop("removed_until", None) is not None:
+            put_restriction(batch, restriction)
+
+    def remove_request(self, batch: Batch) -> bool:
+        """Removes the person's request to join if there is one. Returns whether there was one."""
+        id_ = restriction_id(self.community_id, self.user_id)
+        if batch.get(JOIN_REQUESTS, id_) is None:
+            return False
+        community = self.copy_community(batch)
+        community["requests"] = community.get("requests", 1) - 1
+        batch.put(COMMUNITIES, community)
+        batch.remove(JOIN_REQUESTS, id_)
+        return True
+
     def remove_membership(self, batch: Batch) -> bool:
         """Removes the membership if it exists, and counts the departure. Returns whether it existed.
 
@@ -126,19 +163,20 @@ class JoinCommunity(MembershipChange[None]):
     """The user with the id `user_id`."""
 
     def plan(self, batch: Batch) -> None:
-        """Puts the membership and counts it, unless it exists. Raises: NotFound; Forbidden for a banned person."""
-        community, memberships = self.copy_community(batch), loaded_memberships(batch)
-        if memberships[self.user_id] is not None:
+        """Adds the membership, unless it exists.
+
+        Raises: NotFound; Forbidden for a banned person, and in a community that people join by a request.
+        """
+        community = self.copy_community(batch)
+        if loaded_memberships(batch)[self.user_id] is not None:
             return
-        restriction = self.copy_restriction(batch)
-        require_not_banned(restriction, batch.at)
-        role = CommunityRole.MEMBER if community["members"] else CommunityRole.OWNER
-        memberships[self.user_id] = membership = new_membership(self.community_id, self.user, batch.at, role)
-        community["members"] += 1
-        batch.put(MEMBERSHIPS, membership)
-        batch.put(COMMUNITIES, community)
-        if restriction.pop("removed_until", None) is not None:
-            put_restriction(batch, restriction)
+        visibility = stored_visibility(community)
+        if visibility is CommunityVisibility.PRIVATE:
+            raise NotFound("community", self.community_id)
+        require_not_banned(self.copy_restriction(batch), batch.at)
+        if visibility is CommunityVisibility.LISTED:
+            raise Forbidden("A moderator decides who joins this community. Use requestToJoin.")
+        self.add_membership(batch, self.user)
 
 
 @dataclass(slots=True)

@@ -7,8 +7,9 @@ from bson import MaxKey
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import BatchLoader
-from storage.chat.documents import BanDocument, MembershipDocument, RestrictionDocument
-from storage.chat.memberships import MEMBERSHIPS, community_stream
+from storage.chat.community_changes import AddMember, DecideJoinRequest, RequestToJoin, UpdateCommunity
+from storage.chat.documents import BanDocument, JoinRequestDocument, MembershipDocument, RestrictionDocument
+from storage.chat.memberships import JOIN_REQUESTS, MEMBERSHIPS, community_stream
 from storage.chat.moderation_changes import (
     BanMember,
     KickMember,
@@ -18,9 +19,11 @@ from storage.chat.moderation_changes import (
     UnbanMember,
     require_power,
 )
-from storage.chat.records import Community, CommunityBan, CommunityMember
+from storage.chat.records import Community, CommunityBan, CommunityMember, JoinRequest
 from storage.chat.restrictions import RESTRICTIONS, is_banned, mark_removed, muted_at, restriction_id, wait_for_commits
 from storage.chat.roles import CommunityRole, stored_role
+from storage.chat.visibility import CommunityVisibility
+from storage.identity.records import User
 from storage.mongo import Document, Mongo
 from storage.mongo.clock import DatabaseClock
 from storage.streams.changes import Change, Result
@@ -116,6 +119,43 @@ class ModerationStore:
         if until is not None:
             await wait_for_commits(self._mongo, community.id)
 
+    async def add_member(self, community: Community, moderator: Moderator, user: User) -> None:
+        """Makes a person a member. Idempotent. Raises: Forbidden, also for a banned person."""
+        await self._commit(community, AddMember(community.id, user.id, moderator, user))
+
+    async def update_community(
+        self,
+        community: Community,
+        moderator: Moderator,
+        name: str | None,
+        description: str | None,
+        visibility: CommunityVisibility | None,
+    ) -> None:
+        """Replaces what is not None. Raises: Forbidden for other people than owners."""
+        change = UpdateCommunity(community.id, moderator.user_id, moderator, name, description, visibility)
+        await self._commit(community, change)
+
+    async def request_to_join(self, community: Community, user: User, message: str) -> None:
+        """Asks to join a LISTED community, or joins a PUBLIC one. Idempotent.
+
+        Raises: NotFound, Forbidden for a banned person, RateLimited.
+        """
+        await self._commit(community, RequestToJoin(community.id, user.id, user, message))
+
+    async def join_requests(self, community_id: str, after_user_id: str | None, limit: int) -> list[JoinRequest]:
+        """Returns the requests that wait, by user id: those after `after_user_id`, or from the first if it is None."""
+        low = restriction_id(community_id, after_user_id or "")
+        query: Document = {"_id": {"$gt": low, "$lt": {"c": community_id, "u": MaxKey()}}}
+        found: list[JoinRequestDocument] = await self._mongo.find(JOIN_REQUESTS, query, None, [("_id", 1)], limit)
+        return [_join_request(each) for each in found]
+
+    async def decide_join_request(
+        self, community: Community, moderator: Moderator, user: User, is_approved: bool
+    ) -> None:
+        """Makes the person a member, or refuses. Idempotent. Raises: Forbidden; Conflict without a request."""
+        change = DecideJoinRequest(community.id, user.id, moderator, user if is_approved else None)
+        await self._commit(community, change)
+
     async def _check(self, community: Community, moderator: Moderator, user_id: str) -> None:
         """Raises Forbidden if the moderator may not act on the person. Nobody else may mark a person as removed."""
         actor, target = [await self.role(community.id, each) for each in (moderator.user_id, user_id)]
@@ -144,6 +184,10 @@ def _member(membership: MembershipDocument) -> CommunityMember:
     role = stored_role(membership)
     assert role is not None
     return CommunityMember(membership["community"], membership["user"], role, membership["at"])
+
+
+def _join_request(document: JoinRequestDocument) -> JoinRequest:
+    return JoinRequest(document["_id"]["c"], document["_id"]["u"], document["message"], document["at"])
 
 
 def _ban(community_id: str, user_id: str, ban: BanDocument) -> CommunityBan:

@@ -64,10 +64,8 @@ class ModerationChange(MembershipChange[Result]):
 
 
 @dataclass(slots=True)
-class SetCommunityRole(ModerationChange[CommunityRole]):
-    """Sets a member's role. Owners may set every role, also their own while another owner remains."""
-
-    role: CommunityRole
+class OwnerChange(ModerationChange[Result]):
+    """Base of acts that only owners may do."""
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the memberships and the owners."""
@@ -75,10 +73,17 @@ class SetCommunityRole(ModerationChange[CommunityRole]):
         await MembershipChange.load(self, mongo, session, batch)
         await load_owners(mongo, session, batch, self.community_id)
 
+
+@dataclass(slots=True)
+class SetCommunityRole(OwnerChange[CommunityRole]):
+    """Sets a member's role. Owners may set every role, also their own while another owner remains."""
+
+    role: CommunityRole
+
     def plan(self, batch: Batch) -> CommunityRole:
         """Puts the membership with the role. Raises: NotFound, Forbidden, BadUserInput, Conflict for the last owner."""
         self.copy_community(batch)
-        self._require_owner(batch)
+        require_owner(batch, self.moderator, "change roles")
         memberships = loaded_memberships(batch)
         membership = memberships[self.user_id]
         if membership is None:
@@ -93,12 +98,6 @@ class SetCommunityRole(ModerationChange[CommunityRole]):
         batch.put(MEMBERSHIPS, changed)
         self.audit(batch, AuditAction.COMMUNITY_ROLE_SET, role=self.role.value)
         return self.role
-
-    def _require_owner(self, batch: Batch) -> None:
-        """Raises Forbidden for other people than owners. In a community without owners an ADMIN may appoint one."""
-        role = stored_role(loaded_memberships(batch)[self.moderator.user_id])
-        if role is not CommunityRole.OWNER and not (self.moderator.is_admin and not owner_ids(batch)):
-            raise Forbidden("Only an owner of the community can change roles.")
 
 
 @dataclass(slots=True)
@@ -132,6 +131,7 @@ class BanMember(ModerationChange[BanDocument]):
         restriction = self.copy_restriction(batch)
         _require_marked(restriction.get("removed_until"), batch)
         self.remove_membership(batch)
+        self.remove_request(batch)
         ban: BanDocument = {"by": self.moderator.user_id, "reason": self.reason, "at": batch.at}
         if self.until is not None:
             ban["until"] = self.until
@@ -189,6 +189,11 @@ def require_power(actor: CommunityRole | None, is_admin: bool, target: Community
     raise Forbidden("Moderators cannot act on other moderators or on owners of the community.")
 
 
+def require_moderator(batch: Batch, moderator: Moderator) -> None:
+    """Raises Forbidden for other people than moderators and owners."""
+    require_power(stored_role(loaded_memberships(batch)[moderator.user_id]), moderator.is_admin, None)
+
+
 def require_future(field: str, at: datetime | None, batch: Batch) -> None:
     """Raises BadUserInput for an instant that is not after the batch's time."""
     if at is not None and at <= batch.at:
@@ -197,6 +202,13 @@ def require_future(field: str, at: datetime | None, batch: Batch) -> None:
 
 def _text(until: datetime | None) -> str:
     return "" if until is None else iso(until)
+
+
+def require_owner(batch: Batch, moderator: Moderator, act: str) -> None:
+    """Raises Forbidden for other people than owners. An ADMIN may act in a community without owners."""
+    role = stored_role(loaded_memberships(batch)[moderator.user_id])
+    if role is not CommunityRole.OWNER and not (moderator.is_admin and not owner_ids(batch)):
+        raise Forbidden(f"Only an owner of the community can {act}.")
 
 
 def _require_marked(removed_until: datetime | None, batch: Batch) -> None:

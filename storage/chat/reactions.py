@@ -1,7 +1,7 @@
 """Reads reactions to messages as a viewer sees them, the users of one emoji, and the reactions that a user received."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple
 
 from pymongo.asynchronous.collection import AsyncCollection
@@ -45,6 +45,9 @@ class _UsersKey(NamedTuple):
     limit: int
     blocked: frozenset[str]
 
+
+OpenTopics = Callable[[set[str]], Awaitable[set[str]]]
+"""Returns those of the topics that the viewer may see."""
 
 MAX_PAGES = 100
 """Maximum number of pages, each of at most a thousand messages, whose reactions one query reads."""
@@ -93,9 +96,23 @@ class ReactionStore:
         return await self._users.get(_UsersKey(key, emoji, limit, blocked)) or []
 
     async def received(
-        self, organization_id: str, user_id: str, range_: Range, blocked: frozenset[str]
+        self, organization_id: str, user_id: str, range_: Range, blocked: frozenset[str], open_topics: OpenTopics
     ) -> Page[ReceivedReaction]:
-        """Returns a page of the reactions to the user's messages, by the time of reception."""
+        """Returns a page of the reactions to the user's messages, by the time of reception.
+
+        `open_topics` selects the topics that the user may see. Reactions in other topics are left out.
+        """
+
+        async def fetch_open(low: int, high: int, ascending: bool, limit: int) -> list[ReceivedReaction]:
+            found: list[ReceivedReaction] = []
+            while len(found) < limit:
+                rows = await fetch(low, high, ascending, limit)
+                visible = await open_topics({row.message.topic_id for row in rows})
+                found += [row for row in rows if row.message.topic_id in visible]
+                if len(rows) < limit:
+                    break
+                low, high = (rows[-1].timestamp + 1, high) if ascending else (low, rows[-1].timestamp - 1)
+            return found[:limit]
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ReceivedReaction]:
             owner = {"o": organization_id, "u": user_id}
@@ -105,7 +122,7 @@ class ReactionStore:
             cursor = self._received.find(query).sort("_id", 1 if ascending else -1).limit(limit)
             return [_received_record(document) for document in await cursor.to_list(None)]
 
-        return await read_page(range_, fetch, lambda received: received.timestamp)
+        return await read_page(range_, fetch_open, lambda received: received.timestamp)
 
     async def _load(self, keys: Sequence[_PageKey]) -> dict[_PageKey, _ReactionIds]:
         """Reads the reactions of the viewers and of users whom they blocked, and possibly of other users."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from storage.chat.documents import MessageDocument
 from storage.chat.roles import CommunityRole
+from storage.chat.visibility import CommunityVisibility
 from storage.ids import MessageKey
 from storage.link_previews import LinkPreview
 from storage.timeline import Timestamp
@@ -25,6 +26,7 @@ class Community:
     name: str
     description: str
     member_count: int
+    visibility: CommunityVisibility = CommunityVisibility.PUBLIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,16 @@ class CommunityMember:
     user_id: str
     role: CommunityRole
     joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """A request to join a community that waits for a decision."""
+
+    community_id: str
+    user_id: str
+    message: str
+    requested_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

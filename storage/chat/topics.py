@@ -1,7 +1,7 @@
 """Topics, their lists, and the read marks and unread counts of their readers."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pymongo.asynchronous.collection import AsyncCollection
@@ -26,6 +26,12 @@ UNREAD_CAP = 100
 MIN_TRENDING_PEOPLE = 1.1
 """Topics with fewer people, each counted less with time, do not trend. One person counts at most 1, and clocks of
 database servers may differ by half a minute."""
+
+TRENDING_CHUNK = 100
+"""Number of trending topics whose communities are looked up at once."""
+
+OpenAmong = Callable[[set[str]], Awaitable[set[str]]]
+"""Returns those of the communities whose topics the viewer may see."""
 
 _TOPIC_FIELDS = dict.fromkeys(("org", "community", "title", "created_at", "last", "heat"), 1)
 """Projection to the fields of a `Topic`."""
@@ -113,15 +119,21 @@ class TopicStore:
 
         return await read_page(range_, fetch, lambda topic: topic.last_activity)
 
-    async def trending(self, organization_id: str, limit: int) -> list[TrendingTopic]:
+    async def trending(self, organization_id: str, limit: int, open_among: OpenAmong) -> list[TrendingTopic]:
         """Returns the organization's topics by the decayed number of people who posted, highest first.
 
-        A topic where only one person posted is never among them.
+        A topic where only one person posted is never among them. `open_among` selects the communities whose topics
+        the viewer may see.
         """
         now_s = (await self._clock.now()).timestamp()
         query = {"org": organization_id, "trend": {"$gt": trend_of(MIN_TRENDING_PEOPLE, now_s)}}
-        cursor = self._topics.find(query).sort("trend", -1).limit(limit)
-        return [_trending_topic(document, now_s) async for document in cursor]
+        trending: list[TrendingTopic] = []
+        cursor = self._topics.find(query).sort("trend", -1).batch_size(TRENDING_CHUNK)
+        while len(trending) < limit and (documents := await cursor.to_list(TRENDING_CHUNK)):
+            visible = await open_among({document["community"] for document in documents})
+            trending += [_trending_topic(each, now_s) for each in documents if each["community"] in visible]
+        await cursor.close()
+        return trending[:limit]
 
     async def is_hot(self, topic: Topic) -> bool:
         """Returns whether readers should try the hot page of the topic first."""

@@ -31,6 +31,7 @@ Value = GraphQLArgument | GraphQLInputField
 TODAY = datetime.now(UTC).isoformat()
 
 VALUES: dict[str, object] = {
+    "approve": True,
     "callsPerSecond": 100.0,
     "concurrentCalls": 1000,
     "csv": "phone_number\n+819012345678\n",

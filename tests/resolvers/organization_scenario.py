@@ -10,7 +10,9 @@ from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.chat.moderation_changes import Moderator
+from storage.chat.records import Community
 from storage.chat.roles import CommunityRole
+from storage.chat.visibility import CommunityVisibility
 from storage.identity.audit import Actor, AuditAction, TargetKind, audit_document
 from storage.identity.roles import Role
 from storage.ids import PostKey, message_key, new_id
@@ -170,6 +172,7 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
     await organization.stores.moderation.ban_member(
         community, Moderator(ann.id), f"elk-of-{mark}", None, f"{mark} reason"
     )
+    await add_join_request(organization, community, await sign_in(f"emu-of-{mark}", organization_id))
     organization.ids["Topic"] = await organization.ann.create_topic(organization.ids["Community"], f"{mark} Tides")
     await organization.stores.call_jobs.set_limits(organization_id, 1000, 100)
     job_with_bad_row = NewCallJob(organization_id, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
@@ -179,6 +182,15 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
     await organization.renew()
     await _add_content(organization)
     return organization
+
+
+async def add_join_request(organization: OrganizationScenario, community: Community, person: Person) -> None:
+    """Leaves a request of the person to join the community, which is public again afterwards."""
+    moderation, ann = organization.stores.moderation, Moderator(organization.ann.id)
+    assert person.user is not None
+    await moderation.update_community(community, ann, None, None, CommunityVisibility.LISTED)
+    await moderation.request_to_join(community, person.user, f"{organization.mark} please")
+    await moderation.update_community(community, ann, None, None, CommunityVisibility.PUBLIC)
 
 
 async def _add_content(organization: OrganizationScenario) -> None:

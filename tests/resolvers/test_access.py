@@ -51,6 +51,11 @@ DECISIONS = {
     "Mutation.joinCommunity":        "U . . F . . .",
     "Mutation.leaveCommunity":       "U . . F . . .",
     "Query.communityMembers":        "U . . F . . .",
+    "Query.joinRequests":            "U F F F . F .",
+    "Mutation.updateCommunity":      "U F F F F F .",
+    "Mutation.requestToJoin":        "U . . F . . .",
+    "Mutation.decideJoinRequest":    "U F F F . F .",
+    "Mutation.addMember":            "U F F F . F .",
     "Query.communityBans":           "U F F F . F .",
     "Mutation.setCommunityRole":     "U F F F F F .",
     "Mutation.kickMember":           "U F F F . F .",
@@ -152,7 +157,7 @@ async def test_each_role_may_do_exactly_what_the_table_says(sign_in: SignIn) -> 
             if field.name in NOT_REPEATABLE and letters[-1] == ".":
                 ids = await organization.renew(field.id_types)
         decisions[str(field)] = " ".join(letters)
-        if field.name == "joinCommunity":
+        if field.name in ("joinCommunity", "requestToJoin"):
             for name in ("outsider", "operator", "admin"):
                 await people[name].leave(organization.ids["Community"])
     assert decisions == {str(field): DECISIONS[str(field)] for field in root_fields()}

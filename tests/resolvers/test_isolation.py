@@ -16,7 +16,7 @@ from schema.root import schema
 from storage.stores import Stores
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.organization_scenario import OrganizationScenario, create_organization, unknown_ids
-from tests.resolvers.people import Answer, Person, SignIn, until_outbox_is_empty
+from tests.resolvers.people import REACT, Answer, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -171,6 +171,68 @@ async def test_no_field_returns_data_of_another_organization(
         answer = await execute_field(viewer, field, await ids_for(field, sparrow), query=canary.mark)
         text = json.dumps(answer, ensure_ascii=False)
         assert [mark for mark in canary_texts if mark in text] == [], f"{field} shows data of another organization."
+
+
+HIDDEN = "lagoon"
+"""The mark of a private community, in each of its texts."""
+
+HIDDEN_TYPES = {"Community", "Topic", "Message"}
+
+
+async def create_hidden_community(organization: OrganizationScenario) -> dict[str, str]:
+    """Creates a private community of Cat with Dog. Ann has left it. Returns ids of its objects by type."""
+    cat, ann, mark = organization.cat, organization.ann, organization.mark
+    community = await cat.create_community(f"{HIDDEN} hut", description=HIDDEN, visibility="PRIVATE")
+    add = "mutation ($c: ID!, $u: ID!) { addMember(communityId: $c, userId: $u) { role } }"
+    for person in (ann, organization.dog):
+        await cat.run(add, c=community, u=person.id)
+    topic = await cat.create_topic(community, f"{HIDDEN} nook")
+    by_ann = await ann.post(topic, f"{HIDDEN} by ann")
+    await cat.run(REACT, id=by_ann["id"], emoji="🦩")
+    await until_outbox_is_empty(organization.stores)
+    await ann.leave(community)
+    message = await cat.post(topic, f"{HIDDEN} @{mark}_ann @{mark}_dog https://{HIDDEN}.example/")
+    await organization.dog.post(topic, f"{HIDDEN} again @{mark}_ann")
+    await until_outbox_is_empty(organization.stores)
+    return {"Community": community, "Topic": topic, "Message": message["id"]}
+
+
+@pytest.mark.parametrize("name", ["ann", "superuser"])
+async def test_ids_of_private_community_look_unknown_to_others(canary: OrganizationScenario, name: str) -> None:
+    hidden, viewer = await create_hidden_community(canary), getattr(canary, name)
+    before = await all_documents(canary.stores)
+    for field in FIELDS_WITH_IDS:
+        for id_type in sorted(HIDDEN_TYPES.intersection(field.id_types)):
+            answers = [
+                await execute_field(viewer, field, {**canary.ids, id_type: ids[id_type]})
+                for ids in (hidden, unknown_ids())
+            ]
+            texts = [
+                json.dumps(answer).replace(ids[id_type], "?")
+                for answer, ids in zip(answers, (hidden, unknown_ids()), strict=True)
+            ]
+            codes = [error["extensions"]["code"] for error in answers[0]["errors"]]
+            assert codes == ["NOT_FOUND"], f"{field}({id_type}) shows a private community: {codes}"
+            assert len(texts[0]) == len(texts[1]), f"{field} shows whether a private {id_type} exists."
+    after = await all_documents(canary.stores)
+    assert {name for name in after if after[name] != before[name]} == set()
+
+
+async def test_no_field_shows_a_private_community_to_others(canary: OrganizationScenario) -> None:
+    hidden = await create_hidden_community(canary)
+    for field in FIELDS + FIELDS_WITHOUT_OPTIONAL_IDS:
+        answer = await execute_field(canary.superuser, field, await ids_for(field, canary), query=canary.mark)
+        text = json.dumps(answer, ensure_ascii=False)
+        assert [mark for mark in (HIDDEN, *hidden.values()) if mark in text] == [], (
+            f"{field} shows a private community."
+        )
+    assert "🦩" not in json.dumps(
+        await canary.ann.run('{ reactionsReceived(latest: "now") { items { emoji } } }'), ensure_ascii=False
+    )
+    notified = await canary.ann.run('{ notifications(latest: "now") { items { message { text } } } }')
+    assert HIDDEN not in json.dumps(notified)
+    seen = await canary.dog.run("query ($id: ID!) { topic(id: $id) { title community { name } } }", id=hidden["Topic"])
+    assert HIDDEN in json.dumps(seen), "Members see the community."
 
 
 EVENT_TYPES = {

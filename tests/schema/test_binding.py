@@ -39,7 +39,7 @@ ROOTS = ("Query.", "Mutation.", "Subscription.")
 BATCHED = {
     "User.following", "User.blocked", "Community.joined", "Community.viewer_role",
     "CommunityMember.user", "CommunityMember.muted_until", "CommunityBan.user", "CommunityBan.banned_by",
-    "Topic.community", "ReceivedReaction.user",
+    "JoinRequest.user", "Topic.community", "ReceivedReaction.user",
     "ReceivedReaction.message", "ScheduledPost.author", "ScheduledPost.state", "ScheduledPost.publications",
     "ScheduledPost.editable", "HomeFeedTarget.author", "TopicTarget.topic", "AccountTarget.account", "Post.fan_out",
     "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",

@@ -42,7 +42,7 @@ from storage.streams.log import Stream
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ok
-from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, open_all
 
 pytestmark = pytest.mark.anyio
 
@@ -100,7 +100,7 @@ async def query_topics(scenario: TopicScenario) -> None:
     await topics.create(scenario.community, "ann", "Another", idempotency_key(org, "ann", "t", "k", {}))
     await topics.get(org, scenario.topic.id)
     await query_pages(lambda range_: topics.page(scenario.community.id, range_))
-    await topics.trending(org, 10)
+    await topics.trending(org, 10, open_all)
     await topics.mark_read(scenario.topic.id, "bob", 5, 5)
     await topics.read_up_to(scenario.topic.id, "bob")
     await topics.unread_count(scenario.topic.id, MAX_TIMESTAMP, "bob", NOBODY)
@@ -130,7 +130,7 @@ async def query_messages(scenario: TopicScenario) -> None:
     for blocked in (NOBODY, BLOCKED):
         await reactions.of_messages([reacted], ViewerBlocks("ann", blocked))
         await reactions.users(posted[1].key, "👍", 10, blocked)
-        await query_pages(lambda range_, blocked=blocked: reactions.received(org, "bob", range_, blocked))
+        await query_pages(lambda range_, blocked=blocked: reactions.received(org, "bob", range_, blocked, open_all))
     await messages.delete(posted[1].key, "bob", False)
 
 

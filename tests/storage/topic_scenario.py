@@ -84,6 +84,11 @@ class TopicScenario:
         return await cursor.to_list(None)
 
 
+async def open_all(ids: set[str]) -> set[str]:
+    """Returns all ids, as for a viewer who has joined every community."""
+    return ids
+
+
 async def create_topic_scenario(stores: Stores, organization_id: str | None = None) -> TopicScenario:
     """Creates a community that ann owns, with one topic. Without `organization_id`, the organization is new."""
     organization_id = organization_id or secrets.token_hex(6)

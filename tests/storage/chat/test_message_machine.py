@@ -20,7 +20,7 @@ from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from storage.timeline import NOW, timeline_range
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_around, expected_page
-from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, open_all, poll_until_true
 
 Result = TypeVar("Result")
 
@@ -225,7 +225,7 @@ class MessageMachine(RuleBasedStateMachine):
     async def has_received(self, author: str, expected: set[tuple[int, str, str]]) -> bool:
         everything = timeline_range(latest=NOW, limit=999)
         reactions = self.scenario.stores.reactions
-        page = await reactions.received(self.scenario.organization_id, author, everything, frozenset())
+        page = await reactions.received(self.scenario.organization_id, author, everything, frozenset(), open_all)
         return {(item.message.timestamp, item.emoji, item.user_id) for item in page.items} == expected
 
 

@@ -12,7 +12,7 @@ from storage.ids import MessageKey
 from storage.mongo import Document
 from storage.streams.log import Event
 from storage.timeline import NOW, timeline_range
-from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, open_all, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +72,9 @@ async def test_clock_set_back_does_not_stop_activity(scenario: TopicScenario) ->
 async def received_reactions(scenario: TopicScenario, user: str = "ann") -> list[tuple[int, str, str]]:
     """Returns the reactions that the user received, oldest first."""
     page_range = timeline_range(oldest=0, limit=999)
-    page = await scenario.stores.reactions.received(scenario.organization_id, user, page_range, NO_BLOCKED_USERS)
+    page = await scenario.stores.reactions.received(
+        scenario.organization_id, user, page_range, NO_BLOCKED_USERS, open_all
+    )
     return [(item.message.timestamp, item.emoji, item.user_id) for item in page.items]
 
 
@@ -90,7 +92,9 @@ async def test_received_reactions_omit_blocked_users(scenario: TopicScenario) ->
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, "👍")
         assert await poll_until_true(lambda: are_rows_relayed(scenario))
     page_range = timeline_range(latest=NOW, limit=2)
-    page = await scenario.stores.reactions.received(scenario.organization_id, "ann", page_range, frozenset({"dan"}))
+    page = await scenario.stores.reactions.received(
+        scenario.organization_id, "ann", page_range, frozenset({"dan"}), open_all
+    )
     assert [item.user_id for item in page.items] == ["cyd", "bob"]
     assert (page.has_older, page.has_newer) == (False, False)
     timestamps = [item.timestamp for item in page.items]

@@ -8,7 +8,7 @@ import pytest
 
 from storage.chat.trends import MAX_POSTERS, RENEWED_AFTER_S
 from storage.mongo import Document
-from tests.storage.topic_scenario import OpenStores, TopicScenario
+from tests.storage.topic_scenario import OpenStores, TopicScenario, open_all
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ async def post_as(scenario: TopicScenario, authors: list[str], times: int = 1) -
 
 async def trending(scenario: TopicScenario) -> list[tuple[str, int]]:
     """Returns the id of each trending topic and the number of its people, in order."""
-    topics = await scenario.stores.topics.trending(scenario.organization_id, 10)
+    topics = await scenario.stores.topics.trending(scenario.organization_id, 10, open_all)
     return [(each.topic.id, each.people) for each in topics]
 
 

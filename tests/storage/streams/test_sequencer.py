@@ -26,7 +26,7 @@ from storage.streams.sequencer import MAX_BATCH, MAX_JOBS_STREAMS, MAX_WAITING, 
 from storage.streams.write_leases import WriteLeases
 from tests.databases import with_class
 from tests.storage.faults import failpoint, sigstopped
-from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
+from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, open_all, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -124,7 +124,7 @@ async def test_topic_whose_only_post_fails_keeps_no_heat(scenario: TopicScenario
     assert after is not None
     assert "heat" not in after
     assert (after["n"], after["last"]) == (before["n"], before["last"])
-    assert await scenario.stores.topics.trending(scenario.organization_id, 10) == []
+    assert await scenario.stores.topics.trending(scenario.organization_id, 10, open_all) == []
 
 
 async def test_topic_heat_counts_only_posts_that_succeed(scenario: TopicScenario) -> None:

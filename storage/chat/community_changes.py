@@ -1,0 +1,123 @@
+"""Changes of a community itself and of requests to join it, committed to the community's stream."""
+
+from dataclasses import dataclass
+
+from storage.chat.documents import CommunityDocument, JoinRequestDocument
+from storage.chat.memberships import (
+    COMMUNITIES,
+    JOIN_REQUESTS,
+    MembershipChange,
+    loaded_memberships,
+    removals_stream,
+    stored_visibility,
+)
+from storage.chat.moderation_changes import ModerationChange, OwnerChange, require_moderator, require_owner
+from storage.chat.restrictions import require_not_banned, restriction_id
+from storage.chat.visibility import CommunityVisibility
+from storage.errors import Conflict, NotFound, RateLimited
+from storage.identity.records import User
+from storage.identity.users import fold_for_comparison
+from storage.streams.changes import Batch
+
+MAX_JOIN_REQUESTS = 1000
+"""Requests to join one community that wait for a decision. Further ones are refused."""
+
+RETRY_AFTER_MS = 3_600_000
+
+
+@dataclass(slots=True)
+class UpdateCommunity(OwnerChange[None]):
+    """Replaces the name, the description or the visibility. None keeps a value. Idempotent."""
+
+    name: str | None
+    description: str | None
+    visibility: CommunityVisibility | None
+
+    def plan(self, batch: Batch) -> None:
+        """Puts the community. Raises: NotFound; Forbidden for other people than owners."""
+        community = self.copy_community(batch)
+        require_owner(batch, self.moderator, "change it")
+        if self.name is not None:
+            community["name"], community["sort"] = self.name, fold_for_comparison(self.name)
+        if self.description is not None:
+            community["description"] = self.description
+        if self.visibility is not None and self.visibility is not stored_visibility(community):
+            self._change_visibility(batch, community, self.visibility)
+        batch.put(COMMUNITIES, community)
+
+    def _change_visibility(self, batch: Batch, community: CommunityDocument, visibility: CommunityVisibility) -> None:
+        """Sets the visibility. Subscriptions of people who have not joined are checked again, as after a departure."""
+        community["visibility"] = visibility.value
+        community["departures"] = community.get("departures", 0) + 1
+        batch.add_outbox_row(removals_stream(self.community_id), "MemberRemoved", None)
+
+
+@dataclass(slots=True)
+class RequestToJoin(MembershipChange[None]):
+    """Asks the moderators of a LISTED community for membership. Another request replaces the first.
+
+    In a PUBLIC community the person joins at once. Changes nothing for a member.
+    """
+
+    user: User
+    message: str
+
+    def plan(self, batch: Batch) -> None:
+        """Puts the request, or the membership.
+
+        Raises: NotFound for a PRIVATE community; Forbidden for a banned person; RateLimited if too many requests wait.
+        """
+        community, id_ = self.copy_community(batch), restriction_id(self.community_id, self.user_id)
+        if loaded_memberships(batch)[self.user_id] is not None:
+            return
+        visibility = stored_visibility(community)
+        if visibility is CommunityVisibility.PRIVATE:
+            raise NotFound("community", self.community_id)
+        if visibility is CommunityVisibility.PUBLIC:
+            self.add_membership(batch, self.user)
+            return
+        require_not_banned(self.copy_restriction(batch), batch.at)
+        if batch.get(JOIN_REQUESTS, id_) is None:
+            self._count(batch, community)
+        request: JoinRequestDocument = {"_id": id_, "message": self.message, "at": batch.at}
+        batch.put(JOIN_REQUESTS, request)
+
+    def _count(self, batch: Batch, community: CommunityDocument) -> None:
+        waiting = community.get("requests", 0)
+        if waiting >= MAX_JOIN_REQUESTS:
+            raise RateLimited("Too many requests wait for the moderators of this community.", RETRY_AFTER_MS)
+        community["requests"] = waiting + 1
+        batch.put(COMMUNITIES, community)
+
+
+@dataclass(slots=True)
+class DecideJoinRequest(ModerationChange[None]):
+    """Decides a request to join. `user` is the person, or None to refuse. Idempotent."""
+
+    user: User | None
+
+    def plan(self, batch: Batch) -> None:
+        """Adds the membership, or only removes the request.
+
+        Raises: NotFound; Forbidden for other people than moderators; Conflict without a request.
+        """
+        require_moderator(batch, self.moderator)
+        if loaded_memberships(batch)[self.user_id] is not None:
+            return
+        if not self.remove_request(batch) and self.user is not None:
+            raise Conflict("The person has not asked to join, or withdrew the request.")
+        if self.user is not None:
+            self.add_membership(batch, self.user)
+
+
+@dataclass(slots=True)
+class AddMember(ModerationChange[None]):
+    """Makes a person a member, in a community of any visibility. Idempotent."""
+
+    user: User
+
+    def plan(self, batch: Batch) -> None:
+        """Adds the membership unless it exists. Raises: NotFound; Forbidden; Conflict for a banned person."""
+        require_moderator(batch, self.moderator)
+        if loaded_memberships(batch)[self.user_id] is None:
+            self.add_membership(batch, self.user)

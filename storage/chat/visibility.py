@@ -1,0 +1,11 @@
+"""Visibility of communities: who sees that a community exists, and who sees its topics and members."""
+
+from enum import Enum
+
+
+class CommunityVisibility(Enum):
+    """Who sees a community, and how people join it."""
+
+    PUBLIC = "PUBLIC"
+    LISTED = "LISTED"
+    PRIVATE = "PRIVATE"

@@ -1,0 +1,100 @@
+"""Visibility of communities, requests to join, and people whom moderators add."""
+
+import asyncio
+
+import pytest
+
+from resolvers.chat.events import RECHECK_S
+from tests.client import GraphQLFailed
+from tests.resolvers.chat.test_events import COMMUNITY_EVENTS
+from tests.resolvers.people import ChatScenario, Person
+
+pytestmark = pytest.mark.anyio
+
+UPDATE = """
+mutation ($id: ID!, $name: String, $visibility: CommunityVisibility) {
+  done: updateCommunity(id: $id, name: $name, visibility: $visibility) { name description visibility }
+}
+"""
+REQUEST = """
+mutation ($id: ID!, $message: String! = "") {
+  done: requestToJoin(communityId: $id, message: $message) { joined }
+}
+"""
+REQUESTS = "query ($id: ID!) { joinRequests(communityId: $id) { user { id } message } }"
+DECIDE = """
+mutation ($id: ID!, $user: ID!, $approve: Boolean!) {
+  done: decideJoinRequest(communityId: $id, userId: $user, approve: $approve) { memberCount }
+}
+"""
+BAN = 'mutation ($id: ID!, $user: ID!) { banMember(communityId: $id, userId: $user, reason: "x") { reason } }'
+JOIN = "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }"
+SEEN = """
+query ($id: ID!) { community(id: $id) { name memberCount joined members { id } topics { title } } }
+"""
+TOPICS = 'query ($id: ID!) { communityTopics(communityId: $id, latest: "now") { items { id } } }'
+TOPIC = "query ($id: ID!) { topic(id: $id) { title } }"
+USERS = 'query ($id: ID!) { users(query: "a", communityId: $id) { id } }'
+
+
+async def set_visibility(person: Person, community: str, visibility: str) -> None:
+    await person.run(UPDATE, id=community, visibility=visibility)
+
+
+async def requests(person: Person, community: str) -> list[tuple[str, str]]:
+    found = (await person.run(REQUESTS, id=community))["joinRequests"]
+    return [(each["user"]["id"], each["message"]) for each in found]
+
+
+async def test_owners_change_a_community(chat: ChatScenario) -> None:
+    done = await chat.ann.do(UPDATE, id=chat.community, name="Reef", visibility="LISTED")
+    assert (done["name"], done["visibility"]) == ("Reef", "LISTED")
+    assert await chat.bob.code(UPDATE, id=chat.community, name="Mine") == "FORBIDDEN"
+    assert await chat.eve.code(UPDATE, id=chat.community, name="Mine") == "FORBIDDEN"
+
+
+async def test_listed_community_shows_its_basics_only(chat: ChatScenario) -> None:
+    await set_visibility(chat.ann, chat.community, "LISTED")
+    seen = (await chat.eve.run(SEEN, id=chat.community))["community"]
+    assert (seen["memberCount"], seen["joined"], seen["members"], seen["topics"]) == (2, False, [], [])
+    codes = [await chat.eve.code(query, id=chat.community) for query in (TOPICS, USERS, JOIN)]
+    assert codes == ["FORBIDDEN"] * 3
+    assert await chat.eve.code(TOPIC, id=chat.topic) == "NOT_FOUND"
+    seen = (await chat.bob.run(SEEN, id=chat.community))["community"]
+    assert (len(seen["members"]), len(seen["topics"])) == (2, 1)
+
+
+async def test_requests_are_approved_or_refused(chat: ChatScenario) -> None:
+    await set_visibility(chat.ann, chat.community, "LISTED")
+    assert await chat.eve.do(REQUEST, id=chat.community) == {"joined": False}
+    await asyncio.gather(*(chat.eve.do(REQUEST, id=chat.community, message="hi") for _ in range(5)))
+    assert await requests(chat.ann, chat.community) == [("eve", "hi")]
+    assert await chat.bob.code(REQUESTS, id=chat.community) == "FORBIDDEN"
+    assert await chat.bob.code(DECIDE, id=chat.community, user="eve", approve=True) == "FORBIDDEN"
+    decisions = [chat.ann.do(DECIDE, id=chat.community, user="eve", approve=True) for _ in range(5)]
+    assert {each["memberCount"] for each in await asyncio.gather(*decisions)} == {3}
+    assert await requests(chat.ann, chat.community) == []
+    await chat.eve.leave(chat.community)
+    await chat.eve.run(REQUEST, id=chat.community)
+    await chat.ann.run(DECIDE, id=chat.community, user="eve", approve=False)
+    assert await chat.ann.code(DECIDE, id=chat.community, user="eve", approve=True) == "CONFLICT"
+    await chat.eve.run(REQUEST, id=chat.community)
+    await chat.ann.run(BAN, id=chat.community, user="eve")
+    assert await requests(chat.ann, chat.community) == []
+    assert await chat.eve.code(REQUEST, id=chat.community) == "FORBIDDEN"
+
+
+async def test_public_community_is_joined_by_a_request(chat: ChatScenario) -> None:
+    assert await chat.eve.do(REQUEST, id=chat.community) == {"joined": True}
+
+
+async def test_subscription_ends_when_the_community_is_hidden(chat: ChatScenario) -> None:
+    assert RECHECK_S < 4
+    async with chat.eve.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
+        await set_visibility(chat.ann, chat.community, "PRIVATE")
+        with pytest.raises(GraphQLFailed) as failure:
+            await events.event()
+    assert failure.value.codes == ["FORBIDDEN"]
+    names = (await chat.eve.run("{ communities { id } }"))["communities"]
+    assert names == []
+    assert await chat.eve.code(JOIN, id=chat.community) == "NOT_FOUND"
