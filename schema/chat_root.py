@@ -25,13 +25,15 @@ class ChatQuery:
     """Reads of the chat area."""
 
     communities: list[Community] = field(
-        resolvers.chat.communities.communities, "Communities of the organization, ordered by name."
+        resolvers.chat.communities.communities,
+        "Communities of the organization that the viewer may see, ordered by name. PRIVATE ones only if the viewer has "
+        "joined them.",
     )
     community: Community | None = field(
-        resolvers.chat.communities.community, "Community with this id. NOT_FOUND if the organization has none."
+        resolvers.chat.communities.community, "Community with this id. NOT_FOUND if the viewer may see none."
     )
     topic: Topic | None = field(
-        resolvers.chat.topics.topic, "Topic with this id. NOT_FOUND if the organization has none."
+        resolvers.chat.topics.topic, "Topic with this id. NOT_FOUND if the viewer may see none."
     )
     community_topics: TopicTimeline = field(
         resolvers.chat.communities.community_topics, "Topics of a community, ordered by last activity."
@@ -54,7 +56,7 @@ class ChatQuery:
     )
     trending_topics: list[TrendingTopic] = field(
         resolvers.chat.communities.trending_topics,
-        "Topics of the organization where at least two people posted recently. Most people first.",
+        "Topics that the viewer may see and where at least two people posted recently. Most people first.",
     )
     stamps: list[Stamp] = field(
         resolvers.chat.stamps.stamps, "Catalogue of stamps that messages can consist of. Needs no token."
@@ -75,13 +77,14 @@ class ChatMutation:
     )
     join_community: Community = mutation(
         resolvers.chat.communities.join_community,
-        "Joins a community. FORBIDDEN for a banned person, with the end of the ban. Idempotent.",
+        "Joins a PUBLIC community. FORBIDDEN for a LISTED one, which is joined by `requestToJoin`, and for a banned "
+        "person, with the end of the ban. Idempotent.",
         limit=WriteLimit.JOINS,
     )
     leave_community: Community = mutation(
         resolvers.chat.communities.leave_community,
-        "Leaves a community. The viewer's subscriptions to its topics end within 5 seconds. CONFLICT for the last "
-        "owner. Idempotent.",
+        "Leaves a community, or withdraws the request to join it. The viewer's subscriptions to its topics end within "
+        "5 seconds. CONFLICT for the last owner. Idempotent.",
         limit=WriteLimit.JOINS,
     )
     create_topic: Topic = mutation(

@@ -103,7 +103,7 @@ class NotificationRelay(OutboxRelay):
             self._existing.add(document["about"])
         topics = {row["ref"]["topic"] for row in rows} - {None}
         if topics:
-            self._unreadable_topics = topics - await _readable_topics(mongo, session, owner_id, topics)
+            self._unreadable_topics = topics - await readable_topics(mongo, session, owner_id, topics)
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Adds the notification, unless it exists or its owner may not read the topic."""
@@ -134,7 +134,7 @@ def _about(ref: NotificationRef) -> str:
     )
 
 
-async def _readable_topics(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
+async def readable_topics(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
     """Returns those of the topics whose community the user is a member of."""
     cursor = mongo["topics"].find({"_id": {"$in": list(topic_ids)}}, {"community": 1}, session=session)
     communities = {topic["_id"]: topic["community"] for topic in await cursor.to_list(None)}

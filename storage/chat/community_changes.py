@@ -15,6 +15,7 @@ from storage.chat.moderation_changes import ModerationChange, OwnerChange, requi
 from storage.chat.restrictions import require_not_banned, restriction_id
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, NotFound, RateLimited
+from storage.identity.audit import AuditAction, TargetKind
 from storage.identity.records import User
 from storage.identity.users import fold_for_comparison
 from storage.streams.changes import Batch
@@ -35,21 +36,35 @@ class UpdateCommunity(OwnerChange[None]):
 
     def plan(self, batch: Batch) -> None:
         """Puts the community. Raises: NotFound; Forbidden for other people than owners."""
-        community = self.copy_community(batch)
+        before, community = self.copy_community(batch), self.copy_community(batch)
         require_owner(batch, self.moderator, "change it")
         if self.name is not None:
             community["name"], community["sort"] = self.name, fold_for_comparison(self.name)
         if self.description is not None:
             community["description"] = self.description
         if self.visibility is not None and self.visibility is not stored_visibility(community):
-            self._change_visibility(batch, community, self.visibility)
-        batch.put(COMMUNITIES, community)
+            community["visibility"] = self.visibility.value
+            self._recheck_listeners(batch, community)
+        if community != before:
+            batch.put(COMMUNITIES, community)
+            self._audit_changes(batch, before, community)
 
-    def _change_visibility(self, batch: Batch, community: CommunityDocument, visibility: CommunityVisibility) -> None:
-        """Sets the visibility. Subscriptions of people who have not joined are checked again, as after a departure."""
-        community["visibility"] = visibility.value
+    def _recheck_listeners(self, batch: Batch, community: CommunityDocument) -> None:
+        """Ends the subscriptions of people who may not listen any more, as a departure does."""
         community["departures"] = community.get("departures", 0) + 1
         batch.add_outbox_row(removals_stream(self.community_id), "MemberRemoved", None)
+
+    def _audit_changes(self, batch: Batch, before: CommunityDocument, after: CommunityDocument) -> None:
+        """Puts the entry of the audit log. It has no texts, because an ADMIN may not know of a private community."""
+        details: dict[str, str] = {}
+        if before["name"] != after["name"]:
+            details["name"] = "changed"
+        if before["description"] != after["description"]:
+            details["description"] = "changed"
+        if stored_visibility(before) is not stored_visibility(after):
+            details["visibility"] = stored_visibility(after).value
+        action, kind = AuditAction.COMMUNITY_CHANGED, TargetKind.COMMUNITY
+        self.audit_target(batch, action, kind, self.community_id, **details)
 
 
 @dataclass(slots=True)
@@ -104,10 +119,14 @@ class DecideJoinRequest(ModerationChange[None]):
         require_moderator(batch, self.moderator)
         if loaded_memberships(batch)[self.user_id] is not None:
             return
-        if not self.remove_request(batch) and self.user is not None:
-            raise Conflict("The person has not asked to join, or withdrew the request.")
+        has_asked = self.remove_request(batch)
         if self.user is not None:
+            if not has_asked:
+                raise Conflict("The person has not asked to join, or withdrew the request.")
             self.add_membership(batch, self.user)
+            self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)
+        elif has_asked:
+            self.audit(batch, AuditAction.COMMUNITY_JOIN_REFUSED)
 
 
 @dataclass(slots=True)
@@ -117,7 +136,8 @@ class AddMember(ModerationChange[None]):
     user: User
 
     def plan(self, batch: Batch) -> None:
-        """Adds the membership unless it exists. Raises: NotFound; Forbidden; Conflict for a banned person."""
+        """Adds the membership unless it exists. Raises: NotFound; Forbidden, also for a banned person."""
         require_moderator(batch, self.moderator)
         if loaded_memberships(batch)[self.user_id] is None:
             self.add_membership(batch, self.user)
+            self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)

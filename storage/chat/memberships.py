@@ -181,11 +181,12 @@ class JoinCommunity(MembershipChange[None]):
 
 @dataclass(slots=True)
 class LeaveCommunity(MembershipChange[None]):
-    """Ends the membership. Idempotent."""
+    """Ends the membership, or withdraws the request to join. Idempotent."""
 
     def plan(self, batch: Batch) -> None:
-        """Removes the membership if it exists, and counts the departure. Raises: NotFound; Conflict."""
-        self.remove_membership(batch)
+        """Removes the membership and the request if they exist. Raises: NotFound; Conflict for the last owner."""
+        if not self.remove_membership(batch):
+            self.remove_request(batch)
 
 
 def loaded_memberships(batch: Batch) -> dict[str, MembershipDocument | None]:

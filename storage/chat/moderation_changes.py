@@ -47,10 +47,12 @@ class ModerationChange(MembershipChange[Result]):
 
     def audit(self, batch: Batch, action: AuditAction, **details: str) -> None:
         """Puts the entry of the audit log about this act on the person."""
-        organization_id = self.copy_community(batch)["org"]
-        actor = self.moderator.actor or Actor(organization_id, self.moderator.user_id)
-        details["community"] = self.community_id
-        batch.put(AUDIT, audit_document(actor, action, TargetKind.USER, self.user_id, batch.at, **details))
+        self.audit_target(batch, action, TargetKind.USER, self.user_id, **details, community=self.community_id)
+
+    def audit_target(self, batch: Batch, action: AuditAction, kind: TargetKind, target: str, **details: str) -> None:
+        """Puts the entry of the audit log about this act on any object."""
+        actor = self.moderator.actor or Actor(self.copy_community(batch)["org"], self.moderator.user_id)
+        batch.put(AUDIT, audit_document(actor, action, kind, target, batch.at, **details))
 
     def check_right(self, batch: Batch) -> None:
         """Raises: NotFound for a missing community; Forbidden if the moderator may not act on the person."""

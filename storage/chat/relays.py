@@ -7,7 +7,7 @@ from typing import Any
 from storage.identity.records import stream_owner
 from storage.ids import MessageKey
 from storage.mongo import Document, Mongo, Session
-from storage.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification
+from storage.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification, readable_topics
 from storage.streams.changes import Batch
 from storage.streams.documents import OutboxDocument
 from storage.streams.outbox import EventRelay, OutboxRelay
@@ -52,13 +52,14 @@ class MemberRemovedRelay(EventRelay):
 class ReactionRelay(OutboxRelay):
     """Updates a user's received reactions and their notifications to match the reactions that exist.
 
-    Rows of adding and removing a reaction may arrive in any order.
+    Rows of adding and removing a reaction may arrive in any order. People who have left the community are not notified.
     """
 
     def __init__(self) -> None:
         self._existing: set[tuple[Any, ...]] = set()
         self._deleted_messages: set[tuple[Any, ...]] = set()
         self._received: dict[tuple[Any, ...], Document] = {}
+        self._readable_topics: set[str] = set()
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Reads the reactions, whether their messages were deleted, and the reactions received so far."""
@@ -70,6 +71,9 @@ class ReactionRelay(OutboxRelay):
         async for document in mongo["messages"].find(deleted, {"_id": 1}, session=session):
             self._deleted_messages.add(tuple(document["_id"].values()))
         topics = {"topic": {"$in": [ref["t"] for ref in refs]}, "ts": {"$in": [ref["ts"] for ref in refs]}}
+        self._readable_topics = await readable_topics(
+            mongo, session, stream_owner(batch.stream)[1], {ref["t"] for ref in refs}
+        )
         async for document in mongo["received_reactions"].find({**topics, "owner": batch.stream.id}, session=session):
             batch.add_loaded("received_reactions", document)
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document
@@ -86,10 +90,10 @@ class ReactionRelay(OutboxRelay):
         if key in self._existing and received is None:
             received = self._received[key] = _received_document(batch, ref)
             batch.put("received_reactions", received)
-            notification = notification_ref(
-                NotificationKind.REACTION, ref["u"], message=MessageKey(ref["t"], ref["ts"])
-            )
-            put_notification(batch, notification, str(key), received["_id"]["ts"])
+            if ref["t"] in self._readable_topics:
+                message = MessageKey(ref["t"], ref["ts"])
+                notification = notification_ref(NotificationKind.REACTION, ref["u"], message=message)
+                put_notification(batch, notification, str(key), received["_id"]["ts"])
         elif key not in self._existing and received is not None:
             del self._received[key]
             _remove_received(batch, received["_id"])

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from resolvers.chat.events import RECHECK_S
+from storage.identity.audit import AuditFilter
 from tests.client import GraphQLFailed
 from tests.resolvers.chat.test_events import COMMUNITY_EVENTS
 from tests.resolvers.people import ChatScenario, Person
@@ -29,6 +30,9 @@ mutation ($id: ID!, $user: ID!, $approve: Boolean!) {
 """
 BAN = 'mutation ($id: ID!, $user: ID!) { banMember(communityId: $id, userId: $user, reason: "x") { reason } }'
 JOIN = "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }"
+ADD = "mutation ($id: ID!, $user: ID!) { addMember(communityId: $id, userId: $user) { role } }"
+UNBAN = "mutation ($id: ID!, $user: ID!) { unbanMember(communityId: $id, userId: $user) { id } }"
+RACING: list[tuple[str, dict[str, bool]]] = [(BAN, {}), (DECIDE, {"approve": True}), (ADD, {})]
 SEEN = """
 query ($id: ID!) { community(id: $id) { name memberCount joined members { id } topics { title } } }
 """
@@ -82,6 +86,44 @@ async def test_requests_are_approved_or_refused(chat: ChatScenario) -> None:
     await chat.ann.run(BAN, id=chat.community, user="eve")
     assert await requests(chat.ann, chat.community) == []
     assert await chat.eve.code(REQUEST, id=chat.community) == "FORBIDDEN"
+
+
+async def test_leaving_withdraws_a_request(chat: ChatScenario) -> None:
+    await set_visibility(chat.ann, chat.community, "LISTED")
+    await chat.eve.run(REQUEST, id=chat.community)
+    await asyncio.gather(*(chat.eve.leave(chat.community) for _ in range(3)))
+    assert await requests(chat.ann, chat.community) == []
+    assert await chat.ann.code(DECIDE, id=chat.community, user="eve", approve=True) == "CONFLICT"
+
+
+async def test_each_decision_leaves_one_audit_entry(chat: ChatScenario) -> None:
+    ann, community = chat.ann, chat.community
+    for _ in range(2):
+        await set_visibility(ann, community, "LISTED")
+        await ann.run(ADD, id=community, user="eve")
+    await chat.eve.leave(community)
+    await chat.eve.run(REQUEST, id=community)
+    await asyncio.gather(*(ann.run(DECIDE, id=community, user="eve", approve=False) for _ in range(3)))
+    await chat.eve.run(REQUEST, id=community)
+    await asyncio.gather(*(ann.run(DECIDE, id=community, user="eve", approve=True) for _ in range(3)))
+    entries = await ann.stores.audit.list_entries("acme", AuditFilter(), None, 50)
+    assert [(entry.action.name, entry.target_id) for entry in reversed(entries)] == [
+        ("COMMUNITY_CHANGED", community),
+        ("COMMUNITY_MEMBER_ADDED", "eve"),
+        ("COMMUNITY_JOIN_REFUSED", "eve"),
+        ("COMMUNITY_MEMBER_ADDED", "eve"),
+    ]
+
+
+async def test_person_is_banned_or_added_but_never_both(chat: ChatScenario) -> None:
+    await set_visibility(chat.ann, chat.community, "LISTED")
+    for _ in range(5):
+        await chat.eve.run(REQUEST, id=chat.community)
+        acts = [chat.ann.execute(query, id=chat.community, user="eve", **more) for query, more in RACING]
+        await asyncio.gather(*acts)
+        seen = (await chat.eve.run(SEEN, id=chat.community))["community"]
+        assert (seen["joined"], seen["memberCount"]) == (False, 2)
+        await chat.ann.run(UNBAN, id=chat.community, user="eve")
 
 
 async def test_public_community_is_joined_by_a_request(chat: ChatScenario) -> None:

@@ -148,7 +148,7 @@ async def test_subscriptions_of_different_topics_have_different_keys(scenario: T
 
 async def viewer_stream_events(info: Info) -> ChatEventSource:
     viewer = require_member(info)
-    return ChatEventSource(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, None)
+    return ChatEventSource(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, "")
 
 
 @strawberry.type
