@@ -15,8 +15,8 @@ from storage.identity.audit import AuditAction, TargetKind
 strawberry.enum(
     AuditAction,
     description="What an administrator or a moderator did. USER_ROLES_SET: replaced a user's roles. USER_DEACTIVATED "
-    "and USER_REACTIVATED: ended a user's access, and gave it back. COMMUNITY_…: an act of an owner or moderator of the "
-    "community that the detail `community` names. MESSAGE_DELETED: deleted another person's message.",
+    "and USER_REACTIVATED: ended a user's access, and gave it back. COMMUNITY_…: an act of an owner or moderator of "
+    "the community that the detail `community` names. MESSAGE_DELETED: deleted another person's message.",
 )
 strawberry.enum(TargetKind, description="Kind of the object that a change is about.", name="AuditTargetKind")
 

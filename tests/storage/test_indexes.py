@@ -13,6 +13,7 @@ from storage.chat.communities import NewCommunity
 from storage.chat.moderation_changes import Moderator
 from storage.chat.reactions import ViewerBlocks
 from storage.chat.roles import CommunityRole
+from storage.chat.visibility import CommunityVisibility
 from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import FanOutRetry
@@ -93,6 +94,12 @@ async def query_moderation(scenario: TopicScenario) -> None:
             await moderation.members(community.id, role, after, 10)
             await moderation.bans(community.id, after, 10)
     await moderation.unban(community, ann, "zed")
+    zed = replace(await scenario.stores.users.get(scenario.organization_id, "bob"), id="zed", handle="zed")
+    await moderation.update_community(community, ann, None, None, CommunityVisibility.LISTED)
+    await moderation.request_to_join(community, zed, "please")
+    await moderation.join_requests(community.id, "a", 10)
+    await moderation.decide_join_request(community, ann, zed, True)
+    await moderation.add_member(community, ann, zed)
 
 
 async def query_topics(scenario: TopicScenario) -> None:
@@ -247,7 +254,7 @@ async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:
 QUERIES = {
     query_identity: {"users", "blocks", "follows", "memberships"},
     query_communities: {"communities", "memberships", "idempotency"},
-    query_moderation: {"communities", "memberships", "community_restrictions"},
+    query_moderation: {"communities", "memberships", "community_restrictions", "join_requests"},
     query_topics: {"topics", "messages", "read_marks", "streams"},
     query_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
     query_posts: {"posts", "users", "notifications", "notification_marks", "fan_outs", "feed_items", "post_sources"},
@@ -390,6 +397,7 @@ DOCUMENTS: dict[str, Any] = {
     "communities": chat.CommunityDocument,
     "memberships": chat.MembershipDocument,
     "community_restrictions": chat.RestrictionDocument,
+    "join_requests": chat.JoinRequestDocument,
     "topics": chat.TopicDocument,
     "activity": chat.TopicActivityDocument,
     "messages": chat.MessageDocument,
