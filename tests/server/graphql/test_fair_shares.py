@@ -1,9 +1,12 @@
 """Fair shares of the event loop: who waits, for whom, and which work counts."""
 
 import asyncio
+import gc
+import itertools
 import math
 import time
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -107,9 +110,71 @@ async def test_operation_that_waits_too_long_is_refused(shares: FairShares, monk
         await shares.begin(mallory)
 
 
+def test_used_time_is_forgotten_at_the_rate_of_the_share(shares: FairShares) -> None:
+    ann = shares.of(user("ann"), MEMBER)
+    ann.spend(0.5, now_s=100.0)
+    assert ann.used_s(now_s=102.5) == pytest.approx(0.25)
+    ann.spend(0.1, now_s=102.5)
+    assert ann.used_s(now_s=102.5) == pytest.approx(0.35)
+    ann.spend(0.1, now_s=200.0)
+    assert ann.used_s(now_s=200.0) == pytest.approx(0.1)
+    ann.spend(50.0, now_s=200.0)
+    assert ann.used_s(now_s=200.0) == MAX_USED_S
+
+
+def test_viewer_waits_for_those_who_used_less_than_half(shares: FairShares) -> None:
+    mallory, ann = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann"))
+    shares.mark_active(ann)
+    now_s = time.perf_counter()
+    mallory.spend(0.8, now_s)
+    ann.spend(0.3, now_s)
+    assert mallory.must_wait()
+    ann.spend(0.2, now_s)
+    assert not mallory.must_wait()
+
+
+def test_viewer_is_active_for_half_a_second_after_a_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace()
+    monkeypatch.setattr(fair_shares, "time", clock)
+    shares = FairShares(active_s=0.5)
+    ann, ben, cat = (shares.of(user(id_), MEMBER) for id_ in ("ann", "ben", "cat"))
+    for share, now_s in ((ann, 100.0), (ben, 100.4), (ann, 100.45)):
+        clock.perf_counter = lambda now_s=now_s: now_s
+        shares.mark_active(share)
+    assert list(shares._active) == [ben, ann]
+    assert shares.has_active(1.0, now_s=100.92), "Ann began later than ben."
+    assert not shares.has_active(1.0, now_s=100.96)
+    clock.perf_counter = lambda: 101.0
+    shares.mark_active(cat)
+    assert list(shares._active) == [ann, cat], "One inactive viewer is forgotten with each beginning."
+
+
+async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, begin: Begin) -> None:
+    mallory = shares.of(user("mallory"), MEMBER)
+    use_up(mallory)
+    shares.mark_active(shares.of(user("ann"), MEMBER))
+    waiting = asyncio.create_task(begin("mallory"))
+    await settle()
+    mallory._used_s = 0
+    assert mallory.must_wait(), "An earlier operation still waits."
+    await waiting
+    assert not mallory.must_wait()
+
+
+async def test_time_of_a_begun_operation_counts_for_its_viewer(shares: FairShares, begin: Begin) -> None:
+    await begin("ann")
+    await Measured(settle())
+    assert shares.of(user("ann"), MEMBER).used_s(time.perf_counter()) > 0
+
+
 def test_shares_of_equal_user_ids_are_separate(shares: FairShares) -> None:
-    keys = [(user("ann"), MEMBER), (user("ben"), MEMBER), (user("ann", "beta"), MEMBER), (None, frozenset[Role]())]
-    assert len({id(shares.of(*key)) for key in keys}) == 4
+    roles = (MEMBER, frozenset({Role.SERVICE}))
+    keys = [
+        (user(id_, organization), each)
+        for id_, organization in (("ann", "acme"), ("ben", "acme"), ("ann", "beta"))
+        for each in roles
+    ]
+    assert len({id(shares.of(*key)) for key in (*keys, (None, frozenset[Role]()))}) == 7
     assert shares.of(*keys[0]) is shares.of(user("ann"), MEMBER)
 
 
@@ -133,14 +198,35 @@ async def test_steps_of_coroutine_count_for_its_share(shares: FairShares) -> Non
     assert mallory.used_s(time.perf_counter()) > 0
 
 
+async def test_nested_coroutine_counts_once(shares: FairShares, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, ticks = shares.of(user("ann"), MEMBER), itertools.count(100.0, 0.01)
+    monkeypatch.setattr(fair_shares, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+
+    async def inner() -> None:
+        pass
+
+    async def outer() -> None:
+        await Measured(inner())
+
+    attribute(ann)
+    await Measured(outer())
+    assert ann._used_s == pytest.approx(0.01), "One step is measured by two readings of the clock."
+
+
+async def test_futures_are_measured_too() -> None:
+    assert await Measured(asyncio.ensure_future(asyncio.sleep(0, "result"))) == "result"
+    gc.collect()
+
+
 async def test_cancelled_coroutine_is_cancelled_within() -> None:
     ended: list[str] = []
 
     async def work() -> None:
         try:
             await asyncio.Event().wait()
-        finally:
+        except asyncio.CancelledError:
             ended.append("work")
+            raise
 
     started, unstarted = (asyncio.ensure_future(Measured(work())) for _ in range(2))
     unstarted.cancel()
@@ -170,6 +256,30 @@ async def test_root_fields_of_a_large_operation_are_executed_singly(singly: bool
         execute_root_fields_singly()
     assert (await schema.execute("{ a: page b: page }")).data == {"a": 1, "b": 1}
     assert most == (1 if singly else 2)
+
+
+async def test_later_root_field_waits_for_its_turn(shares: FairShares) -> None:
+    mallory, ann = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann"))
+    shares.mark_active(ann)
+    executed = 0
+
+    @strawberry.type
+    class Query:
+        @strawberry.field
+        async def page(self) -> int:
+            nonlocal executed
+            executed += 1
+            use_up(mallory)
+            return 1
+
+    schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(Documents()))
+    await shares.begin(mallory)
+    execute_root_fields_singly()
+    execution = asyncio.ensure_future(schema.execute("{ a: page b: page }"))
+    await asyncio.sleep(0.05)
+    assert executed == 1
+    use_up(ann)
+    assert (await execution).data == {"a": 1, "b": 1}
 
 
 async def test_refused_documents_count_for_their_viewer(server: GraphQLServer) -> None:
