@@ -131,6 +131,24 @@ def test_first_repetition_of_a_key_is_free() -> None:
     budgets.count(BEN, MEMBER, MESSAGES, repetition)
 
 
+@pytest.mark.parametrize(
+    ("viewer", "keyed_mutation"),
+    [
+        (BEN, ("postMessage", "key")),
+        (User("ann", "ann", "ann", "globex", (), 0, 0), ("postMessage", "key")),
+        (ANN, ("editMessage", "key")),
+        (ANN, ("postMessage", "other key")),
+    ],
+)
+def test_key_is_free_only_for_its_user_and_mutation(viewer: User, keyed_mutation: tuple[str, str]) -> None:
+    budgets = WriteBudgets(WritesPerMinute(messages=1, organization_factor=2))
+    budgets.count(ANN, MEMBER, MESSAGES, ("postMessage", "key"))
+    for budget in (budgets._users, budgets._organizations):
+        budget[MESSAGES].spend((viewer.organization_id, viewer.id), 1)
+        budget[MESSAGES].spend(viewer.organization_id, 2)
+    refusal(lambda: budgets.count(viewer, MEMBER, MESSAGES, keyed_mutation))
+
+
 def test_service_is_not_limited_and_uses_no_budget() -> None:
     budgets = WriteBudgets(WritesPerMinute(messages=1, organization_factor=1))
     for _ in range(3):

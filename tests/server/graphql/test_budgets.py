@@ -168,6 +168,8 @@ def test_budgets_of_equal_user_ids_are_separate() -> None:
     as_service = frozenset({Role.SERVICE})
     budgets.spend([ann], frozenset(), 100)
     assert budgets.remaining(ann, frozenset()) == 0
+    with pytest.raises(RateLimited, match="your operations"):
+        budgets.check(ann, frozenset(), 1)
     assert budgets.remaining(ann, as_service) == 200
     for viewer in (other_user, other_organization):
         assert budgets.remaining(viewer, frozenset()) == 100

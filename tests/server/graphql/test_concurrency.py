@@ -50,12 +50,47 @@ async def test_operations_over_limit_wait_in_order() -> None:
         executions.start("first", 60) as first,
         executions.start("large", 60),
         executions.start("small", 10),
+        executions.start("second large", 60),
         executions.start("of another viewer", 100, "ben"),
     ):
         assert executions.running == ["first", "of another viewer"]
         first.set()
         await executions.let_tasks_proceed()
         assert executions.running == ["of another viewer", "large", "small"]
+
+
+async def test_limit_holds_for_operations_after_others_have_waited() -> None:
+    executions = Executions(ConcurrencyLimiter())
+    async with executions.start("first", 100) as first, executions.start("waiting", 60):
+        first.set()
+        await executions.let_tasks_proceed()
+        async with executions.start("late", 60):
+            assert executions.running == ["waiting"]
+
+
+async def test_limit_holds_while_one_of_two_operations_has_ended() -> None:
+    executions = Executions(ConcurrencyLimiter())
+    async with executions.start("first", 60), executions.start("second", 40) as second:
+        second.set()
+        await executions.let_tasks_proceed()
+        async with executions.start("third", 60):
+            assert executions.running == ["first"]
+
+
+async def test_operation_without_cost_counts_as_one() -> None:
+    executions = Executions(ConcurrencyLimiter())
+    async with executions.start("first", 99), executions.start("free", 0), executions.start("second free", 0):
+        assert executions.running == ["first", "free"]
+
+
+async def test_service_operation_starts_after_smaller_limits() -> None:
+    """Operations of one viewer have the larger limit under the role SERVICE."""
+    limiter = ConcurrencyLimiter()
+    async with asyncio.timeout(30):
+        async with limiter.execution("ann", 100, 100):
+            waiting = asyncio.create_task(limiter.execution("ann", 150, 200).__aenter__())
+            await asyncio.sleep(0)
+        await waiting
 
 
 async def test_operation_larger_than_limit_is_executed_alone() -> None:
@@ -75,11 +110,15 @@ async def test_operation_that_waits_too_long_is_refused() -> None:
 
 
 async def test_operation_over_number_of_waiting_ones_is_refused() -> None:
-    limiter = ConcurrencyLimiter(max_waiting=1)
+    limiter = ConcurrencyLimiter(max_waiting=1, max_wait_s=600)
     executions = Executions(limiter)
-    async with executions.start("first", 100), executions.start("second", 1):
-        with pytest.raises(RateLimited):
-            await limiter.execution("ann", 1, 100).__aenter__()
+    async with executions.start("first", 100) as first, executions.start("second", 1), asyncio.timeout(30):
+        try:
+            with pytest.raises(RateLimited) as refused:
+                await limiter.execution("ann", 1, 100).__aenter__()
+        finally:
+            first.set()
+    assert refused.value.extensions["retryAfterMs"] == 1000
 
 
 async def test_cancelled_operation_leaves_its_place() -> None:
@@ -92,6 +131,8 @@ async def test_cancelled_operation_leaves_its_place() -> None:
             waiting.cancel()
             await executions.let_tasks_proceed()
             assert executions.running == ["first", "small"]
+            async with executions.start("late", 1):
+                assert executions.running == ["first", "small"]
             first.set()
             await executions.let_tasks_proceed()
             assert executions.running == ["small"]

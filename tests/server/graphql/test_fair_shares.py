@@ -218,12 +218,16 @@ async def test_futures_are_measured_too() -> None:
     gc.collect()
 
 
-async def test_cancelled_coroutine_is_cancelled_within() -> None:
+@pytest.mark.parametrize("waits_for_event", [True, False])
+async def test_cancelled_coroutine_is_cancelled_within(waits_for_event: bool) -> None:
     ended: list[str] = []
 
     async def work() -> None:
         try:
-            await asyncio.Event().wait()
+            if waits_for_event:
+                await asyncio.Event().wait()
+            for _ in range(10_000):
+                await asyncio.sleep(0)
         except asyncio.CancelledError:
             ended.append("work")
             raise

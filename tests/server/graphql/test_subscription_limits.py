@@ -2,16 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from resolvers.chat.events import ChatEventSource
+from resolvers.context import Context
+from resolvers.feed.events import NotificationEventSource
 from server.graphql import subscription_limits
+from server.graphql.subscription_limits import SubscriptionLimits
+from server.graphql.subscriptions import SharedSubscription, ViewerSubscription
+from storage.errors import RateLimited
 from storage.feed.follows import FollowPair
+from storage.identity.records import User
 from storage.identity.users import UserStore
 from storage.stores import Stores
+from storage.streams.log import Stream
 from tests.server.graphql.graphql_server import (
     TOPIC_EVENTS,
     GraphQLServer,
@@ -23,6 +31,8 @@ from tests.storage.topic_scenario import create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
+NO_CONTEXT = cast(Context, None)
+NO_EXECUTOR = cast(Any, None)
 LIMIT = 3
 NOTIFICATION_EVENTS = """
     subscription ($since: Cursor) {
@@ -71,6 +81,48 @@ async def test_subscriptions_to_own_events_are_limited(server: GraphQLServer) ->
             await stack.enter_async_context(server.subscribed("ann", query=NOTIFICATION_EVENTS))
         async with server.subscribed("ann", query=NOTIFICATION_EVENTS) as refused:
             assert refused.error_codes == ["RATE_LIMITED"]
+
+
+def shared(
+    key: str, viewer_id: str = "ann", organization_id: str = "acme", stream_id: str = "topic"
+) -> SharedSubscription:
+    """Returns a subscription that is never executed."""
+    viewer = User(viewer_id, viewer_id, viewer_id, organization_id, (), 0, 0)
+    source = ChatEventSource(NO_CONTEXT, viewer, Stream("topic", stream_id), None, None)
+    return SharedSubscription(key, NO_EXECUTOR, source)
+
+
+def own(viewer_id: str, organization_id: str = "acme") -> ViewerSubscription:
+    """Returns a subscription to the viewer's own events that is never executed."""
+    viewer = User(viewer_id, viewer_id, viewer_id, organization_id, (), 0, 0)
+    return ViewerSubscription(NO_EXECUTOR, NotificationEventSource(NO_CONTEXT, viewer, None))
+
+
+def test_equal_subscription_keeps_the_place_of_the_other() -> None:
+    limits = SubscriptionLimits()
+    with ExitStack() as stack:
+        for n in range(LIMIT):
+            stack.enter_context(limits.open(shared(str(n))))
+        with limits.open(shared("0")):
+            pass
+        with pytest.raises(RateLimited), limits.open(shared("new")):
+            pass
+    assert limits._open == {}
+
+
+def test_limits_of_streams_and_viewers_are_separate() -> None:
+    limits = SubscriptionLimits()
+    with ExitStack() as stack:
+        for n in range(LIMIT):
+            stack.enter_context(limits.open(shared(str(n))))
+            stack.enter_context(limits.open(own("ann")))
+        stack.enter_context(limits.open(shared("new", viewer_id="ben")))
+        stack.enter_context(limits.open(shared("new", organization_id="beta")))
+        stack.enter_context(limits.open(shared("new", stream_id="other")))
+        stack.enter_context(limits.open(own("ben")))
+        stack.enter_context(limits.open(own("ann", "beta")))
+        with pytest.raises(RateLimited), limits.open(own("ann")):
+            pass
 
 
 class HangingUsers:
