@@ -21,7 +21,7 @@ class Executions:
 
     @asynccontextmanager
     async def start(self, name: str, cost: int, viewer: str = "ann") -> AsyncIterator[asyncio.Event]:
-        """Starts an operation, which ends when the event is set, at the latest after the block."""
+        """Starts an operation, which ends when the event is set. After the block, ends it or its waiting."""
         ended = asyncio.Event()
         task = asyncio.create_task(self.run(name, cost, viewer, ended))
         await self.let_tasks_proceed()
@@ -29,6 +29,8 @@ class Executions:
             yield ended
         finally:
             ended.set()
+            if name not in self.running:
+                task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     async def let_tasks_proceed(self) -> None:
