@@ -40,6 +40,11 @@ class AuditEntry:
     action: AuditAction = strawberry.field(description="Kind of the change.")
     target_kind: TargetKind = strawberry.field(description="Kind of the object that was changed.")
     target_id: ID = strawberry.field(description="Id of the object that was changed.")
+    target_user: User | None = field(
+        resolvers.administration.audit.target_user,
+        "User that was changed. Null for objects of other kinds, and if the user does not exist any more.",
+        batch_resolver=resolvers.administration.audit.target_users,
+    )
     details: list[AuditDetail] = strawberry.field(description="Values that describe the change; may be empty.")
     address: str | None = strawberry.field(
         description="IP address of the client that sent the request. Null for the command line."

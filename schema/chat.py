@@ -34,6 +34,10 @@ class Community:
     viewer_role: CommunityRole | None = field(
         resolvers.chat.moderation.own_role, "The viewer's role in the community; null if the viewer has not joined it."
     )
+    viewer_muted_until: datetime | None = field(
+        resolvers.chat.moderation.own_mute,
+        "When the viewer may post, react and edit again; null if the viewer is not muted.",
+    )
     members: list[User] = field(
         resolvers.chat.communities.members,
         "Members, ordered by handle. Empty for viewers who have not joined a community that is not PUBLIC.",

@@ -10,7 +10,7 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import require_role
 from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
 from resolvers.context import Info
-from storage.identity.audit import AuditAction, AuditEntry, AuditFilter
+from storage.identity.audit import AuditAction, AuditEntry, AuditFilter, TargetKind
 from storage.identity.records import User
 from storage.identity.roles import Role
 
@@ -57,9 +57,27 @@ async def actor(root: Parent[AuditEntry], info: Info) -> User | None:
 
 async def actors(entries: Sequence[AuditEntry], info: Info) -> list[User | None]:
     """Returns the user who made each change."""
+    return await _users(entries, [entry.actor_id for entry in entries], info)
+
+
+async def target_user(root: Parent[AuditEntry], info: Info) -> User | None:
+    """Returns the user that was changed; None for objects of other kinds."""
+    if root.target_kind is not TargetKind.USER:
+        return None
+    return await info.context.stores.users.find(root.organization_id, root.target_id)
+
+
+async def target_users(entries: Sequence[AuditEntry], info: Info) -> list[User | None]:
+    """Returns the user that each entry is about."""
+    ids = [entry.target_id if entry.target_kind is TargetKind.USER else None for entry in entries]
+    return await _users(entries, ids, info)
+
+
+async def _users(entries: Sequence[AuditEntry], ids: Sequence[str | None], info: Info) -> list[User | None]:
+    """Returns the user of each id, or None, in the organization of the entries."""
     if not entries:
         return []
-    ids = {entry.actor_id for entry in entries}
-    users = await info.context.stores.users.find_many(entries[0].organization_id, ids)
+    wanted = {user_id for user_id in ids if user_id is not None}
+    users = await info.context.stores.users.find_many(entries[0].organization_id, wanted)
     by_id = {user.id: user for user in users}
-    return [by_id.get(entry.actor_id) for entry in entries]
+    return [None if user_id is None else by_id.get(user_id) for user_id in ids]

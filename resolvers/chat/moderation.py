@@ -29,6 +29,11 @@ async def own_role(root: Parent[Community], info: Info) -> CommunityRole | None:
     return await viewer_role(info, root.id)
 
 
+async def own_mute(root: Parent[Community], info: Info) -> datetime | None:
+    """Returns when the viewer's mute ends, or None."""
+    return await info.context.stores.moderation.muted_until(root.id, require_member(info).id)
+
+
 async def community_members(
     info: Info,
     community_id: CommunityId,

@@ -38,6 +38,7 @@ ROOTS = ("Query.", "Mutation.", "Subscription.")
 
 BATCHED = {
     "User.following", "User.blocked", "Community.joined", "Community.viewer_role",
+    "Community.viewer_muted_until",
     "CommunityMember.user", "CommunityMember.muted_until", "CommunityBan.user", "CommunityBan.banned_by",
     "JoinRequest.user", "Topic.community", "ReceivedReaction.user",
     "ReceivedReaction.message", "ScheduledPost.author", "ScheduledPost.state", "ScheduledPost.publications",
@@ -71,7 +72,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     tombstone = await viewers.stores.messages.delete(deleted.key, "dan", False)
     active_topics = [replace(viewers.scenario.topic, last_activity=each.timestamp) for each in (tombstone, last)]
     topics = [*active_topics, *await other_topics(viewers)]
-    entries = [audit_entry(organization, actor_id) for actor_id in ("ann", "nobody", "dan")]
+    entries = [audit_entry(organization, actor, target) for actor, target in (("ann", "dan"), ("nobody", "no one"))]
     return {
         "AuditEntry": entries,
         "Message": [viewers.first_message, viewers.second_message, last, tombstone],
@@ -80,10 +81,10 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     }
 
 
-def audit_entry(organization_id: str, actor_id: str) -> AuditEntry:
-    """Returns an entry of a change that the user made."""
+def audit_entry(organization_id: str, actor_id: str, target_id: str) -> AuditEntry:
+    """Returns an entry of a change of the second user that the first one made."""
     action, at = AuditAction.USER_DEACTIVATED, datetime.now(UTC)
-    return AuditEntry("id", organization_id, at, actor_id, action, TargetKind.USER, "ann", [], None, None)
+    return AuditEntry("id", organization_id, at, actor_id, action, TargetKind.USER, target_id, [], None, None)
 
 
 async def other_topics(viewers: DifferingViewers) -> list[Topic]:

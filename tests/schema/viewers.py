@@ -1,9 +1,11 @@
 """Viewers of one topic with different relations to it, and the values of viewer-dependent fields for each."""
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from resolvers.context import Context
+from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Message
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -14,11 +16,12 @@ from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 VIEWER_IDS = ("ann", "bob", "cat", "dan", "eve")
 THUMBS_UP, FIRE = "👍", "🔥"
 LINK = "https://example.org/"
+MUTED_UNTIL = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class DifferingViewers:
-    """Ann blocked cat, follows dan, and read the first message. Bob follows cat. Eve is in no community.
+    """Ann blocked cat, follows dan, and read the first message. Bob follows cat and is muted. Eve is in no community.
 
     Dan posted the first and second message, cat the last one. Ann, bob and cat reacted to the first message.
     """
@@ -57,6 +60,7 @@ async def create_differing_viewers(stores: Stores) -> DifferingViewers:
         await stores.messages.add_reaction(organization, first.key, name, emoji)
     await stores.topics.mark_read(scenario.topic.id, "ann", first.timestamp, first.timestamp)
     second = await scenario.post("second", "dan")
+    await stores.moderation.mute(scenario.community, Moderator("ann"), "bob", MUTED_UNTIL)
     return DifferingViewers(scenario, users, await stores.messages.get(first.key), second)
 
 
@@ -119,6 +123,10 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
         "Community.viewerRole": ExpectedValues(
             "community { viewerRole }",
             {"ann": {"viewerRole": "OWNER"}, "bob": {"viewerRole": "MEMBER"}, "eve": {"viewerRole": None}},
+        ),
+        "Community.viewerMutedUntil": ExpectedValues(
+            "community { viewerMutedUntil }",
+            {"ann": {"viewerMutedUntil": None}, "bob": {"viewerMutedUntil": "2100-01-01T00:00:00.000Z"}},
         ),
         "Community.members": ExpectedValues(
             'community { members(limit: 1, after: "bob") { handle blocked } }',
