@@ -7,6 +7,12 @@ const EXTREME_SIZES = [
   { width: 360, height: 740 },
 ];
 
+/** The theme differs, so that both are checked. */
+const CHECKED_SIZES = [
+  { width: 1280, height: 800, theme: "dark" },
+  { width: 360, height: 740, theme: "light" },
+];
+
 /**
  * Starts a browser. `findings` collects the results of all checks, such as the screens that overflow their window.
  * `close` ends the browser.
@@ -36,10 +42,25 @@ export async function openScreenChecker({ url, chromium, screenshots }) {
     await page.setViewportSize(DEFAULT_SIZE);
   }
 
+  /** Checks a screen at 360 and 1280 pixels, and takes a screenshot of each. */
+  async function checkBothSizes(page, name) {
+    for (const { theme, ...size } of CHECKED_SIZES) {
+      const sizedName = `${name}-${size.width}`;
+      await page.setViewportSize(size);
+      await waitForAnimations(page);
+      findings.violations.push(...(await axeViolations(page, sizedName, theme)));
+      const overflow = await overflow_px(page);
+      if (overflow > 0) findings.overflowingScreens.push(`${sizedName}: ${overflow} px`);
+      await page.screenshot({ path: `${screenshots}/${sizedName}.png` });
+    }
+    await page.setViewportSize(DEFAULT_SIZE);
+  }
+
   return {
     browser: session.browser,
     findings,
     checkScreen,
+    checkBothSizes,
     run: (token, query, variables) => runOperation(url, token, query, variables),
     open: (token, path, contextOptions) => openPage(session, url, token, path, contextOptions),
     close: () => session.browser.close(),

@@ -17,6 +17,7 @@ import { AccountMenu } from "./account";
 import { lazyScreen } from "./lazy-screen";
 import { Palette } from "./palette";
 import {
+  type AdminPlace,
   type CallsPlace,
   hrefOf,
   type MailPlace,
@@ -26,6 +27,9 @@ import {
 } from "./router";
 import { OPERATOR_SCREENS, SCREENS, visibleScreens } from "./screens";
 
+const AdminScreen = lazyScreen<{ place: AdminPlace }>(() =>
+  import("../administration/screen").then((module) => module.AdminScreen),
+);
 const CallsScreen = lazyScreen<{ place: CallsPlace }>(() =>
   import("../calls/screen").then((module) => module.CallsScreen),
 );
@@ -179,6 +183,9 @@ function Contents({ place }: { place: Place }) {
       return <ReactionsPage />;
     case "publishing":
       return <PublishingPage place={place} />;
+    case "admin":
+    case "adminAudit":
+      return <AdminScreen place={place} />;
     case "calls":
     case "newCallJob":
     case "callJob":

@@ -200,6 +200,13 @@ function operatorCommands(t: Translate, roles: readonly string[]): Command[] {
       run: () => navigate({ name: "callRules" }),
     },
     {
+      id: "audit",
+      text: t("admin.audit"),
+      hint: t("admin"),
+      icon: "list",
+      run: () => navigate({ name: "adminAudit", actor: null, target: null }),
+    },
+    {
       id: "domains",
       text: t("mail.domains"),
       hint: t("mail"),

@@ -26,9 +26,18 @@ export type Place =
   | { name: "chat" }
   | { name: "browse" }
   | { name: "topic"; id: string; at: string | null }
+  | AdminPlace
   | CallsPlace
   | MailPlace
   | PublishingPlace;
+
+/** `actor` and `target` are ids of users; null if the log is not filtered by them. */
+export interface AuditPlace {
+  name: "adminAudit";
+  actor: string | null;
+  target: string | null;
+}
+export type AdminPlace = { name: "admin" } | AuditPlace;
 
 export type CallsPlace =
   | { name: "calls" }
@@ -44,6 +53,7 @@ const PLACES_WITHOUT_PARAMETERS = [
   "reactions",
   "browse",
   "chat",
+  "admin",
   "calls",
   "newCallJob",
   "callRules",
@@ -64,6 +74,7 @@ export function parsePlace(fragment: string): Place {
   if (name === "person" && first) return { name, id: first };
   if (name === "tag" && first) return { name, tag: first };
   if (name === "publishing") return publishingPlace(first, second, third);
+  if (name === "adminAudit") return { name, actor: first || null, target: second || null };
   if (name === "callJob" && first) return { name, id: first };
   const placeName = PLACES_WITHOUT_PARAMETERS.find((each) => each === name);
   return placeName ? { name: placeName } : { name: "home" };
@@ -81,8 +92,9 @@ export function hrefOf(place: Place): string {
   if ("id" in place) parts.push(place.id);
   if ("tag" in place) parts.push(place.tag);
   if ("at" in place && place.at) parts.push(place.at);
+  if ("actor" in place) parts.push(place.actor ?? "", place.target ?? "");
   if ("view" in place) parts.push(place.view ?? "calendar", place.day ?? "today", place.post ?? "");
-  return `#/${parts.map(encodeURIComponent).join("/").replace(/\/$/, "")}`;
+  return `#/${parts.map(encodeURIComponent).join("/").replace(/\/+$/, "")}`;
 }
 
 function decodePart(part: string): string {

@@ -1,6 +1,6 @@
 /** The screens in the navigation bar. */
 import type { TextKey } from "../i18n/texts";
-import { mayOperate, mayReadMail } from "../session/permissions";
+import { mayAdminister, mayOperate, mayReadMail } from "../session/permissions";
 import type { IconName } from "../ui/icons";
 import type { Place } from "./router";
 
@@ -36,7 +36,7 @@ export const SCREENS: readonly ScreenLink[] = [
   },
 ];
 
-/** Screens for operators. On a narrow screen they are in the account menu, because the bar has no room. */
+/** Screens for operators and administrators. On a narrow screen they are in the account menu, because the bar has no room. */
 export const OPERATOR_SCREENS: readonly ScreenLink[] = [
   {
     place: { name: "calls" },
@@ -51,6 +51,13 @@ export const OPERATOR_SCREENS: readonly ScreenLink[] = [
     icon: "mail",
     placeNames: ["mail", "mailDomains", "bounceRates"],
     isVisibleFor: mayReadMail,
+  },
+  {
+    place: { name: "admin" },
+    textKey: "admin",
+    icon: "shield",
+    placeNames: ["admin", "adminAudit"],
+    isVisibleFor: mayAdminister,
   },
 ];
 

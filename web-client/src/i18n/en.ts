@@ -1,9 +1,11 @@
 /** The English texts. */
+import { en as administration } from "./administration";
 import { en as calls } from "./calls";
 import { en as mail } from "./mail";
 import { en as publishing } from "./publishing";
 
 export const en = {
+  ...administration,
   ...calls,
   ...mail,
   ...publishing,
@@ -65,6 +67,8 @@ export const en = {
     one: "{count} character too long. At most {limit} can be sent.",
     other: "{count} characters too long. At most {limit} can be sent.",
   },
+  "list.comma": ", ",
+  "list.more": "Show more",
   loading: "Loading …",
   members: { one: "{count} member", other: "{count} members" },
   "mention.people": "People to mention",
@@ -93,6 +97,8 @@ export const en = {
   "palette.label": "Go to a topic, a person, a screen …",
   "palette.none": "No results. Try fewer letters.",
   people: { one: "{count} person", other: "{count} people" },
+  "person.clear": "Remove {name}",
+  "person.placeholder": "Name or @handle",
   "post.by": "Post by {name}, {time}",
   "post.delete": "Delete post",
   "post.deleteAsk": "It is removed from every feed. This can’t be undone.",
@@ -116,6 +122,8 @@ export const en = {
   reactions: "Reactions",
   "reactions.none": "No reactions yet",
   "reactions.noneHint": "Reactions to your messages appear here.",
+  reason: "Reason",
+  "reason.hint": "Recorded with your name.",
   save: "Save",
   screens: "Screens",
   search: "Search",

@@ -1,4 +1,5 @@
 /** The Japanese texts. */
+import { ja as administration } from "./administration";
 import { ja as calls } from "./calls";
 import type { en } from "./en";
 import { ja as mail } from "./mail";
@@ -6,6 +7,7 @@ import { ja as publishing } from "./publishing";
 import type { Text } from "./texts";
 
 export const ja: Record<keyof typeof en, Text> = {
+  ...administration,
   ...calls,
   ...mail,
   ...publishing,
@@ -64,6 +66,8 @@ export const ja: Record<keyof typeof en, Text> = {
   language: "言語",
   "length.left": "残り {count} 文字",
   "length.tooLong": "{count} 文字超過しています。送信できるのは {limit} 文字までです。",
+  "list.comma": "、",
+  "list.more": "さらに表示",
   loading: "読み込み中 …",
   members: "メンバー {count} 人",
   "mention.people": "メンションする相手",
@@ -92,6 +96,8 @@ export const ja: Record<keyof typeof en, Text> = {
   "palette.label": "トピック、人、画面へ移動 …",
   "palette.none": "見つかりません。文字を減らしてみてください。",
   people: "{count} 人",
+  "person.clear": "{name} さんを外す",
+  "person.placeholder": "名前で検索",
   "post.by": "{name} の投稿、{time}",
   "post.delete": "投稿を削除",
   "post.deleteAsk": "すべてのフィードから削除されます。元には戻せません。",
@@ -114,6 +120,8 @@ export const ja: Record<keyof typeof en, Text> = {
   reactions: "リアクション",
   "reactions.none": "まだリアクションはありません",
   "reactions.noneHint": "あなたのメッセージへのリアクションがここに表示されます。",
+  reason: "理由",
+  "reason.hint": "あなたの名前とともに記録されます。",
   save: "保存",
   screens: "画面",
   search: "検索",

@@ -7,9 +7,9 @@ import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { useTranslation } from "../ui/preferences";
+import { ReasonDialog } from "../ui/reason-dialog";
 import { notify, notifyFailure } from "../ui/toasts";
 import { AddressBook, type AddressStanding, type Rule, SetDomainBlocked, UnblockAddress } from "./operations";
-import { ReasonDialog } from "./reason-dialog";
 import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 interface Props {

@@ -9,12 +9,12 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { LabelledField } from "../ui/labelled-field";
 import { useTranslation } from "../ui/preferences";
+import { ReasonDialog } from "../ui/reason-dialog";
 import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
 import { domainsIn, LOOKUP_MAX } from "./addresses";
 import { type DomainStanding, DomainStandings, SetDomainBlocked } from "./operations";
 import { selectedDomain } from "./rates";
-import { ReasonDialog } from "./reason-dialog";
 import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 export function DomainLookup() {

@@ -1,13 +1,15 @@
 import { expect, test } from "vitest";
 import { OPERATOR_SCREENS, SCREENS, visibleScreens } from "../app/screens";
-import { mayLimitCalls, mayOperate, mayReadMail } from "./permissions";
+import { mayAdminister, mayLimitCalls, mayOperate, mayReadMail } from "./permissions";
 
 test("an administrator may do all that other roles may do", () => {
-  for (const may of [mayOperate, mayReadMail, mayLimitCalls]) expect(may(["ADMIN"])).toBe(true);
-  expect(visibleScreens([...SCREENS, ...OPERATOR_SCREENS], ["ADMIN"])).toHaveLength(6);
+  for (const may of [mayAdminister, mayOperate, mayReadMail, mayLimitCalls])
+    expect(may(["ADMIN"])).toBe(true);
+  expect(visibleScreens([...SCREENS, ...OPERATOR_SCREENS], ["ADMIN"])).toHaveLength(7);
 });
 
 test("other roles may do what the table of roles says", () => {
+  expect(mayAdminister(["MEMBER", "OPERATOR", "SERVICE"])).toBe(false);
   expect([mayOperate(["OPERATOR"]), mayReadMail(["OPERATOR"]), mayLimitCalls(["OPERATOR"])]).toEqual([
     true,
     true,

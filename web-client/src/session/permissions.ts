@@ -13,3 +13,8 @@ export function mayReadMail(roles: readonly string[]): boolean {
 export function mayLimitCalls(roles: readonly string[]): boolean {
   return roles.includes("ADMIN");
 }
+
+/** Returns whether the roles permit managing the organization's users and reading the audit log. */
+export function mayAdminister(roles: readonly string[]): boolean {
+  return roles.includes("ADMIN");
+}

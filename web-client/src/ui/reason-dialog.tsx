@@ -1,11 +1,11 @@
 /** Asks for the reason of a manual change. The server stores the reason with the change. */
 import { type FormEvent, useState } from "react";
 import { LIMITS } from "../api/limits";
-import { Button } from "../ui/button";
-import { Dialog } from "../ui/dialog";
-import { LabelledField } from "../ui/labelled-field";
-import { useLength } from "../ui/length";
-import { useTranslation } from "../ui/preferences";
+import { Button } from "./button";
+import { Dialog } from "./dialog";
+import { LabelledField } from "./labelled-field";
+import { useLength } from "./length";
+import { useTranslation } from "./preferences";
 
 interface Props {
   title: string;
@@ -29,7 +29,7 @@ export function ReasonDialog({ title, text, action, isDestructive = false, onDon
     <Dialog title={title} onClose={() => onDone(null)}>
       <form onSubmit={submit} className="flex flex-col gap-4">
         <p>{text}</p>
-        <LabelledField label={t("mail.reason")} hint={t("mail.reasonHint")} note={length.note}>
+        <LabelledField label={t("reason")} hint={t("reason.hint")} note={length.note}>
           {(props) => (
             <input
               {...props}

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { type TextKey, translate } from "../i18n/texts";
+import { ACTIONS, actionName, detailName, roleNames, sentenceOf } from "./audit-sentence";
+
+const t = (key: TextKey, values?: Record<string, string | number>) => translate("en", key, values);
+const ja = (key: TextKey, values?: Record<string, string | number>) => translate("ja", key, values);
+
+test("every listed kind of change has a sentence and a name in both languages", () => {
+  for (const action of ACTIONS) {
+    for (const language of [t, ja]) {
+      expect(sentenceOf({ action, details: [] }, language), action).not.toBe(language("audit.unknown"));
+      expect(sentenceOf({ action, details: [] }, language), action).toContain("{actor}");
+      expect(actionName(action, language)).not.toBe(action);
+    }
+  }
+});
+
+test("the sentence of a ban says when it ends, if it ends", () => {
+  const ban = { action: "COMMUNITY_MEMBER_BANNED" as const };
+  expect(sentenceOf({ ...ban, details: [{ name: "until", value: "" }] }, t)).not.toContain("{until}");
+  const until = { name: "until", value: "2030-01-01T00:00:00Z" };
+  expect(sentenceOf({ ...ban, details: [until] }, t)).toContain("{until}");
+});
+
+test("an unknown kind of change, detail or role is shown by its name", () => {
+  const action = "MOON_LANDED" as (typeof ACTIONS)[number];
+  expect(sentenceOf({ action, details: [] }, t)).toContain("{action}");
+  expect(actionName(action, t)).toBe("MOON_LANDED");
+  expect(detailName("phase", t)).toBe("phase");
+  expect(roleNames("MEMBER, PILOT", t)).toBe("Member, PILOT");
+  expect(roleNames("MEMBER, ADMIN", ja)).toBe("メンバー、管理者");
+});

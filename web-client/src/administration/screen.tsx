@@ -1,0 +1,49 @@
+/** The administration: the organization's users, and the audit log. */
+import { type AdminPlace, hrefOf } from "../app/router";
+import { mayAdminister } from "../session/permissions";
+import { useViewer } from "../session/viewer";
+import { useTranslation } from "../ui/preferences";
+import { EmptyState } from "../ui/states";
+import { Tab } from "../ui/tabs";
+import { AuditTimeline } from "./audit-timeline";
+import { UserList } from "./user-list";
+
+const TABS = [
+  { place: { name: "admin" }, textKey: "admin.users" },
+  { place: { name: "adminAudit", actor: null, target: null }, textKey: "admin.audit" },
+] as const;
+
+export function AdminScreen({ place }: { place: AdminPlace }) {
+  const { t } = useTranslation();
+  const { roles } = useViewer();
+  return (
+    <div className="thin-scroll h-full overflow-y-auto">
+      <h1 className="sr-only">{t("admin")}</h1>
+      {mayAdminister(roles) ? (
+        <div className="mx-auto max-w-4xl px-3 pb-16 sm:px-6">
+          <Tabs current={place.name} />
+          <Contents place={place} />
+        </div>
+      ) : (
+        <EmptyState icon="shield" title={t("admin.forbidden")} hint={t("admin.forbiddenHint")} />
+      )}
+    </div>
+  );
+}
+
+function Tabs({ current }: { current: AdminPlace["name"] }) {
+  const { t } = useTranslation();
+  return (
+    <nav aria-label={t("admin")} className="flex flex-wrap items-center gap-1 py-4">
+      {TABS.map(({ place, textKey }) => (
+        <Tab key={textKey} href={hrefOf(place)} isCurrent={current === place.name}>
+          {t(textKey)}
+        </Tab>
+      ))}
+    </nav>
+  );
+}
+
+function Contents({ place }: { place: AdminPlace }) {
+  return place.name === "adminAudit" ? <AuditTimeline place={place} /> : <UserList />;
+}
