@@ -71,6 +71,7 @@ async function endAndRestoreAccess(page) {
   await row(page, "ben").getByText("Deactivated").waitFor();
   await state();
   await page.getByRole("searchbox").fill("");
+  await row(page, "dora").waitFor();
   await page.getByLabel("State").selectOption("Deactivated");
   await row(page, "dora").waitFor({ state: "detached" });
   await row(page, "ben").getByRole("button", { name: "Reactivate Ben" }).click();

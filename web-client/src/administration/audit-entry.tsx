@@ -6,7 +6,7 @@ import { dateAndTime, timeOfDay } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
 import { useTranslation } from "../ui/preferences";
 import { Sentence } from "../ui/sentence";
-import { detailName, detailOf, roleNames, sentenceOf } from "./audit-sentence";
+import { detailName, detailOf, detailValue, roleNames, sentenceOf } from "./audit-sentence";
 import { type AuditEntry, CommunityName } from "./operations";
 
 /** Details that the sentence or the line below it already shows. */
@@ -56,7 +56,7 @@ function EntrySentence({ entry }: { entry: AuditEntry }) {
       entry.targetKind === "USER" ? (
         <PersonLink person={entry.targetUser} id={entry.targetId} />
       ) : (
-        <strong className="font-semibold">{detailOf(entry, "name") ?? entry.targetId}</strong>
+        <span className="font-semibold">{entry.targetId}</span>
       ),
     community: <CommunityLink id={detailOf(entry, "community") ?? entry.targetId} />,
     role: role && roleNames(role, t),
@@ -82,7 +82,7 @@ function CommunityLink({ id }: { id: string }) {
 }
 
 function EntryDetails({ entry }: { entry: AuditEntry }) {
-  const { t } = useTranslation();
+  const { t, language } = useTranslation();
   const rows = useMemo(() => detailRows(entry), [entry]);
   return (
     <details className="mt-0.5 text-sm text-quiet">
@@ -91,7 +91,7 @@ function EntryDetails({ entry }: { entry: AuditEntry }) {
         {rows.map(([name, value]) => (
           <div key={name} className="contents">
             <dt>{detailName(name, t)}</dt>
-            <dd className="break-words text-ink">{value}</dd>
+            <dd className="break-words text-ink">{detailValue(name, value, t, language)}</dd>
           </div>
         ))}
       </dl>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type TextKey, translate } from "../i18n/texts";
-import { ACTIONS, actionName, detailName, roleNames, sentenceOf } from "./audit-sentence";
+import { ACTIONS, actionName, detailName, detailValue, roleNames, sentenceOf } from "./audit-sentence";
 
 const t = (key: TextKey, values?: Record<string, string | number>) => translate("en", key, values);
 const ja = (key: TextKey, values?: Record<string, string | number>) => translate("ja", key, values);
@@ -29,4 +29,11 @@ test("an unknown kind of change, detail or role is shown by its name", () => {
   expect(detailName("phase", t)).toBe("phase");
   expect(roleNames("MEMBER, PILOT", t)).toBe("Member, PILOT");
   expect(roleNames("MEMBER, ADMIN", ja)).toBe("メンバー、管理者");
+});
+
+test("instants and known values of details are shown in the viewer's language", () => {
+  expect(detailValue("until", "2030-01-01T12:00:00Z", t, "en")).toContain("2030");
+  expect(detailValue("until", "2030-01-01T12:00:00Z", ja, "ja")).toContain("2030年");
+  expect(detailValue("visibility", "LISTED", t, "en")).toBe("Listed");
+  expect(detailValue("name", "2030-01-01", t, "en")).toBe("2030-01-01");
 });

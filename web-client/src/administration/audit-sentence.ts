@@ -1,5 +1,6 @@
 /** What the audit log says about one change: a sentence, and the values that describe the change. */
-import { CATALOGUES, type TextKey } from "../i18n/texts";
+import { CATALOGUES, type Language, type TextKey } from "../i18n/texts";
+import { dateAndTime } from "../i18n/times";
 import type { Translate } from "../ui/preferences";
 import type { AuditAction, AuditEntry } from "./operations";
 
@@ -14,8 +15,13 @@ export const ACTIONS: readonly AuditAction[] = [
   "COMMUNITY_MEMBER_UNBANNED",
   "COMMUNITY_MEMBER_MUTED",
   "COMMUNITY_MEMBER_UNMUTED",
+  "COMMUNITY_MEMBER_ADDED",
+  "COMMUNITY_JOIN_REFUSED",
+  "COMMUNITY_CHANGED",
   "MESSAGE_DELETED",
 ];
+
+const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
 
 type Described = Pick<AuditEntry, "action" | "details">;
 
@@ -44,6 +50,14 @@ export function actionName(action: AuditAction, t: Translate): string {
 export function detailName(name: string, t: Translate): string {
   const key = textKey(`auditDetail.${name}`);
   return key ? t(key) : name;
+}
+
+/** Returns the value of a detail in the viewer's language, where it is a known name or an instant. */
+export function detailValue(name: string, value: string, t: Translate, language: Language): string {
+  if (name === "role") return roleNames(value, t);
+  const key = textKey(`auditValue.${value}`);
+  if (key) return t(key);
+  return INSTANT.test(value) ? dateAndTime(language, new Date(value)) : value;
 }
 
 /** Returns the names of roles that are separated by commas. Unknown roles stay as they are. */
