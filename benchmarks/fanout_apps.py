@@ -39,6 +39,7 @@ from schema.binding import subscription
 from schema.events import TopicEvent
 from schema.root import Query
 from schema.scalars import SCALARS
+from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSessions
 from server.graphql.socket_writer import WebSocketProtocol, connection_of, text_frame_header
 from server.logs import configure_logging
@@ -102,7 +103,7 @@ class OrdinaryView(GraphQL[Context, None]):
 
     async def on_ws_connect(self, context: Context) -> Any:
         """Signs the viewer in."""
-        session = await self._viewers.session((context.connection_params or {})["authorization"])
+        session = await self._viewers.session(bearer_credential((context.connection_params or {})["authorization"]))
         assert session is not None
         context.viewer, context.roles = session.user, session.roles
         return strawberry.UNSET
@@ -119,7 +120,7 @@ def create_ordinary_app(settings: Settings) -> Starlette:
         async with open_stores(
             settings.mongodb_uri, settings.redis_url, settings.database, settings.mongo_driver
         ) as stores:
-            view = OrdinaryView(schema, stores, ViewerSessions(server.app._verifier(settings), stores.users))
+            view = OrdinaryView(schema, stores, ViewerSessions(server.app.authenticators(settings, stores)))
             app.router.routes.append(WebSocketRoute("/graphql", view))
             yield
 

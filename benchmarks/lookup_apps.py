@@ -22,6 +22,7 @@ from strawberry.dataloader import DataLoader
 
 import server.app
 import server.web
+from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSessions
 from server.settings import Settings
 from storage.mail.book import AddressBook
@@ -90,7 +91,7 @@ class OrdinaryView(GraphQL[dict[str, object], None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> dict[str, object]:
         """Returns the context of a request, with a DataLoader."""
-        session = await self._viewers.session(request.headers["authorization"])
+        session = await self._viewers.session(bearer_credential(request.headers["authorization"]))
         assert session is not None
         org = session.user.organization_id
         load_domains = partial(self._stores.address_book.domain_standings, org)
@@ -109,7 +110,7 @@ def create_app(settings: Settings) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         servers = settings.mongodb_uri or "", settings.redis_url or ""
         async with open_stores(*servers, settings.database, address_keys=settings.keys_of_addresses) as stores:
-            view = OrdinaryView(stores, ViewerSessions(server.app._verifier(settings), stores.users))
+            view = OrdinaryView(stores, ViewerSessions(server.app.authenticators(settings, stores)))
             app.router.routes.append(Route("/graphql", view, methods=["POST"]))
             yield
 

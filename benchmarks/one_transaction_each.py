@@ -83,7 +83,7 @@ class EmptyMutationEndpoint:
         stores = self._app.state.stores
         documents = Documents()
         schema = strawberry.Schema(Query, Mutation, extensions=[ErrorPresenter, limits_extension(documents)])
-        viewers = ViewerSessions(server.app._verifier(self._settings), stores.users)
+        viewers = ViewerSessions(server.app.authenticators(self._settings, stores))
         access_watch = AccessWatch(stores.access_changes, stores.clock, viewers)
         return GraphQLEndpoint(schema, documents, access_watch, partial(Context, stores, str))
 

@@ -24,6 +24,7 @@ from strawberry.schema.config import StrawberryConfig
 import server.app
 import server.web
 from schema.scalars import SCALARS
+from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSession, ViewerSessions
 from server.logs import configure_logging
 from server.settings import Settings
@@ -137,7 +138,7 @@ class OrdinaryView(GraphQL[Context, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """Returns the context of a request."""
-        session = await self._viewers.session(request.headers["authorization"])
+        session = await self._viewers.session(bearer_credential(request.headers["authorization"]))
         assert session is not None
         user = session.user
         authors = DataLoader(partial(load_authors, self._mongo, user.organization_id))
@@ -160,7 +161,7 @@ def create_app(settings: Settings) -> Starlette:
         async with open_stores(
             settings.mongodb_uri, settings.redis_url, settings.database, settings.mongo_driver
         ) as stores:
-            view = OrdinaryView(schema, stores.mongo, ViewerSessions(server.app._verifier(settings), stores.users))
+            view = OrdinaryView(schema, stores.mongo, ViewerSessions(server.app.authenticators(settings, stores)))
             app.router.routes.append(Route("/graphql", view, methods=["POST"]))
             yield
 

@@ -41,6 +41,9 @@ class Context:
     viewer: User | None = None
     roles: frozenset[Role] = frozenset()
     client: Client = UNKNOWN_CLIENT
+    session_id: str | None = None
+    """Id of the browser's session; None for a token or a key."""
+
     connection_params: dict[str, Any] | None = None
     legacy_book: LegacyBook | None = None
     has_telephony: bool = True

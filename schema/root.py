@@ -38,10 +38,11 @@ from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliv
 from schema.moderation import ModerationMutation, ModerationQuery
 from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
 from schema.scalars import SCALARS
+from schema.sessions import SessionMutation, SessionQuery
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
-class Query(ChatQuery, AdministrationQuery, ModerationQuery):
+class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery):
     viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
     user: User | None = field(
         resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
@@ -123,7 +124,7 @@ class Query(ChatQuery, AdministrationQuery, ModerationQuery):
 
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
-class Mutation(ChatMutation, AdministrationMutation, ModerationMutation):
+class Mutation(ChatMutation, AdministrationMutation, ModerationMutation, SessionMutation):
     block_user: User = mutation(
         resolvers.identity.block_user,
         "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",

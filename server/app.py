@@ -17,6 +17,8 @@ from resolvers.context import Context
 from resolvers.write_limits import WriteBudgets, WriteLimit, WritesPerMinute
 from schema.root import build_schema
 from server.auth.access_watch import AccessWatch
+from server.auth.authenticators import Authenticator, SessionAuthenticator, TokenAuthenticator
+from server.auth.credentials import CredentialKind, RequestCredentials
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
 from server.graphql import CostPerMinute, Documents, GraphQLEndpoint, compiled_executor, limits_extension
@@ -27,6 +29,7 @@ from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_route
 from server.http.ingest import ingest_routes
 from server.http.pages import page_routes
+from server.http.sessions import session_routes
 from server.settings import Settings
 from server.stores import open_stores_for
 from server.telephony import telephony_provider
@@ -50,7 +53,7 @@ def create_app(settings: Settings) -> Starlette:
             legacy_book(settings.legacy_book_url, settings.legacy_share) as legacy,
         ):
             app.state.stores = stores
-            viewers = ViewerSessions(_verifier(settings), stores.users)
+            viewers = ViewerSessions(authenticators(settings, stores))
             access_watch = AccessWatch(stores.access_changes, stores.clock, viewers)
             await _add_routes_of_stores(app, settings, stores, egress, legacy, access_watch)
             async with access_watch.running():
@@ -101,6 +104,7 @@ async def _add_routes_of_stores(
         images_route(image_urls, ImageCache(egress)),
         *callback_routes(settings, stores),
         *ingest_routes(stores, access_watch.sessions),
+        *session_routes(stores, RequestCredentials(settings.allowed_origins)),
     ]
     _dispatch_before_router(app, endpoint)
 
@@ -133,13 +137,18 @@ def _dispatch_before_router(app: Starlette, endpoint: ASGIApp) -> None:
     app.middleware_stack = dispatch
 
 
-def _verifier(settings: Settings) -> TokenVerifier:
-    return TokenVerifier(
+def authenticators(settings: Settings, stores: Stores) -> dict[CredentialKind, Authenticator]:
+    """Returns the authenticator of each kind of credential."""
+    verifier = TokenVerifier(
         secret=settings.auth_secret,
         jwks_url=settings.auth_jwks_url,
         audience=settings.auth_audience,
         issuer=settings.auth_issuer,
     )
+    return {
+        CredentialKind.TOKEN: TokenAuthenticator(verifier, stores.users),
+        CredentialKind.SESSION: SessionAuthenticator(stores.sessions, stores.users, stores.clock),
+    }
 
 
 def _middleware(settings: Settings) -> list[Middleware]:

@@ -1,17 +1,24 @@
-"""Types of settings' values. Their validators raise ValueError for a value that the setting does not allow."""
+"""Fields of settings and the types of their values, whose validators raise ValueError for values not allowed."""
 
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic.config import JsonDict
 
 from storage.mail.addresses import address_keys
 from storage.redis.connections import is_sentinel_url, parse_sentinel_url
 from storage.secrets.versioned_keys import versioned_keys
 
 AUTH_SECRET_MIN_BYTES = 32
+
+
+def setting(default: object, *, expected: str, description: str, secret: bool = False, **options: Any) -> Any:
+    """Returns a field of Settings. `expected` describes valid values. The value of a secret is never shown."""
+    extra: JsonDict = {"expected": expected}
+    return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
 
 
 def _split_list(value: object) -> object:

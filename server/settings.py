@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError
-from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
+from server.database_settings import UNPREFIXED
 from server.processes import StartupError
 from server.setting_values import (
-    AUTH_SECRET_MIN_BYTES,
     COMMA_SEPARATED,
     LOWER_CASE,
     AddressKeysText,
@@ -23,27 +22,19 @@ from server.setting_values import (
     HostName,
     HttpAddress,
     IpNetwork,
-    MongoAddress,
     Origin,
     Recipient,
-    RedisAddress,
-    Secret,
     SmtpAddress,
+    setting,
 )
+from server.sign_in_settings import SignInSettings
 from storage.mail.addresses import AddressKeys, address_keys
 
 PREFIX = "NOROSHI_"
-UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
 
 
 class SettingsError(StartupError):
     """An invalid setting. The message names the variable and what was expected, and repeats no secret."""
-
-
-def _setting(default: object, *, expected: str, description: str, secret: bool = False, **options: Any) -> Any:
-    """Returns a field of Settings. `expected` describes valid values. The value of a secret is never shown."""
-    extra: JsonDict = {"expected": expected}
-    return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
 
 
 def _default_log_format() -> Literal["console", "json"]:
@@ -51,7 +42,7 @@ def _default_log_format() -> Literal["console", "json"]:
 
 
 def _cost_setting(default: int, whose: str) -> Any:
-    return _setting(
+    return setting(
         default,
         ge=1_000_000,
         expected="a number from 1,000,000",
@@ -60,7 +51,7 @@ def _cost_setting(default: int, whose: str) -> Any:
 
 
 def _write_setting(default: int, activity: str) -> Any:
-    return _setting(
+    return setting(
         default,
         ge=1,
         expected="a number from 1",
@@ -68,80 +59,25 @@ def _write_setting(default: int, activity: str) -> Any:
     )
 
 
-class Settings(BaseSettings):
+class Settings(SignInSettings):
     """The settings that the operator chooses. docs/settings.md is generated from these fields."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", populate_by_name=True
     )
 
-    mongodb_uri: MongoAddress | None = _setting(
-        None,
-        validation_alias=UNPREFIXED["mongodb_uri"],
-        secret=True,
-        expected="mongodb://host:port/?replicaSet=..",
-        description="The MongoDB replica set, version 6.0 or later. If unset, `noroshi up` starts an embedded MongoDB.",
-    )
-    redis_url: RedisAddress | None = _setting(
-        None,
-        validation_alias=UNPREFIXED["redis_url"],
-        secret=True,
-        expected="redis://host:port/number or redis+sentinel://host:port,host:port/master/number",
-        description="Redis 6.2 or later, or Valkey. `rediss` uses TLS. If unset, `noroshi up` starts a Valkey.",
-    )
-    database: str = _setting(
-        "noroshi",
-        pattern=r"^[A-Za-z0-9_-]{1,38}$",
-        expected="a name of 1 to 38 letters, digits, _ and -",
-        description="The name of the MongoDB database, and the prefix of Redis keys and channels.",
-    )
-    mongo_driver: Literal["motor", "pymongo"] = _setting(
-        "pymongo",
-        expected="motor or pymongo",
-        description="The MongoDB driver: PyMongo's own asyncio client, or Motor, which is deprecated and slower.",
-    )
-    auth_secret: Secret | None = _setting(
-        None,
-        secret=True,
-        expected=f"at least {AUTH_SECRET_MIN_BYTES} bytes",
-        description="The secret of HS256 tokens, the same for all processes. "
-        "If unset, `noroshi up` generates a secret in the data folder.",
-    )
-    auth_jwks_url: HttpAddress | None = _setting(
-        None,
-        expected="an http or https address",
-        description="The key set of an identity provider. If set, only RS256 and ES256 tokens of these keys are valid.",
-    )
-    auth_audience: str | None = _setting(
-        None,
-        expected="the `aud` claim that tokens must have",
-        description="The audience that tokens must name. If unset, tokens that name an audience are refused.",
-    )
-    auth_issuer: str | None = _setting(
-        None,
-        expected="the `iss` claim that tokens must have",
-        description="The issuer that tokens must name. If unset, any issuer is accepted.",
-    )
-    roles_last_days: int = _setting(
-        90,
-        ge=1,
-        le=3650,
-        expected="a number of days from 1 to 3650",
-        description="The days that an author may publish with a role after the last token that had it. "
-        "The same for all processes.",
-    )
-    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, COMMA_SEPARATED] = _setting(
+    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, COMMA_SEPARATED] = setting(
         (),
         expected="origins such as https://example.org, separated by commas",
         description="Other origins whose pages may use the API from a browser.",
     )
-    allowed_hosts: Annotated[tuple[HostName, ...], NoDecode, COMMA_SEPARATED] = _setting(
+    allowed_hosts: Annotated[tuple[HostName, ...], NoDecode, COMMA_SEPARATED] = setting(
         (),
         expected="host names such as chat.example.org or *.example.org, separated by commas, or * for all",
         description="Further host names by which clients reach web processes. Requests for other hosts are refused. "
         "IP addresses, localhost, and the hosts of NOROSHI_PUBLIC_URL and NOROSHI_HOST are always served.",
     )
-    execution_timeout_s: float = _setting(
+    execution_timeout_s: float = setting(
         10.0,
         gt=0,
         le=60,
@@ -160,113 +96,113 @@ class Settings(BaseSettings):
     joins_per_minute: int = _write_setting(120, "join, leave and create communities and topics")
     moderation_per_minute: int = _write_setting(120, "moderate communities")
     operations_per_minute: int = _write_setting(120, "change accounts, publications, call jobs and mail addresses")
-    organization_writes_factor: int = _setting(
+    organization_writes_factor: int = setting(
         100,
         ge=1,
         expected="a number from 1",
         description="How many times these numbers an organization may write in a minute, in each web process.",
     )
-    public_url: HttpAddress | None = _setting(
+    public_url: HttpAddress | None = setting(
         None,
         expected="an http or https address",
         description="The address at which others reach this server, in image URLs and callbacks. "
         "If unset, http://127.0.0.1 with the port.",
     )
-    egress_allow: Annotated[tuple[IpNetwork, ...], NoDecode, COMMA_SEPARATED] = _setting(
+    egress_allow: Annotated[tuple[IpNetwork, ...], NoDecode, COMMA_SEPARATED] = setting(
         (),
         expected="address ranges such as 10.0.0.0/8, separated by commas",
         description="Private address ranges that URLs of users may reach. By default, only public addresses.",
     )
-    telephony: Literal["simulator", "webhook", "twilio"] | None = _setting(
+    telephony: Literal["simulator", "webhook", "twilio"] | None = setting(
         None,
         expected="simulator, webhook or twilio",
         description="The telephony provider of call jobs, the same for all processes. Without one no job can be "
         "launched. The simulator calls nobody and invents outcomes; it is the provider of --demo.",
     )
-    telephony_url: HttpAddress | None = _setting(
+    telephony_url: HttpAddress | None = setting(
         None,
         expected="an http or https address",
         description="The provider's address, required by webhook. For twilio, replaces the address of Twilio's API.",
     )
-    telephony_secret: str | None = _setting(
+    telephony_secret: str | None = setting(
         None,
         secret=True,
         expected="the secret that webhooks are signed by",
         description="The secret that signs requests and callbacks of webhook, for web and worker processes.",
     )
-    twilio_account: str | None = _setting(
+    twilio_account: str | None = setting(
         None, expected="the account's SID", description="The Twilio account, required by twilio."
     )
-    twilio_token: str | None = _setting(
+    twilio_token: str | None = setting(
         None,
         secret=True,
         expected="the account's auth token",
         description="The Twilio account's auth token, required by twilio.",
     )
-    twilio_from: str | None = _setting(
+    twilio_from: str | None = setting(
         None,
         expected="the number that calls come from, such as +15005550006",
         description="The number that Twilio's calls come from, required by twilio.",
     )
-    simulator_speed: float = _setting(
+    simulator_speed: float = setting(
         1.0,
         ge=0.1,
         le=1000,
         expected="a number from 0.1 to 1000",
         description="The factor by which simulated calls are faster than real calls. With 60, a minute takes a second.",
     )
-    credential_keys: CredentialKeysText | None = _setting(
+    credential_keys: CredentialKeysText | None = setting(
         None,
         secret=True,
         expected="version:base64 pairs of 32 bytes, newest first, separated by commas",
         description="The keys that encrypt credentials of connected accounts, the same for all processes. "
         "If unset, `noroshi up` generates a key in the data folder.",
     )
-    smtp_url: SmtpAddress | None = _setting(
+    smtp_url: SmtpAddress | None = setting(
         None,
         secret=True,
         expected="smtp://user:password@host:port or smtps://..",
         description="The mail server for notices and reports. If unset, mails are files in `mail` of the data folder.",
     )
-    mail_from: str = _setting(
+    mail_from: str = setting(
         "Noroshi <noroshi@localhost>",
         pattern=r"^[^\r\n]+@[^\r\n]+$",
         expected="a mail address",
         description="The sender of notices and reports.",
     )
-    address_keys: AddressKeysText | None = _setting(
+    address_keys: AddressKeysText | None = setting(
         None,
         secret=True,
         expected="number:base64 pairs of 32 bytes, newest first, separated by commas",
         description="The keys that hash mail addresses of the bounce address book, the same for all processes. Without "
         "the keys the book is unreadable. If unset, `noroshi up` generates a key in the data folder.",
     )
-    legacy_book_url: HttpAddress | None = _setting(
+    legacy_book_url: HttpAddress | None = setting(
         None,
         expected="an http or https address",
         description="The legacy book: the bounce book to migrate from. It answers a share of the lookups.",
     )
-    legacy_share: int = _setting(
+    legacy_share: int = setting(
         0,
         ge=0,
         le=100,
         expected="a number from 0 to 100",
         description="The percentage of addresses for which the legacy book answers.",
     )
-    bounce_alarm_percent: float = _setting(
+    bounce_alarm_percent: float = setting(
         2.0,
         gt=0,
         le=100,
         expected="a number above 0, at most 100",
         description="The daily bounce rate in percent above which an organization or a domain raises an alarm.",
     )
-    bounce_report_to: Recipient | None = _setting(
+    bounce_report_to: Recipient | None = setting(
         None,
         secret=True,
         expected="a mail address, or an http or https address",
         description="The recipient of bounce alarms and daily summaries. The password of a URL signs its webhooks.",
     )
-    fan_out_max_followers: int = _setting(
+    fan_out_max_followers: int = setting(
         10_000,
         ge=0,
         le=100_000_000,
@@ -274,34 +210,34 @@ class Settings(BaseSettings):
         description="Posts of authors with more followers are merged into home feeds on read instead of being pushed. "
         "The same for all processes.",
     )
-    data_dir: Path = _setting(
+    data_dir: Path = setting(
         Path(".noroshi"),
         expected="a folder",
         description="The data folder, which holds embedded servers and generated secrets. Option: --data-dir.",
     )
-    embedded_mongod: str | None = _setting(
+    embedded_mongod: str | None = setting(
         None,
         expected="a path of a program, or its name on PATH",
         description="The mongod that `noroshi up` starts, instead of the pinned one.",
     )
-    embedded_redis: str | None = _setting(
+    embedded_redis: str | None = setting(
         None,
         expected="a path of a program, or its name on PATH",
         description="The Redis or Valkey server that `noroshi up` starts, instead of the pinned Valkey.",
     )
-    host: str = _setting(
+    host: str = setting(
         "127.0.0.1",
         expected="a host name or address to listen on",
         description="The address on which web processes listen. Option: --host.",
     )
-    port: int = _setting(
+    port: int = setting(
         8000,
         ge=0,
         le=65535,
         expected="a number from 0 to 65535",
         description="The port on which web processes listen; 0 takes a free one. Option: --port.",
     )
-    demo: bool = _setting(
+    demo: bool = setting(
         False,
         expected="true or false",
         description="Adds demo data. On a loopback host everyone may sign in as a demo user. Option: --demo.",
@@ -311,7 +247,7 @@ class Settings(BaseSettings):
         json_schema_extra={"expected": "console or json"},
         description="The format of log lines. By default console on a terminal, else json.",
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], LOWER_CASE] = _setting(
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], LOWER_CASE] = setting(
         "info", expected="debug, info, warning or error", description="The lowest level that is logged."
     )
 

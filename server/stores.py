@@ -1,8 +1,10 @@
 """Opens the stores of a process from its settings."""
 
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 
 from server.settings import Settings
+from storage.identity.sessions import SessionLifetimes
 from storage.secrets.versioned_keys import versioned_keys
 from storage.stores import Stores, open_stores
 
@@ -20,4 +22,5 @@ def open_stores_for(settings: Settings) -> AbstractAsyncContextManager[Stores]:
         versioned_keys(settings.credential_keys or ""),
         settings.keys_of_addresses,
         settings.roles_last_days,
+        SessionLifetimes(timedelta(hours=settings.session_idle_hours), timedelta(hours=settings.session_max_hours)),
     )

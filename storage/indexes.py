@@ -36,6 +36,13 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # AccessChangeDocument
     "access_changes": [IndexModel([("at", UP)], expireAfterSeconds=ACCESS_CHANGES_KEPT_S)],
+    # SessionDocument
+    "sessions": [
+        IndexModel([("org", UP), ("user", UP), ("used_at", DOWN)]),
+        IndexModel([("provider.sid", UP)], partialFilterExpression={"provider.sid": {"$exists": True}}),
+        IndexModel([("provider.sub", UP)], partialFilterExpression={"provider.sub": {"$exists": True}}),
+        IndexModel([("until", UP)], expireAfterSeconds=0),
+    ],
     # BlockDocument
     "blocks": [
         IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True),

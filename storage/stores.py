@@ -28,6 +28,7 @@ from storage.identity.access_changes import AccessChanges
 from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
 from storage.identity.relations import RelationStore
+from storage.identity.sessions import DEFAULT_LIFETIMES, SessionLifetimes, SessionStore
 from storage.identity.users import ROLES_LAST_DAYS, UserStore
 from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
@@ -72,6 +73,7 @@ class Stores:
     user_administration: UserAdministration
     audit: AuditLog
     access_changes: AccessChanges
+    sessions: SessionStore
     relations: RelationStore
     communities: CommunityStore
     moderation: ModerationStore
@@ -116,6 +118,7 @@ async def open_stores(
     credential_keys: Mapping[str, bytes] = NO_CREDENTIAL_KEYS,
     address_keys: AddressKeys = NO_ADDRESS_KEYS,
     roles_last_days: int = ROLES_LAST_DAYS,
+    session_lifetimes: SessionLifetimes = DEFAULT_LIFETIMES,
 ) -> AsyncIterator[Stores]:
     """Connects, prepares an empty database, and starts the hub, the publisher and the outbox; stops them at the end.
 
@@ -130,7 +133,7 @@ async def open_stores(
         redis = await stack.enter_async_context(redis_client(redis_url, Redis, answer_timeout_s=None))
         await prepare_database(mongo)
         cipher = CredentialCipher(credential_keys)
-        limits = fan_out_max_followers, roles_last_days
+        limits = fan_out_max_followers, roles_last_days, session_lifetimes
         async with _started(mongo, redis, arq, Keys(database), *limits, cipher, address_keys) as stores:
             yield stores
 
@@ -143,6 +146,7 @@ async def _started(
     keys: Keys,
     fan_out_max_followers: int,
     roles_last_days: int,
+    session_lifetimes: SessionLifetimes,
     credentials: CredentialCipher,
     address_keys: AddressKeys,
 ) -> AsyncIterator[Stores]:
@@ -164,15 +168,17 @@ async def _started(
     hub = Hub(redis, keys, event_log, subjects)
     locks = Locks(mongo)
     audit, access_changes = AuditLog(mongo), AccessChanges(mongo)
+    sessions = SessionStore(mongo, clock, access_changes, session_lifetimes)
     stores = Stores(
         mongo=mongo,
         redis=redis,
         keys=keys,
         clock=clock,
         users=UserStore(mongo, clock, roles_last_days),
-        user_administration=UserAdministration(mongo, audit, access_changes),
+        user_administration=UserAdministration(mongo, audit, access_changes, sessions),
         audit=audit,
         access_changes=access_changes,
+        sessions=sessions,
         relations=RelationStore(mongo),
         communities=CommunityStore(mongo, sequencer),
         moderation=ModerationStore(mongo, sequencer, clock),

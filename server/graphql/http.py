@@ -1,7 +1,7 @@
 """GraphQL over HTTP on Strawberry's view: POST with JSON only, one operation a request, every error as JSON.
 
 Conforms to the audits of npm graphql-http: application/json always gets 200; application/graphql-response+json gets 400
-if nothing was executed. A request that is refused before execution gets 400, 401, 405, 413 or 429, and 503 if a
+if nothing was executed. A request that is refused before execution gets 400, 401, 403, 405, 413 or 429, and 503 if a
 required server does not answer.
 """
 
@@ -16,6 +16,7 @@ import orjson
 import strawberry
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
 from graphql import GraphQLError, GraphQLSchema
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -32,6 +33,7 @@ from resolvers.context import Client, Context
 from schema.binding import ACCEPTS_LARGE_BODY, ADMISSION
 from schema.errors import to_client_error
 from server.auth.access_watch import AccessWatch
+from server.auth.credentials import RequestCredentials
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.budgets import DEFAULT_COST_PER_MINUTE, CostBudgets, CostPerMinute
 from server.graphql.cached_execution import CachedExecution
@@ -64,7 +66,8 @@ OPERATION_TYPES = {OperationType.QUERY, OperationType.MUTATION}
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 ContextFactory = Callable[..., Context]
-"""Returns a new context; takes keyword arguments of Context: `viewer`, `roles`, `client`, `coalesced`, `is_query`."""
+"""Returns a new context; takes keyword arguments of Context: `viewer`, `roles`, `client`, `session_id`, `coalesced`,
+`is_query`."""
 
 
 class MethodNotAllowed(BadUserInput):
@@ -108,6 +111,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             allowed_origins=allowed_origins,
         )
         self.viewers = access_watch.sessions
+        self.credentials = RequestCredentials(allowed_origins)
         self.broadcasts = Broadcasts(execution_timeout_s)
         # Strawberry has no public access to graphql-core's schema. tests/server/graphql/test_subscriptions.py fails if
         # this attribute disappears.
@@ -123,7 +127,15 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.graphql_core_schema, documents)
         starter = SubscriptionStarter(self.graphql_core_schema, documents, schema.execution_context_class)
-        services = SocketServices(access_watch, starter, self.broadcasts, self._admit, self.shares, execution_timeout_s)
+        services = SocketServices(
+            access_watch,
+            self.credentials,
+            starter,
+            self.broadcasts,
+            self._admit,
+            self.shares,
+            execution_timeout_s,
+        )
         self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,7 +152,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         if not (length.isdigit() and MAX_BODY_BYTES < int(length) <= MAX_LIST_BODY_BYTES):
             return MAX_BODY_BYTES
         try:
-            session = await self.viewers.session(request.headers.get("authorization"))
+            session = await self.viewers.session(self.credentials.of_request(request.headers))
         except DomainError:
             return MAX_BODY_BYTES
         may_send = session is not None and self._may_send_large_bodies(session.roles)
@@ -156,7 +168,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             if may_be_coalesced(headers.get(b"content-type"), accept) and COST_HEADER not in headers:
                 body_start = await read_body_start(receive)
                 query = self._coalescible.find(accept, body_start["body"])
-                if query is not None and (response := await self._coalesce(query, headers.get(b"authorization"))):
+                if query is not None and (response := await self._coalesce(query, Headers(scope=scope))):
                     return response
                 receive = prepend_message(body_start, receive)
             with PROCESS_BODIES.limited(receive, await self._body_limit(Request(scope))) as limited:
@@ -169,9 +181,9 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         except Exception as error:
             return _refusal(error)
 
-    async def _coalesce(self, query: CoalescibleQuery, authorization: bytes | None) -> Response | None:
-        """Returns the response of the coalesced query to a signed-in viewer; None without a token."""
-        session = await self.viewers.session(None if authorization is None else authorization.decode("latin-1"))
+    async def _coalesce(self, query: CoalescibleQuery, headers: Headers) -> Response | None:
+        """Returns the response of the coalesced query to a signed-in viewer; None without a credential."""
+        session = await self.viewers.session(self.credentials.of_request(headers))
         if session is None:
             return None
         self._budgets.check(session.user, session.roles, query.cost)
@@ -207,11 +219,11 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         client = _client(request)
         if not isinstance(request, Request):
             return self._new_context(client=client)
-        session = await self.viewers.session(request.headers.get("authorization"))
+        session = await self.viewers.session(self.credentials.of_request(request.headers))
         viewer, roles = (None, frozenset[Role]()) if session is None else (session.user, session.roles)
         # Before the body is parsed, so that refused documents wait as well.
         await self.shares.begin(self.shares.of(viewer, roles))
-        return self._new_context(viewer=viewer, roles=roles, client=client)
+        return self._new_context(viewer=viewer, roles=roles, client=client, session_id=session and session.id)
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         """Stores the media type that the client accepts in the response, where `create_response` reads it."""
@@ -377,6 +389,8 @@ def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[
             return 400, {}
         case "UNAUTHENTICATED":
             return 401, {"WWW-Authenticate": "Bearer"}
+        case "FORBIDDEN":
+            return 403, {}
         case "RATE_LIMITED" | "UNAVAILABLE" as code:
             wait_s = math.ceil(extensions["retryAfterMs"] / 1000)
             return 429 if code == "RATE_LIMITED" else 503, {"Retry-After": str(wait_s)}

@@ -3,8 +3,10 @@
 Close codes (docs/semantics.md, 3):
 
 - 4400: the client sent a frame that is not a message of the protocol.
-- 4401: connection_init has no token, or a token that was never valid, or the account is deactivated.
-- 4403: the token has expired, before connection_init or later; or the user's roles have changed.
+- 4401: connection_init has no credential, or a token that was never valid; or the session has ended, or the account is
+  deactivated.
+- 4403: the token has expired, before connection_init or later; or the user's roles have changed; or a socket with the
+  cookie of a session comes from another origin.
 """
 
 import asyncio
@@ -27,6 +29,7 @@ from uvicorn.protocols.utils import ClientDisconnected
 from resolvers.context import Context
 from schema.errors import to_client_error
 from server.auth.access_watch import AccessWatch
+from server.auth.credentials import Credential, RequestCredentials
 from server.auth.tokens import TokenExpired, TokenInvalid
 from server.auth.viewers import ViewerSession
 from server.graphql.broadcasts import Broadcasts
@@ -37,7 +40,7 @@ from server.graphql.frames import Listener
 from server.graphql.socket_writer import WebSocketProtocol, connection_of
 from server.graphql.subscription_limits import SubscriptionLimits
 from server.graphql.subscriptions import OperationRefused, SubscriptionStarter, ViewerSubscription
-from storage.errors import RateLimited, Unauthenticated, Unavailable
+from storage.errors import Forbidden, RateLimited, Unauthenticated, Unavailable
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
@@ -79,6 +82,7 @@ class SocketServices:
     """The parts of GraphQLEndpoint that its sockets use."""
 
     access_watch: AccessWatch
+    credentials: RequestCredentials
     subscription_starter: SubscriptionStarter
     broadcasts: Broadcasts
     admit: Callable[[OperationRequest, Context], AbstractAsyncContextManager[int]]
@@ -98,6 +102,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
     services: ClassVar[SocketServices]
 
     _authorization: str | None = None
+    _credential: Credential | None = None
     _session: ViewerSession | None = None
     _expiry_timer: asyncio.TimerHandle | None = None
 
@@ -115,7 +120,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         await Measured(super().handle_message(message))
 
     async def handle_connection_init(self, message: Any) -> None:
-        """Signs in by the payload's `authorization`, or by the handshake's header."""
+        """Signs in by the payload's `authorization`, by the handshake's header, or by the cookie of a session."""
         if self.connection_init_received or self.connection_timed_out:
             await super().handle_connection_init(message)
             return
@@ -123,21 +128,24 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             # The message came in time; verifying the token may take longer.
             self.connection_init_timeout_task.cancel()
         lowered = {str(name).lower(): value for name, value in (message.get("payload") or {}).items()}
-        authorization = lowered.get("authorization") or self._adapter.ws.headers.get("authorization")
+        authorization = lowered.get("authorization")
         self._authorization = authorization if isinstance(authorization, str) else None
         session = await self._authenticate()
         if session is not None:
             self._sign_in(session)
             await super().handle_connection_init(message)
 
-    async def _authenticate(self) -> ViewerSession | None:
-        """Returns the session of the socket's token. Closes the socket and returns None if there is no session now."""
+    async def _authenticate(self, *, is_use: bool = True) -> ViewerSession | None:
+        """Returns the session of the credential. Closes the socket and returns None if there is no session now."""
         try:
-            session = await self.services.access_watch.sessions.session(self._authorization)
+            self._credential = self._credential or self.services.credentials.of_socket(
+                self._authorization, self._adapter.ws.headers
+            )
+            session = await self.services.access_watch.sessions.session(self._credential, is_use=is_use)
             if session is None:
                 raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
             return session
-        except TokenExpired as error:
+        except (TokenExpired, Forbidden) as error:
             await self.websocket.close(FORBIDDEN, error.message)
         except Unauthenticated as error:
             await self.websocket.close(UNAUTHORIZED, error.message)
@@ -148,15 +156,19 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
     def _sign_in(self, session: ViewerSession) -> None:
         """Lets the socket's operations run for the session's user, until the session ends."""
         self._session = session
-        self.context.viewer, self.context.roles = session.user, session.roles
+        self.context.viewer, self.context.roles, self.context.session_id = session.user, session.roles, session.id
         self._set_expiry_timer(session.expires_at)
         self.services.access_watch.add(session.user_key, self._check_access)
 
     async def _check_access(self) -> None:
         """Closes the socket if its session has ended or its roles have changed."""
-        session = await self._authenticate()
-        if session is not None and session.roles != self.context.roles:
+        session = await self._authenticate(is_use=False)
+        if session is None:
+            return
+        if session.roles != self.context.roles:
             await self.websocket.close(FORBIDDEN, "The roles of the user have changed")
+        else:
+            self._set_expiry_timer(session.expires_at)
 
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
         """Starts an operation, or refuses it if the socket already runs as many operations as it may."""
@@ -221,16 +233,15 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         return True
 
     def _set_expiry_timer(self, expires_at: float) -> None:
-        loop = asyncio.get_running_loop()
-        remaining_s = expires_at - time.time()
-        if remaining_s > MAX_TIMER_S:
-            # The event loop's timers overflow after some weeks.
-            self._expiry_timer = loop.call_later(MAX_TIMER_S, self._set_expiry_timer, expires_at)
-            return
-        self._expiry_timer = loop.call_later(remaining_s, lambda: asyncio.ensure_future(self._close_expired()))
+        """Checks the access again at the expiry, which other requests of the same browser may have deferred."""
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+        # The event loop's timers overflow after some weeks.
+        wait_s = min(expires_at - time.time(), MAX_TIMER_S)
+        self._expiry_timer = asyncio.get_running_loop().call_later(wait_s, self._start_check)
 
-    async def _close_expired(self) -> None:
-        await self.websocket.close(FORBIDDEN, "Token expired")
+    def _start_check(self) -> None:
+        asyncio.ensure_future(self._check_access())
 
     async def shutdown(self) -> None:
         """Ends the operations, the timer of the token's expiry, and the checks of access."""

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
+from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSessions
 from server.transport.bodies import MAX_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
@@ -117,7 +118,7 @@ def _decode(body: bytes, encoding: str) -> bytes:
 
 async def _authenticate(viewers: ViewerSessions, request: Request) -> User:
     """Returns the user of a token with the role SERVICE. Raises: Unauthenticated, Forbidden, Unavailable."""
-    session = await viewers.session(request.headers.get("authorization"))
+    session = await viewers.session(bearer_credential(request.headers.get("authorization")))
     if session is None:
         raise Unauthenticated
     if Role.SERVICE not in session.roles:

@@ -12,6 +12,7 @@ from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, aud
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, is_administrator, user_document_id, user_record
 from storage.identity.roles import Role
+from storage.identity.sessions import SessionStore
 from storage.identity.users import USER_FIELDS, prefix_range
 from storage.mongo import Document, Mongo, Session
 
@@ -45,10 +46,11 @@ class UserAdministration:
     other's role away at the same time, only one succeeds, and an organization keeps its last administrator.
     """
 
-    def __init__(self, mongo: Mongo, audit: AuditLog, access: AccessChanges) -> None:
+    def __init__(self, mongo: Mongo, audit: AuditLog, access: AccessChanges, sessions: SessionStore) -> None:
         self._mongo = mongo
         self._audit = audit
         self._access = access
+        self._sessions = sessions
         self._users: AsyncCollection[UserDocument] = mongo[USERS]
 
     async def list_users(
@@ -84,7 +86,7 @@ class UserAdministration:
         return await self._change(actor, user_id, change)
 
     async def deactivate(self, actor: Actor, user_id: str, reason: str) -> User:
-        """Ends a user's access until an administrator reactivates the user. Idempotent.
+        """Ends a user's sessions, and access until an administrator reactivates the user. Idempotent.
 
         Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more.
         """
@@ -127,6 +129,8 @@ class UserAdministration:
             entry = audit_document(actor, planned.action, TargetKind.USER, user_id, at, **planned.details)
             await self._audit.insert(entry, session)
             await self._access.record(UserKey(organization_id, user_id), at, session)
+            if planned.action is AuditAction.USER_DEACTIVATED:
+                await self._sessions.end_all_in(session, UserKey(organization_id, user_id))
             key = {"_id": user["_id"]}
             changed: UserDocument = await self._mongo.find_one_and_update(USERS, key, planned.update, session)
             return user_record(changed)

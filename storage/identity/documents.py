@@ -159,3 +159,54 @@ class AccessChangeDocument(TypedDict):
 
     at: datetime
     """When the change was made, by the database's clock."""
+
+
+class ProviderSessionDocument(TypedDict):
+    """The session at the identity provider from which a session came."""
+
+    issuer: str
+    sub: str
+    """The provider's id of the person."""
+
+    sid: NotRequired[str]
+    """The provider's id of its session; absent if the provider named none."""
+
+
+class SessionDocument(TypedDict):
+    """A signed-in browser, in `sessions`. Deleted when the session ends, and expires at `until`."""
+
+    _id: str
+    """SHA-256 of the cookie's token, in hexadecimal digits. The token itself is not stored."""
+
+    org: str
+    """Organization id."""
+
+    user: str
+    """User id."""
+
+    method: str
+    """Value of `SignInMethod`."""
+
+    roles: list[str]
+    """Values of `Role` that the sign-in had. They count until roles are granted to the user."""
+
+    at: datetime
+    """When the session began, by the database's clock."""
+
+    used_at: datetime
+    """When the session was last used, by the database's clock; written every few minutes at most."""
+
+    until: datetime
+    """When the session ends unless it is used before, by the database's clock; never after `ends_at`."""
+
+    ends_at: datetime
+    """When the session ends in any case, by the database's clock."""
+
+    address: str | None
+    """IP address of the browser at the sign-in."""
+
+    agent: str | None
+    """The browser's header User-Agent at the sign-in; None if there was none."""
+
+    provider: NotRequired[ProviderSessionDocument]
+    """Present for sessions that began at an identity provider."""

@@ -1,11 +1,19 @@
-"""A user whose roles were reduced, or who was deactivated, loses access on every process while Redis is stopped."""
+"""A user whose access ends or is reduced loses it on every process while Redis is stopped.
+
+An administrator reduces the roles or deactivates the user, or the user signs out of a browser.
+"""
 
 import asyncio
+import json
 from collections.abc import Iterator
 
+import httpx2
 import pytest
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
+from websockets.typing import Origin, Subprotocol
 
+from tests.browser_sessions import SESSION_COOKIE, begin_session, cookie
 from tests.client import Client, client
 from tests.e2e.chat_topic import create_chat_topic, join, post, subscribed
 from tests.e2e.conftest import DeployedProduct
@@ -40,6 +48,48 @@ async def close_code(person: Client, *, is_open: asyncio.Barrier) -> int | None:
                     await socket.ws.recv()
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else None
+
+
+async def socket_of_browser(product: DeployedProduct, token: str, *, is_open: asyncio.Barrier) -> int | None:
+    """Opens a socket by cookie, meets the others, and returns the code with which the server closes the socket."""
+    headers = {"cookie": f"{SESSION_COOKIE}={token}"}
+    address = f"{product.url.replace('http', 'ws')}/graphql"
+    protocol = Subprotocol("graphql-transport-ws")
+    async with connect(address, subprotocols=[protocol], origin=Origin(product.url), additional_headers=headers) as ws:
+        await ws.send('{"type": "connection_init"}')
+        assert json.loads(await ws.recv())["type"] == "connection_ack"
+        await is_open.wait()
+        await asyncio.wait_for(ws.wait_closed(), DEADLINE_S)
+        return ws.close_code
+
+
+async def test_ended_session_ends_sockets_and_requests(product: DeployedProduct) -> None:
+    port = product.processes.database_port("mongod")
+    uri = f"mongodb://127.0.0.1:{port}/?directConnection=true"
+    token, other = [await begin_session(uri, "noroshi", "cat") for _ in range(2)]
+    async with httpx2.AsyncClient(base_url=product.url, timeout=60) as http:
+
+        async def statuses(token: str) -> set[int]:
+            requests = [
+                http.post("/graphql", json={"query": "{ viewer { id } }"}, headers=cookie(token))
+                for _ in range(4 * WEB_PROCESSES)
+            ]
+            return {response.status_code for response in await asyncio.gather(*requests)}
+
+        is_open = asyncio.Barrier(SOCKETS + 1)
+        sockets = [asyncio.create_task(socket_of_browser(product, token, is_open=is_open)) for _ in range(SOCKETS)]
+        await is_open.wait()
+        assert await statuses(token) == {200}
+        with sigstopped(product.processes.child("valkey-server")):
+            response = await http.post("/sign-out", headers=cookie(token))
+            assert response.status_code == 200
+            assert await asyncio.gather(*sockets) == [4401] * SOCKETS
+
+        async def is_refused_everywhere() -> bool:
+            return await statuses(token) == {401}
+
+        await until(is_refused_everywhere)
+        assert await statuses(other) == {200}
 
 
 async def test_reduced_access_ends_sockets_and_requests(product: DeployedProduct) -> None:

@@ -13,8 +13,11 @@ from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community
 from storage.chat.roles import CommunityRole
 from storage.chat.visibility import CommunityVisibility
+from storage.identity.access_changes import UserKey
 from storage.identity.audit import Actor, AuditAction, TargetKind, audit_document
 from storage.identity.roles import Role
+from storage.identity.session_records import NewSession, SignInMethod
+from storage.identity.sessions import token_hash
 from storage.ids import PostKey, message_key, new_id
 from storage.link_previews import LinkPreview
 from storage.mongo import Session
@@ -65,7 +68,7 @@ class OrganizationScenario:
         """Creates a message, a post and objects of these types, and makes Ann and Cat members. Returns all ids."""
         await self.restore_community()
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
-        self.ids |= {"Message": message["id"], "Post": await self.create_post()}
+        self.ids |= {"Message": message["id"], "Post": await self.create_post(), "Session": await self.begin_session()}
         if not CALLS.isdisjoint(types):
             await self.launch_call_jobs()
         if not PUBLISHING.isdisjoint(types):
@@ -84,6 +87,12 @@ class OrganizationScenario:
         for person in (self.ann, self.cat, self.dog):
             await person.join(community.id)
         await moderation.set_role(community, owl, self.ann.id, CommunityRole.OWNER)
+
+    async def begin_session(self) -> str:
+        """Begins a session of Ann's, and returns its id."""
+        ann = UserKey(self.organization_id, self.ann.id)
+        new = NewSession(ann, SignInMethod.OIDC, f"{self.mark} address", f"{self.mark} agent")
+        return token_hash(await self.stores.sessions.begin(new))
 
     async def launch_call_jobs(self) -> None:
         """Launches two jobs. The call of the first job is refused, the call of the second job stays active."""
@@ -235,5 +244,5 @@ def unknown_ids() -> dict[str, str]:
     message = f"{new_id()}-{timestamp}"
     people, posts = dict.fromkeys(("User", "Author", "Actor"), "nobody"), dict.fromkeys(("Post", "Job"), post)
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
-    types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry")
+    types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry", "Session")
     return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in types}}

@@ -12,13 +12,17 @@ from tests.resolvers.people import Person, SignIn
 pytestmark = pytest.mark.anyio
 
 # The outsider is a member of another community of the organization. Operator and admin have joined no community, so the
-# table shows the rights of a role alone. "." is permitted, U is UNAUTHENTICATED, F is FORBIDDEN.
+# table shows the rights of a role alone. "." is permitted, U is UNAUTHENTICATED, F is FORBIDDEN,
+# N is NOT_FOUND.
 DECISIONS = {
     # field                          anonymous outsider operator service admin member author
     "Query.viewer":                  ". . . . . . .",
     "Query.user":                    "U . . . . . .",
     "Query.users":                   "U . . F . . .",
     "Query.blockedUsers":            "U . . . . . .",
+    "Query.mySessions":              "U . . . . . .",
+    "Mutation.endSession":           "U N N N N N .",
+    "Mutation.endOtherSessions":     "U . . . . . .",
     "Query.communities":             "U . . F . . .",
     "Query.community":               "U . . F . . .",
     "Query.topic":                   "U . . F . . .",
@@ -109,7 +113,7 @@ DECISIONS = {
 NOT_REPEATABLE = {"cancelScheduledPost", "resolvePublication"}
 """Fields whose second call with the same ids is a CONFLICT, even if another viewer calls."""
 
-CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}
+CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F", "NOT_FOUND": "N"}
 
 
 async def viewers_of(sign_in: SignIn, organization: OrganizationScenario) -> dict[str, Person]:

@@ -29,8 +29,9 @@ from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
 
-UNLIMITED = {"markRead", "markNotificationsRead", "recordDeliveries", "reportCall"}
-"""Marks store one document at most, and clients move them while a person scrolls. The others need the role SERVICE."""
+UNLIMITED = {"markRead", "markNotificationsRead", "recordDeliveries", "reportCall", "endSession", "endOtherSessions"}
+"""Marks store one document at most, and clients move them while a person scrolls. Sessions of a person are few, and
+ending them must not be refused. The others need the role SERVICE."""
 
 SCALARS = {"Int": 1, "Float": 1.0, "Boolean": True, "Timestamp": "1.000000", "DateTime": "2030-01-01T00:00:00Z"}
 """A value of each scalar type; "x" for all others."""

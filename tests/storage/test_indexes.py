@@ -23,7 +23,9 @@ from storage.feed.records import author_stream
 from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
+from storage.identity.access_changes import UserKey
 from storage.identity.relations import FEW_BLOCKERS
+from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
 from storage.indexes import INDEXES
 from storage.locks import FenceDocument, LockDocument
 from storage.mail.addresses import Address
@@ -65,6 +67,14 @@ async def query_identity(scenario: TopicScenario) -> None:
     await relations.blockers_among(org, "dan", ["ann"])
     await relations.follows(org, "ann", "bob")
     await relations.unblock(org, "ann", "dan")
+    ann, sessions = UserKey(org, "ann"), scenario.stores.sessions
+    new = NewSession(ann, SignInMethod.OIDC, provider=ProviderSession("https://id.example.org", "ann", "s1"))
+    tokens = [await sessions.begin(new) for _ in range(4)]
+    await sessions.find(tokens[0])
+    await sessions.end(ann, (await sessions.list_of(ann))[0].id)
+    await sessions.end_of_provider("https://id.example.org", None, "s1")
+    await sessions.end_of_provider("https://id.example.org", "ann", None)
+    await sessions.end_all(ann)
 
 
 async def query_communities(scenario: TopicScenario) -> None:
@@ -252,7 +262,7 @@ async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:
 
 
 QUERIES = {
-    query_identity: {"users", "blocks", "follows", "memberships"},
+    query_identity: {"users", "blocks", "follows", "memberships", "sessions"},
     query_communities: {"communities", "memberships", "idempotency"},
     query_moderation: {"communities", "memberships", "community_restrictions", "join_requests"},
     query_topics: {"topics", "messages", "read_marks", "streams"},
@@ -389,6 +399,7 @@ async def test_indexes_after_second_start_are_unchanged(stores: Stores) -> None:
 
 DOCUMENTS: dict[str, Any] = {
     "audit": identity.AuditDocument,
+    "sessions": identity.SessionDocument,
     "access_changes": identity.AccessChangeDocument,
     "users": identity.UserDocument,
     "blocks": identity.BlockDocument,

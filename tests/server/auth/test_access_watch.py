@@ -7,12 +7,14 @@ import pytest
 
 import server.auth.access_watch
 from server.auth.access_watch import AccessWatch
+from server.auth.credentials import Credential, bearer_credential
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import AccountDeactivated, ViewerSessions
 from storage.identity.access_changes import AccessChanges, UserKey
 from storage.identity.audit import Actor
 from storage.identity.roles import Role
 from storage.stores import Stores
+from tests.server.auth.authenticators import token_authenticators
 from tests.waiting import DEADLINE_S, until
 
 SECRET = "a secret of the tests, longer than 32 bytes"
@@ -22,15 +24,15 @@ ADA = Actor("acme", "ada")
 pytestmark = pytest.mark.anyio
 
 
-def bearer(user: str, *roles: Role) -> str:
-    """Returns an authorization header with a new token of the user."""
+def bearer(user: str, *roles: Role) -> Credential | None:
+    """Returns the credential of a new token of the user."""
     token = mint(SECRET, user_id=user, organization_id="acme", roles=[role.value for role in roles])
-    return f"Bearer {token}"
+    return bearer_credential(f"Bearer {token}")
 
 
 @pytest.fixture
 async def viewers(stores: Stores) -> ViewerSessions:
-    sessions = ViewerSessions(TokenVerifier(secret=SECRET), stores.users)
+    sessions = ViewerSessions(token_authenticators(TokenVerifier(secret=SECRET), stores))
     await sessions.session(bearer("ada", Role.ADMIN))
     return sessions
 

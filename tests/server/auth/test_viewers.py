@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
+from server.auth.credentials import Credential, CredentialKind, bearer_credential
 from server.auth.tokens import TokenExpired, TokenInvalid, TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
 from storage.identity.roles import Role
 from storage.stores import Stores
+from tests.server.auth.authenticators import token_authenticators
 from tests.server.auth.identity_provider import (
     RSA_KEY,
     ec_jwk,
@@ -40,12 +42,13 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def viewers(stores: Stores, clock: ManualClock) -> ViewerSessions:
-    return ViewerSessions(TokenVerifier(secret=SECRET, now=clock), stores.users)
+    return ViewerSessions(token_authenticators(TokenVerifier(secret=SECRET, now=clock), stores))
 
 
-def bearer(user: str = "ann", org: str = "acme", **claims: object) -> str:
-    """Returns an authorization header with a new token of the user."""
-    return f"Bearer {mint(SECRET, user_id=user, organization_id=org, ttl_s=1e9, **claims)}"  # type: ignore[arg-type]
+def bearer(user: str = "ann", org: str = "acme", **claims: object) -> Credential | None:
+    """Returns the credential of a new token of the user."""
+    token = mint(SECRET, user_id=user, organization_id=org, ttl_s=1e9, **claims)  # type: ignore[arg-type]
+    return bearer_credential(f"Bearer {token}")
 
 
 async def test_request_without_token_has_no_session(viewers: ViewerSessions) -> None:
@@ -55,7 +58,7 @@ async def test_request_without_token_has_no_session(viewers: ViewerSessions) -> 
 @pytest.mark.parametrize("authorization", ["Bearer garbage", "Basic YTpi", "", "Bearer "])
 async def test_malformed_authorization_is_refused(viewers: ViewerSessions, authorization: str) -> None:
     with pytest.raises(TokenInvalid):
-        await viewers.session(authorization)
+        await viewers.session(bearer_credential(authorization))
 
 
 async def test_first_request_creates_user(viewers: ViewerSessions, stores: Stores) -> None:
@@ -103,7 +106,7 @@ async def test_handle_in_use_gets_a_number(viewers: ViewerSessions) -> None:
 
 async def test_session_ends_when_token_expires(viewers: ViewerSessions, clock: ManualClock) -> None:
     clock.now = 0
-    token = f"Bearer {mint(SECRET, user_id='ann', organization_id='acme', ttl_s=60)}"
+    token = bearer_credential(f"Bearer {mint(SECRET, user_id='ann', organization_id='acme', ttl_s=60)}")
     session = await viewers.session(token)
     assert session is not None
     clock.now = session.expires_at - 0.001
@@ -122,7 +125,7 @@ async def test_cached_session_reads_no_user(viewers: ViewerSessions, stores: Sto
 
 
 async def test_full_cache_drops_oldest_session(stores: Stores, clock: ManualClock) -> None:
-    viewers = ViewerSessions(TokenVerifier(secret=SECRET, now=clock), stores.users, max_sessions=2)
+    viewers = ViewerSessions(token_authenticators(TokenVerifier(secret=SECRET, now=clock), stores), max_sessions=2)
     tokens = [bearer(user) for user in ("ann", "ben", "cem")]
     for token in tokens:
         await viewers.session(token)
@@ -133,7 +136,7 @@ async def test_full_cache_drops_oldest_session(stores: Stores, clock: ManualCloc
 
 
 async def test_session_beyond_max_age_reads_user_again(stores: Stores, clock: ManualClock) -> None:
-    viewers = ViewerSessions(TokenVerifier(secret=SECRET, now=clock), stores.users, max_age_s=0.0)
+    viewers = ViewerSessions(token_authenticators(TokenVerifier(secret=SECRET, now=clock), stores), max_age_s=0.0)
     token = bearer()
     await viewers.session(token)
     await stores.mongo["users"].delete_many({})
@@ -145,7 +148,10 @@ async def test_withdrawn_key_ends_cached_session(stores: Stores) -> None:
     clock = [0.0]
     async with provider_with(rsa_jwk("old")) as provider:
         verifier = verifier_of(provider, lambda: clock[0])
-        viewers, token = ViewerSessions(verifier, stores.users), f"Bearer {provider_token(RSA_KEY, 'RS256', 'old')}"
+        viewers, token = (
+            ViewerSessions(token_authenticators(verifier, stores)),
+            bearer_credential(f"Bearer {provider_token(RSA_KEY, 'RS256', 'old')}"),
+        )
         assert await viewers.session(token) is not None
         provider.key_set = {"keys": [ec_jwk("e")]}
         clock[0] = 301.0
@@ -153,3 +159,8 @@ async def test_withdrawn_key_ends_cached_session(stores: Stores) -> None:
         await until(lambda: verifier.generation() == 2)
         with pytest.raises(TokenInvalid, match="unknown"):
             await viewers.session(token)
+
+
+async def test_kind_without_authenticator_is_refused(viewers: ViewerSessions) -> None:
+    with pytest.raises(TokenInvalid):
+        await viewers.session(Credential(CredentialKind.SESSION, "x"))

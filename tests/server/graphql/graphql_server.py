@@ -26,6 +26,7 @@ from server.graphql.frames import Listener
 from storage.stores import Stores
 from storage.streams.log import Position, format_cursor
 from tests.e2e.chat_topic import cursor_position
+from tests.server.auth.authenticators import token_authenticators
 from tests.server.in_process import InProcessServer, serve_in_process
 from tests.storage.topic_scenario import TopicScenario
 
@@ -221,7 +222,7 @@ async def serve_graphql(
 ) -> AsyncIterator[GraphQLServer]:
     """Serves the endpoint on the scenario's stores. `options` are passed to uvicorn."""
     secret = secrets.token_hex(32)
-    viewers = ViewerSessions(TokenVerifier(secret=secret), scenario.stores.users)
+    viewers = ViewerSessions(token_authenticators(TokenVerifier(secret=secret), scenario.stores))
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     access_watch = AccessWatch(scenario.stores.access_changes, scenario.stores.clock, viewers)

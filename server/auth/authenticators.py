@@ -1,0 +1,115 @@
+"""Authenticators: each verifies one kind of credential and returns the session of its viewer."""
+
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from server.auth.credentials import SessionEnded
+from server.auth.tokens import Claims, TokenVerifier
+from storage.errors import Unauthenticated
+from storage.identity.access_changes import UserKey
+from storage.identity.records import User
+from storage.identity.roles import Role, narrowed, with_included
+from storage.identity.sessions import SessionStore
+from storage.identity.users import UserStore
+from storage.mongo.clock import DatabaseClock
+
+
+class AccountDeactivated(Unauthenticated):
+    """An administrator has deactivated the user."""
+
+    def __init__(self) -> None:
+        super().__init__("This account is deactivated. Ask an administrator of your organization.")
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerSession:
+    """An authenticated user with the roles of its requests, and the expiry of the credential (Unix seconds)."""
+
+    user: User
+    roles: frozenset[Role]
+    expires_at: float
+    id: str | None = None
+    """Id of the browser's session; None for a token or a key."""
+
+    @property
+    def user_key(self) -> UserKey:
+        """The organization and the id of the user."""
+        return UserKey(self.user.organization_id, self.user.id)
+
+
+class Authenticator(Protocol):
+    """Verifies the credentials of one kind."""
+
+    def generation(self) -> int:
+        """Returns a number that changes when earlier verifications no longer count. Called for every request."""
+
+    def is_current(self, session: ViewerSession) -> bool:
+        """Returns whether a cached session may be used now. Raises: Unauthenticated if its credential has expired."""
+
+    async def authenticate(self, secret: str, *, is_use: bool) -> ViewerSession:
+        """Returns the session of a credential. `is_use` is False when an open socket is checked again.
+
+        Raises: Unauthenticated, Unavailable.
+        """
+
+
+class TokenAuthenticator:
+    """Verifies tokens. The first request of a user creates the user."""
+
+    def __init__(self, verifier: TokenVerifier, users: UserStore) -> None:
+        self._verifier = verifier
+        self._users = users
+
+    def generation(self) -> int:
+        """Returns the generation of the provider's keys, so that no session outlives a withdrawn key."""
+        return self._verifier.generation()
+
+    def is_current(self, session: ViewerSession) -> bool:
+        """Returns True. Raises: TokenExpired."""
+        self._verifier.check_expiry(session.expires_at)
+        return True
+
+    async def authenticate(self, secret: str, *, is_use: bool) -> ViewerSession:
+        """Verifies a token, and stores what it says. Raises: TokenInvalid, TokenExpired, AccountDeactivated."""
+        claims = await self._verifier.verify(secret)
+        user = await self._stored_user(claims)
+        if user.is_deactivated:
+            raise AccountDeactivated
+        roles = narrowed(user.roles, claims.roles) if user.has_granted_roles else claims.roles
+        return ViewerSession(user, roles, claims.expires_at)
+
+    async def _stored_user(self, claims: Claims) -> User:
+        roles = sorted(claims.roles, key=lambda role: role.value)
+        return await self._users.sign_in(
+            claims.organization_id, claims.user_id, roles, claims.name, claims.handle, claims.email
+        )
+
+
+class SessionAuthenticator:
+    """Finds the session of a cookie, and its user."""
+
+    def __init__(self, sessions: SessionStore, users: UserStore, clock: DatabaseClock) -> None:
+        self._sessions = sessions
+        self._users = users
+        self._clock = clock
+
+    def generation(self) -> int:
+        """Returns 0."""
+        return 0
+
+    def is_current(self, session: ViewerSession) -> bool:
+        """Returns False at the end of an idle session, which another request may have deferred."""
+        return session.expires_at > time.time()
+
+    async def authenticate(self, secret: str, *, is_use: bool) -> ViewerSession:
+        """Raises: SessionEnded, AccountDeactivated."""
+        found = await self._sessions.find(secret, is_use=is_use)
+        if found is None:
+            raise SessionEnded
+        user = await self._users.get(*found.user)
+        if user.is_deactivated:
+            raise AccountDeactivated
+        roles = with_included(user.roles) if user.has_granted_roles else found.roles
+        left_s = (found.expires_at - await self._clock.now()).total_seconds()
+        return ViewerSession(user, roles, time.time() + left_s, found.id)

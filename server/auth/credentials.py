@@ -1,0 +1,114 @@
+"""Credentials of requests: a bearer token, a service key, or the cookie of a session.
+
+A browser sends cookies with requests that pages of other origins cause. So a request with the cookie of a session needs
+a header that other origins can't send without CORS, and its Origin must be allowed; so must that of a socket.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from starlette.datastructures import Headers
+
+# Strawberry checks the sockets of a browser with the same functions.
+from strawberry.http.websocket_origin import is_same_origin, normalize_allowed_origins, normalize_origin
+
+from server.auth.tokens import bearer_token
+from storage.errors import Forbidden, Unauthenticated
+
+SESSION_COOKIE = "__Host-noroshi"
+CLIENT_HEADER = "Noroshi-Client"
+SERVICE_KEY_PREFIX = "nrk_"
+_SESSION_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class CredentialKind(Enum):
+    """Kind of a credential. Each kind has an authenticator of its own."""
+
+    TOKEN = "TOKEN"  # noqa: S105 - not a password
+    SERVICE_KEY = "SERVICE_KEY"
+    SESSION = "SESSION"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """The credential of a request: its kind, and the token, key or cookie value."""
+
+    kind: CredentialKind
+    secret: str = field(repr=False)
+
+
+class SessionEnded(Unauthenticated):
+    """The session of the cookie has ended, or never existed."""
+
+    def __init__(self) -> None:
+        super().__init__("The session has ended. Sign in again.")
+
+
+def bearer_credential(authorization: str | None) -> Credential | None:
+    """Returns the credential of an Authorization header; None without a header. Raises: TokenInvalid."""
+    token = bearer_token(authorization)
+    if token is None:
+        return None
+    is_key = token.startswith(SERVICE_KEY_PREFIX)
+    return Credential(CredentialKind.SERVICE_KEY if is_key else CredentialKind.TOKEN, token)
+
+
+def session_token(headers: Headers) -> str | None:
+    """Returns the token of the session's cookie, or None. Raises: SessionEnded if it can't be a token."""
+    for pair in ";".join(headers.getlist("cookie")).split(";"):
+        name, _, value = pair.partition("=")
+        if name.strip() != SESSION_COOKIE:
+            continue
+        if not _SESSION_TOKEN.fullmatch(value.strip()):
+            raise SessionEnded
+        return value.strip()
+    return None
+
+
+class RequestCredentials:
+    """Finds the credential of a request, and refuses requests that pages of other origins cause."""
+
+    def __init__(self, allowed_origins: Iterable[str] = ()) -> None:
+        self._allowed_origins = normalize_allowed_origins(allowed_origins)
+
+    def of_request(self, headers: Headers) -> Credential | None:
+        """Returns the header's credential, or else the session's, or None. Raises: Unauthenticated, Forbidden."""
+        if (authorization := headers.get("authorization")) is not None:
+            return bearer_credential(authorization)
+        token = session_token(headers) if "cookie" in headers else None
+        if token is None:
+            return None
+        self.check_browser(headers)
+        return Credential(CredentialKind.SESSION, token)
+
+    def of_socket(self, authorization: str | None, headers: Headers) -> Credential | None:
+        """Returns the credential of the payload or the handshake. A cookie counts only with an allowed Origin.
+
+        Raises: Unauthenticated, Forbidden.
+        """
+        if (header := authorization or headers.get("authorization")) is not None:
+            return bearer_credential(header)
+        token = session_token(headers)
+        if token is None:
+            return None
+        if "origin" not in headers:
+            raise Forbidden("A socket with the cookie of a session needs the header Origin.")
+        self._check_origin(headers)
+        return Credential(CredentialKind.SESSION, token)
+
+    def check_browser(self, headers: Headers) -> None:
+        """Raises: Forbidden if the page of another origin may have caused the request."""
+        if CLIENT_HEADER not in headers:
+            raise Forbidden(f"Send the header {CLIENT_HEADER} with any value, which other origins can't send.")
+        self._check_origin(headers)
+
+    def _check_origin(self, headers: Headers) -> None:
+        origin = headers.get("origin")
+        if origin is None or is_same_origin(origin, headers.get("host")):
+            return
+        if normalize_origin(origin) not in self._allowed_origins:
+            raise Forbidden(
+                f"The origin {origin[:100]!r} may not use sessions here; NOROSHI_ALLOWED_ORIGINS allows it."
+            )

@@ -1,0 +1,87 @@
+"""Routes that the pages of this server call to sign people in and out: JSON, never cached.
+
+Each request needs the header Noroshi-Client and an allowed Origin. So no other page can sign its visitors in or out.
+"""
+
+import math
+from collections.abc import Awaitable, Callable
+
+import orjson
+import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from resolvers.context import Client
+from server.auth.credentials import RequestCredentials
+from storage.errors import BadUserInput, DomainError
+from storage.mongo import unavailable
+
+MAX_BODY_BYTES = 16_384
+MAX_USER_AGENT_CHARS = 300
+STATUS = {
+    "BAD_USER_INPUT": 400,
+    "UNAUTHENTICATED": 401,
+    "FORBIDDEN": 403,
+    "NOT_FOUND": 404,
+    "CONFLICT": 409,
+    "RATE_LIMITED": 429,
+    "UNAVAILABLE": 503,
+}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+log = structlog.get_logger(__name__)
+
+
+def browser_route(path: str, method: str, credentials: RequestCredentials, handle: Handler) -> Route:
+    """Returns a route whose handler may raise a DomainError, which is answered as `{"code", "message", ...}`."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            credentials.check_browser(request.headers)
+            return await handle(request)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:
+            return _refusal(error)
+
+    return Route(path, endpoint, methods=[method])
+
+
+def json_answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Returns a response that nobody caches."""
+    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
+
+
+async def json_body(request: Request) -> dict[str, object]:
+    """Returns the JSON object in the body of a request. Raises: BadUserInput."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise BadUserInput("body", f"at most {MAX_BODY_BYTES} bytes")
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise BadUserInput("body", "a JSON object")
+    return value
+
+
+def client_of(request: Request) -> Client:
+    """Returns where a request comes from."""
+    agent = request.headers.get("user-agent")
+    return Client(request.client and request.client.host, agent and agent[:MAX_USER_AGENT_CHARS])
+
+
+def _refusal(error: Exception) -> Response:
+    domain_error = error if isinstance(error, DomainError) else unavailable(error)
+    if domain_error is None:
+        log.error("sign_in_failed", exc_info=error)
+        return json_answer({"code": "INTERNAL_SERVER_ERROR", "message": "Unexpected error."}, 500)
+    wait_ms = domain_error.details.get("retryAfterMs")
+    headers = {"Retry-After": str(math.ceil(wait_ms / 1000))} if isinstance(wait_ms, int) else {}
+    body = {**domain_error.extensions, "message": domain_error.message}
+    return json_answer(body, STATUS.get(domain_error.code, 500), headers)

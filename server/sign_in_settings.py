@@ -1,0 +1,59 @@
+"""Settings of tokens, sign-in and sessions (docs/sign-in.md)."""
+
+from server.database_settings import DatabaseSettings
+from server.setting_values import AUTH_SECRET_MIN_BYTES, HttpAddress, Secret, setting
+
+
+class SignInSettings(DatabaseSettings):
+    """The settings of tokens, sign-in and sessions."""
+
+    auth_secret: Secret | None = setting(
+        None,
+        secret=True,
+        expected=f"at least {AUTH_SECRET_MIN_BYTES} bytes",
+        description="The secret of HS256 tokens, the same for all processes. "
+        "If unset, `noroshi up` generates a secret in the data folder.",
+    )
+    auth_jwks_url: HttpAddress | None = setting(
+        None,
+        expected="an http or https address",
+        description="The key set of an identity provider. If set, only RS256 and ES256 tokens of these keys are valid.",
+    )
+    auth_audience: str | None = setting(
+        None,
+        expected="the `aud` claim that tokens must have",
+        description="The audience that tokens must name. If unset, tokens that name an audience are refused.",
+    )
+    auth_issuer: str | None = setting(
+        None,
+        expected="the `iss` claim that tokens must have",
+        description="The issuer that tokens must name. If unset, any issuer is accepted.",
+    )
+    roles_last_days: int = setting(
+        90,
+        ge=1,
+        le=3650,
+        expected="a number of days from 1 to 3650",
+        description="The days that an author may publish with a role after the last token that had it. "
+        "The same for all processes.",
+    )
+    organization: str = setting(
+        "main",
+        pattern=r"^[^\s\x00-\x1f\x7f]{1,200}$",
+        expected="an organization id of 1 to 200 characters without spaces",
+        description="The organization of people who sign in here, unless the identity provider names another one.",
+    )
+    session_idle_hours: int = setting(
+        168,
+        ge=1,
+        le=8760,
+        expected="a number of hours from 1 to 8760",
+        description="The hours after which a signed-in browser that is not used has to sign in again.",
+    )
+    session_max_hours: int = setting(
+        720,
+        ge=1,
+        le=8760,
+        expected="a number of hours from 1 to 8760",
+        description="The hours after which a signed-in browser has to sign in again in any case.",
+    )

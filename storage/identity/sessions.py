@@ -1,0 +1,165 @@
+"""Sessions of browsers: begun by a sign-in, found by the token of the cookie, and ended on every process.
+
+Only the SHA-256 of a token is stored. A token has 256 random bits, so the hash needs no salt.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.errors import NotFound
+from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.documents import SessionDocument
+from storage.identity.session_records import NewSession, UserSession, user_session
+from storage.mongo import Document, Mongo, Session
+from storage.mongo.clock import DatabaseClock
+
+SESSIONS = "sessions"
+TOKEN_BYTES = 32
+MAX_SESSIONS_OF_USER = 50
+"""A further sign-in ends the session that was not used for the longest time."""
+
+IDLE_S = 7 * 86_400.0
+"""How long a session lasts that is not used, unless a setting says otherwise."""
+
+LONGEST_S = 30 * 86_400.0
+"""How long a session lasts in any case, unless a setting says otherwise."""
+
+USE_WRITTEN_EVERY = timedelta(minutes=5)
+"""How often at most the use of a session is written."""
+
+NOT_EXPIRED: Document = {"$expr": {"$gt": ["$until", "$$NOW"]}}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLifetimes:
+    """How long sessions last: without being used, and in any case."""
+
+    idle: timedelta = timedelta(seconds=IDLE_S)
+    longest: timedelta = timedelta(seconds=LONGEST_S)
+
+
+DEFAULT_LIFETIMES = SessionLifetimes()
+
+
+def token_hash(token: str) -> str:
+    """Returns the id of the session that has this token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class SessionStore:
+    """Begins, finds, lists and ends sessions.
+
+    The end of a session is a change of its user's access, so that every process drops the session within seconds.
+    """
+
+    def __init__(
+        self,
+        mongo: Mongo,
+        clock: DatabaseClock,
+        access: AccessChanges,
+        lifetimes: SessionLifetimes = DEFAULT_LIFETIMES,
+    ) -> None:
+        self._mongo = mongo
+        self._clock = clock
+        self._access = access
+        self._lifetimes = lifetimes
+        self._sessions: AsyncCollection[SessionDocument] = mongo[SESSIONS]
+
+    async def begin(self, new: NewSession) -> str:
+        """Begins a session and returns the token of its cookie, which is shown this once."""
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        await self._sessions.insert_one(self._document(new, token_hash(token), await self._clock.now()))
+        await self._end_excess(new.user)
+        return token
+
+    async def find(self, token: str, *, is_use: bool = True) -> UserSession | None:
+        """Returns the session of this token, or None if it has ended. A use defers the end of an idle session."""
+        query = {"_id": token_hash(token), **NOT_EXPIRED}
+        rows: list[SessionDocument] = await self._mongo.find(SESSIONS, query, limit=1)
+        if not rows:
+            return None
+        now = await self._clock.now()
+        if is_use and now - rows[0]["used_at"] >= USE_WRITTEN_EVERY:
+            until = min(now + self._lifetimes.idle, rows[0]["ends_at"])
+            await self._sessions.update_one(query, {"$set": {"used_at": now, "until": until}})
+            rows[0]["used_at"], rows[0]["until"] = now, until
+        return user_session(rows[0])
+
+    async def list_of(self, user: UserKey) -> list[UserSession]:
+        """Returns the open sessions of a user, the last used first."""
+        query = {"org": user.organization_id, "user": user.user_id, **NOT_EXPIRED}
+        rows: list[SessionDocument] = await self._mongo.find(
+            SESSIONS, query, sort=[("used_at", -1)], limit=MAX_SESSIONS_OF_USER
+        )
+        return [user_session(row) for row in rows]
+
+    async def end(self, user: UserKey, session_id: str) -> UserSession:
+        """Ends a session of a user, and returns it. Raises: NotFound if the user has no such open session."""
+        ended = await self._end({"_id": session_id, **_sessions_of(user)})
+        if not ended:
+            raise NotFound("session", session_id)
+        return ended[0]
+
+    async def end_token(self, token: str) -> UserSession | None:
+        """Ends the session of this token, and returns it; None if it has ended already."""
+        ended = await self._end({"_id": token_hash(token)})
+        return ended[0] if ended else None
+
+    async def end_all(self, user: UserKey, *, except_id: str | None = None) -> int:
+        """Ends the sessions of a user, all or all but one. Returns how many sessions have ended."""
+        return len(await self._end({**_sessions_of(user), "_id": {"$ne": except_id}}))
+
+    async def end_all_in(self, session: Session, user: UserKey) -> None:
+        """Ends all sessions of a user in the transaction of another change, which records the change of access."""
+        await self._sessions.delete_many(_sessions_of(user), session=session)
+
+    async def end_of_provider(self, issuer: str, sub: str | None, sid: str | None) -> int:
+        """Ends the sessions that came from a session, or from all sessions of a person, at an identity provider."""
+        provider = {"provider.issuer": issuer, "provider.sub": sub, "provider.sid": sid}
+        return len(await self._end({name: value for name, value in provider.items() if value is not None}))
+
+    async def _end(self, query: Document) -> list[UserSession]:
+        async def work(session: Session) -> list[UserSession]:
+            rows = await self._sessions.find(query, session=session).to_list(None)
+            await self._sessions.delete_many({"_id": {"$in": [row["_id"] for row in rows]}}, session=session)
+            at = await self._clock.now()
+            for user in {UserKey(row["org"], row["user"]) for row in rows}:
+                await self._access.record(user, at, session)
+            return [user_session(row) for row in rows]
+
+        return await self._mongo.transact(work)
+
+    async def _end_excess(self, user: UserKey) -> None:
+        limit = MAX_SESSIONS_OF_USER + 10
+        rows: list[SessionDocument] = await self._mongo.find(
+            SESSIONS, _sessions_of(user), {"_id": 1}, sort=[("used_at", -1)], limit=limit
+        )
+        excess = [row["_id"] for row in rows[MAX_SESSIONS_OF_USER:]]
+        if excess:
+            await self._end({"_id": {"$in": excess}})
+
+    def _document(self, new: NewSession, id_: str, now: datetime) -> SessionDocument:
+        document: SessionDocument = {
+            "_id": id_,
+            "org": new.user.organization_id,
+            "user": new.user.user_id,
+            "method": new.method.value,
+            "roles": sorted(role.value for role in new.roles),
+            "at": now,
+            "used_at": now,
+            "until": now + min(self._lifetimes.idle, self._lifetimes.longest),
+            "ends_at": now + self._lifetimes.longest,
+            "address": new.address,
+            "agent": new.user_agent,
+        }
+        if new.provider is not None:
+            document["provider"] = new.provider.document()
+        return document
+
+
+def _sessions_of(user: UserKey) -> Document:
+    return {"org": user.organization_id, "user": user.user_id}

@@ -1,0 +1,105 @@
+"""Sessions begin with a token that is not stored, are listed for their user only, and end once."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from storage.errors import NotFound
+from storage.identity.access_changes import UserKey
+from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
+from storage.identity.sessions import MAX_SESSIONS_OF_USER, SessionLifetimes, SessionStore, token_hash
+from storage.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+ANN, BEN = UserKey("acme", "ann"), UserKey("acme", "ben")
+TWIN = UserKey("globex", "ann")
+ISSUER = "https://id.example.org"
+
+
+def new(user: UserKey = ANN, provider: ProviderSession | None = None) -> NewSession:
+    return NewSession(user, SignInMethod.OIDC, "192.0.2.1", "Browser", provider=provider)
+
+
+async def changed_users(stores: Stores) -> set[UserKey]:
+    return await stores.access_changes.users_since(await stores.clock.now())
+
+
+async def test_token_finds_its_session_and_is_not_stored(stores: Stores) -> None:
+    token = await stores.sessions.begin(new())
+    session = await stores.sessions.find(token)
+    assert session is not None
+    assert (session.user, session.method, session.address, session.user_agent) == (
+        ANN,
+        SignInMethod.OIDC,
+        "192.0.2.1",
+        "Browser",
+    )
+    assert await stores.sessions.find(session.id) is None
+    assert token not in str([row async for row in stores.mongo["sessions"].find()])
+
+
+async def test_user_ends_only_own_sessions(stores: Stores) -> None:
+    tokens = {user: await stores.sessions.begin(new(user)) for user in (ANN, BEN, TWIN)}
+    for other in (BEN, TWIN):
+        with pytest.raises(NotFound):
+            await stores.sessions.end(ANN, token_hash(tokens[other]))
+    assert [each.user for each in await stores.sessions.list_of(ANN)] == [ANN]
+    assert await changed_users(stores) == set()
+    await stores.sessions.end(ANN, token_hash(tokens[ANN]))
+    assert await changed_users(stores) == {ANN}
+    assert await stores.sessions.find(tokens[ANN]) is None
+    assert await stores.sessions.find(tokens[BEN]) is not None
+
+
+async def test_concurrent_ends_have_one_effect(stores: Stores) -> None:
+    token = await stores.sessions.begin(new())
+    ended = await asyncio.gather(*(stores.sessions.end_token(token) for _ in range(8)))
+    assert len([each for each in ended if each is not None]) == 1
+    assert await stores.mongo["access_changes"].count_documents({}) == 1
+
+
+async def test_ending_others_keeps_the_current_session(stores: Stores) -> None:
+    tokens = [await stores.sessions.begin(new()) for _ in range(4)]
+    assert await stores.sessions.end_all(ANN, except_id=token_hash(tokens[1])) == 3
+    assert [each.id for each in await stores.sessions.list_of(ANN)] == [token_hash(tokens[1])]
+    assert await stores.sessions.end_all(ANN) == 1
+
+
+async def test_provider_ends_sessions_of_its_session_or_person(stores: Stores) -> None:
+    sessions = {
+        name: await stores.sessions.begin(new(provider=provider))
+        for name, provider in {
+            "first": ProviderSession(ISSUER, "42", "s1"),
+            "second": ProviderSession(ISSUER, "42", "s2"),
+            "other person": ProviderSession(ISSUER, "43", "s3"),
+            "other issuer": ProviderSession("https://other.example.org", "42", "s1"),
+            "local": None,
+        }.items()
+    }
+
+    async def open_sessions() -> set[str]:
+        return {name for name, token in sessions.items() if await stores.sessions.find(token) is not None}
+
+    assert await stores.sessions.end_of_provider(ISSUER, None, "s1") == 1
+    assert await open_sessions() == sessions.keys() - {"first"}
+    assert await stores.sessions.end_of_provider(ISSUER, "42", None) == 1
+    assert await open_sessions() == sessions.keys() - {"first", "second"}
+
+
+async def test_longest_unused_session_makes_room(stores: Stores) -> None:
+    first = await stores.sessions.begin(new())
+    others = [await stores.sessions.begin(new()) for _ in range(MAX_SESSIONS_OF_USER)]
+    assert await stores.sessions.find(first) is None
+    assert {each.id for each in await stores.sessions.list_of(ANN)} == set(map(token_hash, others))
+
+
+async def test_session_ends_after_the_longest_time_despite_use(stores: Stores) -> None:
+    lifetimes = SessionLifetimes(idle=timedelta(days=7), longest=timedelta(milliseconds=300))
+    store = SessionStore(stores.mongo, stores.clock, stores.access_changes, lifetimes)
+    token = await store.begin(new())
+    assert await store.find(token) is not None
+    await asyncio.sleep(0.5)
+    assert await store.find(token) is None
+    assert await store.list_of(ANN) == []
