@@ -43,7 +43,7 @@ BATCHED = {
     "JoinRequest.user", "Topic.community", "ReceivedReaction.user",
     "ReceivedReaction.message", "ScheduledPost.author", "ScheduledPost.state", "ScheduledPost.publications",
     "ScheduledPost.editable", "HomeFeedTarget.author", "TopicTarget.topic", "AccountTarget.account", "Post.fan_out",
-    "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",
+    "Session.current", "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",
 }  # fmt: skip
 """Fields whose resolver runs for each object, but reads through batch loaders or reads nothing."""
 
