@@ -29,7 +29,7 @@ from storage.errors import Conflict, NotFound
 from tests.storage.calls.in_memory_stream import BEGIN, ORG, InMemoryStream
 
 OTHER_ORG = "other"
-FINAL = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
+FINAL_STATES = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
 
 
 class CallMachine(RuleBasedStateMachine):
@@ -186,8 +186,9 @@ class CallMachine(RuleBasedStateMachine):
             task_id = tuple(task["_id"].values())
             if task_id in self.final:
                 assert task["state"] == self.final[task_id]
-            if task["state"] in FINAL:
+            if task["state"] in FINAL_STATES:
                 self.final[task_id] = task["state"]
+            # Each task with an active call has a time at which the provider is asked for its status.
             assert ("ask_at" in task) >= (task["state"] in {CallTaskState.DIALLING.value, CallTaskState.IN_CALL.value})
 
 

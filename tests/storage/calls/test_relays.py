@@ -1,4 +1,4 @@
-"""Events of large jobs: at most ten of tasks and two of the job in a second. The last change is always emitted."""
+"""Events of a large job: at most ten task events and two job events a second. The last change is always emitted."""
 
 import asyncio
 import random
@@ -61,13 +61,13 @@ async def test_last_change_of_each_task_is_emitted(stores: Stores) -> None:
 
     await until(is_all_emitted, 20)
     events = await stores.events.read(jobs_stream(ORG), 0)
-    of_tasks = [event for event in events if event.kind == "CallTaskChanged"]
-    of_job = [event for event in events if event.kind == "CallJobChanged"]
-    assert {event.ref for event in of_tasks} == {f"{job_id}-{row}" for row in range(2, NUMBERS + 2)}
-    assert max_events([event.at for event in of_tasks]) <= 10
-    assert len(of_job) < NUMBERS
+    task_events = [event for event in events if event.kind == "CallTaskChanged"]
+    job_events = [event for event in events if event.kind == "CallJobChanged"]
+    assert {event.ref for event in task_events} == {f"{job_id}-{row}" for row in range(2, NUMBERS + 2)}
+    assert max_events([event.at for event in task_events]) <= 10
+    assert len(job_events) < NUMBERS
     # Events carry the current state, so the last event shows the last state.
-    ended = await stores.mongo["call_tasks"].find({}, {"ended_at": 1}).to_list(None)
-    last = max(task["ended_at"] for task in ended)
-    assert of_tasks[-1].at >= last
-    assert of_job[-1].at >= last
+    tasks = await stores.mongo["call_tasks"].find({}, {"ended_at": 1}).to_list(None)
+    last_ended_at = max(task["ended_at"] for task in tasks)
+    assert task_events[-1].at >= last_ended_at
+    assert job_events[-1].at >= last_ended_at

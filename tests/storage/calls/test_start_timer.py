@@ -25,12 +25,12 @@ def call_start(committed_at: datetime, delay_s: float) -> CommittedCallStart:
 
 
 async def test_start_is_due_by_database_clock_despite_late_answer(stores: Stores) -> None:
-    timer, requested = StartTimer(stores.mongo), time.monotonic()
+    timer, requested_at = StartTimer(stores.mongo), time.monotonic()
     committed_at = await stores.mongo.now()
     await asyncio.sleep(0.3)
     measured_at = time.monotonic()
-    due = await timer.due_at(call_start(committed_at, 0.2), requested)
-    assert requested + 0.2 <= due < measured_at + 0.2
+    due = await timer.due_at(call_start(committed_at, 0.2), requested_at)
+    assert requested_at + 0.2 <= due < measured_at + 0.2
     await asyncio.sleep(max(due - time.monotonic(), 0))
     assert await stores.mongo.now() >= committed_at + timedelta(seconds=0.2), "The call was due early."
 
@@ -42,8 +42,7 @@ async def test_slow_commit_raises_lead_until_it_decays(stores: Stores) -> None:
     await asyncio.sleep(0.3)
     await timer.due_at(call_start(committed_at, 0.0), time.monotonic() - 0.3)
     assert timer.lead > timedelta()
-    # The lead, by which starts follow their commits, is the remembered duration of the slowest commit less `ignored`.
-    # The remembered duration decays with time.
+    # The lead is the remembered duration of the slowest commit, minus `ignored`. The remembered duration decays.
     measured_at, lead_before, ignored = time.monotonic(), timer.lead, timedelta(seconds=JITTER_S / 2)
     for _ in range(60):
         timer._record(0.001, time.monotonic())
@@ -58,8 +57,8 @@ async def test_slow_commit_raises_lead_until_it_decays(stores: Stores) -> None:
 
 @pytest.mark.parametrize("clock_offset_s", [-3600, 3600])
 async def test_adjusted_clock_moves_due_time_by_commit_time_at_most(stores: Stores, clock_offset_s: float) -> None:
-    timer, requested = StartTimer(stores.mongo), time.monotonic()
+    timer, requested_at = StartTimer(stores.mongo), time.monotonic()
     committed_at = await stores.mongo.now() + timedelta(seconds=clock_offset_s)
-    due = await timer.due_at(call_start(committed_at, 0.5), requested)
-    assert requested + 0.5 <= due <= time.monotonic() + 0.5
+    due = await timer.due_at(call_start(committed_at, 0.5), requested_at)
+    assert requested_at + 0.5 <= due <= time.monotonic() + 0.5
     assert timer.lead <= timedelta(seconds=MAX_LEAD_S)

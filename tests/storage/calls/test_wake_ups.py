@@ -1,4 +1,4 @@
-"""The channel of wake-ups knows whether wake-ups of other processes arrive."""
+"""The channel of wake-ups reports whether it receives the wake-ups of other processes."""
 
 import asyncio
 from contextlib import suppress

@@ -49,7 +49,7 @@ async def wait_for_hot_page(scenario: TopicScenario) -> None:
 
 
 async def make_hot(scenario: TopicScenario, per_minute: float = HOT_PER_MINUTE) -> TopicScenario:
-    """Sets the topic's posting rate."""
+    """Sets the topic's posting rate, in messages a minute."""
     heat = math.log(per_minute * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
     await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"heat": heat}})
     return scenario
@@ -79,7 +79,7 @@ async def another_process(
 
 
 async def end_lease_in(client: Redis, meta_key: str, seconds: float) -> None:
-    """Sets the remaining time of the lease of the page with this key."""
+    """Sets the page's lease to end in this number of seconds."""
     assert await client.exists(meta_key), "There is no hot page."
     await client.execute_command("HSET", meta_key, "lease_ms", int((time.time() + seconds) * 1000))  # type: ignore[no-untyped-call]
 

@@ -87,10 +87,10 @@ async def communities_by_name(shared_stores: Stores) -> list[Community]:
     return created
 
 
-async def listed(
+async def listed_names(
     stores: Stores, communities_by_name: list[Community], joined: bool | None, limit: int = 10
 ) -> list[str]:
-    """Returns the names of the communities listed for Bob, read page by page."""
+    """Returns the names of the communities that are listed for Bob, read page by page."""
     names: list[str] = []
     after = None
     while True:
@@ -107,11 +107,11 @@ async def listed(
 async def test_communities_are_listed_by_name_and_membership(
     shared_stores: Stores, communities_by_name: list[Community], limit: int
 ) -> None:
-    all_names = await listed(shared_stores, communities_by_name, None, limit)
+    all_names = await listed_names(shared_stores, communities_by_name, None, limit)
     assert [name.lower() for name in all_names] == ["alpha", "beta", "beta", "gamma", "山"]
     assert sorted(all_names) == sorted(community.name for community in communities_by_name)
-    assert await listed(shared_stores, communities_by_name, True, limit) == ["Beta"]
-    others = await listed(shared_stores, communities_by_name, False, limit)
+    assert await listed_names(shared_stores, communities_by_name, True, limit) == ["Beta"]
+    others = await listed_names(shared_stores, communities_by_name, False, limit)
     assert [name.lower() for name in others] == ["alpha", "beta", "gamma", "山"]
 
 

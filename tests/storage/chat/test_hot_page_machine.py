@@ -17,7 +17,7 @@ SIZE = 5
 
 @dataclass
 class HeadReading:
-    """The time that a builder or renewer read first, and the position that it then read from MongoDB."""
+    """The time at which a builder or renewer read the clock, and the position that it read from MongoDB afterwards."""
 
     builder: str
     t0: int
@@ -27,8 +27,8 @@ class HeadReading:
 class HotPageMachine(RuleBasedStateMachine):
     """A model of a topic in MongoDB, with its hot page on a real Redis.
 
-    `history[n]` holds the topic's messages after event n. `reported` is the number of the last event that a client
-    knows of: no page may be older.
+    `history[n]` holds the topic's messages after event n. `last_reported_n` is the number of the last event that was
+    reported to a client. No page may be older.
     """
 
     answers = 0
@@ -40,7 +40,7 @@ class HotPageMachine(RuleBasedStateMachine):
         self.page = HotPage(self.client, Keys(self.prefix).hot_page("machine"), SIZE)
         self.page.run("drop")
         self.history: list[dict[int, Message]] = [{}]
-        self.reported = self.builders = 0
+        self.last_reported_n = self.builders = 0
         self.extensions: list[tuple[int, int, list[Message]]] = []
         self.building: list[HeadReading] = []
         self.renewals: list[HeadReading] = []
@@ -61,30 +61,30 @@ class HotPageMachine(RuleBasedStateMachine):
         newest = max(messages, default=0)
         changed += [new_message(newest + 1 + number, "new") for number in range(posts)]
         messages |= {each.timestamp: each for each in changed}
-        # Positions inside a batch are never visible.
+        # No reader sees a position inside a batch, so all positions of the batch have the messages after it.
         self.history += [messages] * len(changed)
         self.extensions.append((first, self.n, changed))
 
     @precondition(lambda self: self.extensions)
     @rule(index=st.integers(0, 3), repeats=st.booleans())
     def extend(self, index: int, repeats: bool) -> None:
-        """An extension arrives, in any order, possibly more than once."""
+        """Applies an extension. Extensions arrive in any order, possibly more than once."""
         extension = self.extensions[index % len(self.extensions)]
         if not repeats:
             self.extensions.remove(extension)
         self.page.extend(*extension)
-        self.reported = max(self.reported, extension[1])
+        self.last_reported_n = max(self.last_reported_n, extension[1])
 
     @precondition(lambda self: self.extensions)
     @rule(index=st.integers(0, 3))
     def lose_extension(self, index: int) -> None:
-        """A poster that cannot reach Redis waits for the end of the lease. Its extension may still arrive later."""
+        """Lets a poster that cannot reach Redis wait for the end of the lease. Its extension may still arrive later."""
         self.pass_lease()
-        self.reported = max(self.reported, self.extensions[index % len(self.extensions)][1])
+        self.last_reported_n = max(self.last_reported_n, self.extensions[index % len(self.extensions)][1])
 
     @rule()
     def pass_lease(self) -> None:
-        """Time passes until every lease has ended."""
+        """Lets time pass until every lease has ended."""
         self._shift_clock(-LEASE_MS)
 
     def _shift_clock(self, ms: int) -> None:
@@ -94,9 +94,9 @@ class HotPageMachine(RuleBasedStateMachine):
 
     @rule()
     def require(self) -> None:
-        """A repeated request finds its change committed, and requires its position."""
+        """Simulates a repeated request, which finds its change committed and requires the position of this change."""
         self.page.require(self.n)
-        self.reported = self.n
+        self.last_reported_n = self.n
 
     @rule()
     def begin(self) -> None:
@@ -107,7 +107,7 @@ class HotPageMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.building)
     @rule(index=st.integers(0, 3))
     def read_mongodb(self, index: int) -> None:
-        """A builder reads MongoDB."""
+        """Lets a builder read MongoDB."""
         reading = self.building[index % len(self.building)]
         reading.n = self.n if reading.n is None else reading.n
 
@@ -124,7 +124,7 @@ class HotPageMachine(RuleBasedStateMachine):
 
     @rule()
     def read_head(self) -> None:
-        """A renewer reads the clock, then the head of the stream."""
+        """Lets a renewer read the clock, then the head of the stream."""
         self.renewals.append(HeadReading("", self.page.clock(), self.n))
 
     @precondition(lambda self: self.renewals)
@@ -136,7 +136,7 @@ class HotPageMachine(RuleBasedStateMachine):
 
     @rule()
     def build(self) -> None:
-        """A builder begins and installs at once."""
+        """Lets a builder begin, read MongoDB and install at once."""
         self.begin()
         if self.building:
             self.read_mongodb(-1)
@@ -188,12 +188,12 @@ class HotPageMachine(RuleBasedStateMachine):
         assert n is not None
         type(self).answers += 1
         event("answered")
-        assert n >= self.reported, "The page is older than an event that was reported to a client."
-        inside = [each for at, each in sorted(self.history[n].items()) if max(low, answer.floor) <= at <= high]
-        assert answer.messages == (inside if ascending else inside[::-1])[:limit]
+        assert n >= self.last_reported_n, "The page is older than an event that was reported to a client."
+        in_range = [each for at, each in sorted(self.history[n].items()) if max(low, answer.floor) <= at <= high]
+        assert answer.messages == (in_range if ascending else in_range[::-1])[:limit]
 
 
-def test_script_never_returns_a_stale_page_in_any_history(redis_url: str, database: str) -> None:
+def test_script_never_returns_a_stale_page(redis_url: str, database: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
 
         class Machine(HotPageMachine):

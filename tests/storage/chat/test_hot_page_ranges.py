@@ -97,8 +97,8 @@ async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic
 async def test_read_returns_a_complete_range_or_none(cached_topic: CachedTopic) -> None:
     ends = timestamps_around_ends(cached_topic.timestamps)
     for low, high, ascending, limit in itertools.product(ends, ends, (True, False), LIMITS):
-        inside = [message for message in cached_topic.messages if low <= message.timestamp <= high]
-        expected = (inside if ascending else inside[::-1])[:limit]
+        in_range = [message for message in cached_topic.messages if low <= message.timestamp <= high]
+        expected = (in_range if ascending else in_range[::-1])[:limit]
         has_all = low >= cached_topic.floor or (
             not ascending and len(expected) == limit and expected[-1].timestamp >= cached_topic.floor
         )

@@ -32,7 +32,7 @@ from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic
 pytestmark = pytest.mark.anyio
 
 SLACK_S = 15.0
-"""Allowance for a busy machine."""
+"""Time that a busy machine may add to a duration."""
 
 
 async def assert_visible(message: Message, *scenarios: TopicScenario) -> None:
@@ -199,20 +199,20 @@ async def test_lease_runs_from_before_mongodb_was_read(
 async def test_page_restored_from_an_older_file_is_dropped(
     scenario: TopicScenario, open_process: OpenStores, own_valkey: Valkey, tmp_path: Path, shared_database: str
 ) -> None:
-    older = tmp_path / "older"
+    older_data = tmp_path / "older"
     async with open_process(own_valkey.url) as one, open_process(own_valkey.url) as two:
         scenarios = [scenario.with_stores(one), scenario.with_stores(two)]
         await make_hot(scenario)
         await scenario.with_stores(one).post("before")
         await wait_for_hot_page(scenarios[0])
-        await asyncio.to_thread(shutil.copytree, own_valkey.data, older)
+        await asyncio.to_thread(shutil.copytree, own_valkey.data, older_data)
         for number in range(3):
             await assert_visible(await scenarios[0].post(f"after {number}"), *scenarios)
         last = await scenarios[0].post("the last")
         own_valkey.kill()
         await own_valkey.wait()
         await asyncio.to_thread(shutil.rmtree, own_valkey.data)
-        await asyncio.to_thread(shutil.copytree, older, own_valkey.data)
+        await asyncio.to_thread(shutil.copytree, older_data, own_valkey.data)
         await own_valkey.restart()
         async with Redis.from_url(own_valkey.url) as client:
             # Simulates a restart that takes no time, so that the restored lease is still valid.
@@ -227,24 +227,24 @@ async def test_page_restored_from_an_older_file_is_dropped(
 async def test_slow_redis_causes_no_stale_page(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, delay_s: float
 ) -> None:
-    async with open_process(proxy.redis_url) as slow:
-        distant = hot_topic.with_stores(slow)
+    async with open_process(proxy.redis_url) as slow_stores:
+        slow_process = hot_topic.with_stores(slow_stores)
         await wait_for_hot_page(hot_topic)
-        await wait_for_hot_page(distant)
+        await wait_for_hot_page(slow_process)
         proxy.delay_s = delay_s
-        async with read_continuously(hot_topic, distant):
+        async with read_continuously(hot_topic, slow_process):
 
             async def post(number: int) -> float:
                 await asyncio.sleep(number / 10)
-                posted, duration_s = await measure_duration(distant.post(str(number)))
-                await assert_visible(posted, hot_topic, distant)
-                await assert_visible(await hot_topic.post(f"{number}, from nearby"), hot_topic, distant)
+                posted, duration_s = await measure_duration(slow_process.post(str(number)))
+                await assert_visible(posted, hot_topic, slow_process)
+                await assert_visible(await hot_topic.post(f"{number}, from nearby"), hot_topic, slow_process)
                 return duration_s
 
             durations_s = await asyncio.gather(*(post(number) for number in range(5)))
         assert delay_s < LEASE_S or min(durations_s) > LEASE_S - 0.1, durations_s
         proxy.delay_s = 0
-        await wait_for_hot_page(distant)
+        await wait_for_hot_page(slow_process)
 
 
 async def kill_redis(valkey: Valkey, stack: AsyncExitStack) -> None:
@@ -293,22 +293,22 @@ async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
     async with another_process(hot_topic, extends_pages=False) as killed_process, open_process() as other:
         reader = hot_topic.with_stores(other)
         await wait_for_hot_page(reader)
-        posted, committed = await killed_process.post("committed, but not announced"), time.monotonic()
+        posted, committed_at_s = await killed_process.post("committed, but not announced"), time.monotonic()
 
-        last_read_without = committed
+        last_stale_read_s = committed_at_s
 
         async def is_visible() -> bool:
-            nonlocal last_read_without
+            nonlocal last_stale_read_s
             began = time.monotonic()
             if posted in await newest_page(reader):
                 return True
-            last_read_without = began
+            last_stale_read_s = began
             return False
 
         assert await poll_until_true(is_visible)
-        assert last_read_without - committed < LEASE_S
+        assert last_stale_read_s - committed_at_s < LEASE_S
         async with read_continuously(reader):
-            while time.monotonic() - committed < LEASE_S + 0.5:
+            while time.monotonic() - committed_at_s < LEASE_S + 0.5:
                 await assert_visible(posted, reader)
         await wait_for_hot_page(reader)
         await assert_visible(await hot_topic.post("the next"), reader)
@@ -331,10 +331,10 @@ async def test_repeated_request_returns_once_every_reader_sees_it(
 async def test_late_extension_is_awaited_and_applied(
     hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy
 ) -> None:
-    async with open_process(proxy.redis_url) as late:
+    async with open_process(proxy.redis_url) as late_stores:
         await wait_for_hot_page(hot_topic)
         proxy.hold("extend")
-        first = asyncio.create_task(hot_topic.with_stores(late).post("first"))
+        first = asyncio.create_task(hot_topic.with_stores(late_stores).post("first"))
         await asyncio.wait_for(proxy.has_held.wait(), 30)
         await assert_visible(await hot_topic.post("second"), hot_topic)
         assert not await is_hit(hot_topic), "The hot page lacks the first post."

@@ -50,19 +50,21 @@ async def test_burst_of_joins_from_two_processes_refuses_none(
 async def test_concurrent_joins_and_leaves_count_memberships(
     scenario: TopicScenario, open_process: OpenStores, seed: int
 ) -> None:
-    rng, users_to_change = random.Random(seed), users(scenario, 4)
+    rng, candidates = random.Random(seed), users(scenario, 4)
     async with open_process() as other:
 
-        def change() -> "asyncio.Future[Community]":
-            communities, user = rng.choice([scenario.stores, other]).communities, rng.choice(users_to_change)
-            joins = rng.random() < 0.5
+        def start_join_or_leave() -> "asyncio.Future[Community]":
+            communities, user = rng.choice([scenario.stores, other]).communities, rng.choice(candidates)
+            is_join = rng.random() < 0.5
             work = (
-                communities.join(scenario.community, user) if joins else communities.leave(scenario.community, user.id)
+                communities.join(scenario.community, user)
+                if is_join
+                else communities.leave(scenario.community, user.id)
             )
             return asyncio.ensure_future(work)
 
         for _ in range(5):
-            await asyncio.gather(*(change() for _ in range(30)))
+            await asyncio.gather(*(start_join_or_leave() for _ in range(30)))
             count, members = await count_and_members(scenario)
             assert count == len(members)
 

@@ -93,7 +93,7 @@ async def test_blocked_message_beyond_the_page_does_not_count(shared_stores: Sto
     assert (page.has_older, page.has_newer) == (False, False)
 
 
-async def test_last_timestamp_changes_no_page(shared_stores: Stores) -> None:
+async def test_page_is_the_same_if_last_timestamp_is_passed(shared_stores: Stores) -> None:
     topic_id = await insert_messages(shared_stores, dict.fromkeys(range(20, 26), "bob") | {26: "ann"})
     for blocked in (frozenset[str](), frozenset({"ann"}), frozenset({"bob"})):
         for bounds in itertools.product((None, 19, 22, 26), (None, 22, 25, 26, 30), (1, 3, 50), (True, False)):
@@ -160,8 +160,8 @@ async def test_preview_of_a_replaced_link_is_dropped(scenario: TopicScenario) ->
     messages = scenario.stores.messages
     message = await scenario.post("see https://example.com")
     await messages.edit(message.key, "ann", "see https://example.org", ())
-    late = await messages.set_preview(message.key, "https://example.com", LinkPreview("u", "t", None, None, None))
-    assert late.link_preview is None
+    updated = await messages.set_preview(message.key, "https://example.com", LinkPreview("u", "t", None, None, None))
+    assert updated.link_preview is None
     assert await messages_awaiting_preview(scenario) == [message.key]
 
 
@@ -178,6 +178,6 @@ async def test_last_messages_that_are_read_together_respect_each_block(shared_st
         [frozenset[str](), frozenset({"bob"}), frozenset({"ann", "bob"})],
     )
     for order in (blocks, blocks[::-1]):
-        found = await asyncio.gather(*(read(topic, 2, blocked) for blocked in order))
-        authors = {blocked: message and message.author_id for blocked, message in zip(order, found, strict=True)}
+        messages = await asyncio.gather(*(read(topic, 2, blocked) for blocked in order))
+        authors = {blocked: message and message.author_id for blocked, message in zip(order, messages, strict=True)}
         assert [authors[each] for each in blocks] == ["bob", "ann", None]

@@ -64,8 +64,8 @@ async def test_pushed_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> None:
     await feed.stores.mongo["feed_items"].insert_many(items)
     for _ in range(2):
         await feed.stores.feeds.trim(feed.organization_id, "bob")
-        kept = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
-        assert kept == list(range(51, MAX_ITEMS + 51))
+        timestamps = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
+        assert timestamps == list(range(51, MAX_ITEMS + 51))
     due = [n for n in range(TRIM_EVERY) for _ in READERS[n::TRIM_EVERY]]
     assert len(due) == len(READERS)
 
@@ -94,12 +94,12 @@ async def test_subscribed_reader_gets_arrival_and_removal_once(feed: FeedScenari
 
 async def test_author_own_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> None:
     owner = {"o": feed.organization_id, "u": "ann"}
-    old = [{"_id": {**owner, "ts": ts}, "author": "ann"} for ts in range(1, MAX_ITEMS + 51)]
-    await feed.stores.mongo["feed_items"].insert_many(old)
+    items = [{"_id": {**owner, "ts": ts}, "author": "ann"} for ts in range(1, MAX_ITEMS + 51)]
+    await feed.stores.mongo["feed_items"].insert_many(items)
     # The timestamps of one batch are consecutive, so one of them triggers trimming.
     posts = await gather_list(*(feed.post() for _ in range(MAX_BATCH)))
     assert MAX_BATCH >= TRIM_EVERY
     await feed.wait_for_relays(home_stream(feed.organization_id, "ann"))
-    kept = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
-    assert len(kept) == MAX_ITEMS
-    assert kept[-len(posts) :] == sorted(post.timestamp for post in posts)
+    timestamps = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
+    assert len(timestamps) == MAX_ITEMS
+    assert timestamps[-len(posts) :] == sorted(post.timestamp for post in posts)

@@ -77,11 +77,11 @@ async def test_follow_and_rebuild_add_no_post_of_another_organization(feed: Feed
 
 async def test_follow_backfills_posts_and_unfollow_removes_them(feed: FeedScenario) -> None:
     posts = [await feed.post() for _ in range(3)]
-    own = await feed.post("bob")
+    own_post = await feed.post("bob")
     await feed.stores.follows.follow(pair(feed))
-    assert await feed_timestamps(feed) == [*(post.timestamp for post in posts), own.timestamp]
+    assert await feed_timestamps(feed) == [*(post.timestamp for post in posts), own_post.timestamp]
     await feed.stores.follows.unfollow(pair(feed))
-    assert await feed_timestamps(feed) == [own.timestamp]
+    assert await feed_timestamps(feed) == [own_post.timestamp]
 
 
 async def test_repeated_follow_notifies_once(feed: FeedScenario) -> None:

@@ -51,7 +51,7 @@ async def read(
 async def test_home_pages_follow_timeline_rule(
     feed: FeedScenario, few_merged_authors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reader's merged authors are found among the merged authors, or among the followees."""
+    """If few authors are merged, the followed ones are found among them. Otherwise, they are found among the followees."""
     monkeypatch.setattr(storage.feed.home, "FEW_MERGED_AUTHORS", few_merged_authors)
     await feed.sign_in("cyd", "dan", "eve", "fay")
     await follow(feed, "ann", "cyd", "dan", "eve")
@@ -154,8 +154,8 @@ async def test_rebuilt_feed_holds_newest_800(feed: FeedScenario) -> None:
     await feed.stores.mongo["posts"].insert_many(posts)
     await follow(feed, "ann")
     await feed.stores.home.rebuild(feed.organization_id, "bob")
-    kept = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
-    assert kept == list(range(101, MAX_ITEMS + 101))
+    timestamps = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
+    assert timestamps == list(range(101, MAX_ITEMS + 101))
 
 
 async def test_home_feed_ignores_equal_users_of_another_organization(feed: FeedScenario) -> None:

@@ -25,7 +25,7 @@ async def head(feed: FeedScenario, reader: str) -> Head:
     return await feed.stores.events.head(home_stream(feed.organization_id, reader))
 
 
-async def arrivals(feed: FeedScenario, reader: str) -> int:
+async def push_and_count_arrivals(feed: FeedScenario, reader: str) -> int:
     """Pushes a post to the reader. Returns how many arrivals the home stream has."""
     post = await feed.post()
     await feed.stores.feeds.push(post.key, "ann", [reader])
@@ -34,28 +34,28 @@ async def arrivals(feed: FeedScenario, reader: str) -> int:
 
 async def test_push_adds_events_only_for_recent_subscribers(feed: FeedScenario) -> None:
     await feed.subscribe("bob")
-    assert await arrivals(feed, "bob") == 1
+    assert await push_and_count_arrivals(feed, "bob") == 1
     await pass_hours(feed, "bob", 25.9)
-    assert await arrivals(feed, "bob") == 2
+    assert await push_and_count_arrivals(feed, "bob") == 2
     await pass_hours(feed, "bob", 1.2)
-    assert await arrivals(feed, "bob") == 2
+    assert await push_and_count_arrivals(feed, "bob") == 2
     assert await feed.stores.home_subscribers.among(feed.organization_id, ["ann", "bob", "eve"]) == []
     await feed.subscribe("bob")
-    assert await arrivals(feed, "bob") == 3
+    assert await push_and_count_arrivals(feed, "bob") == 3
 
 
 async def test_reader_who_never_subscribed_gets_no_events(feed: FeedScenario) -> None:
-    """Posts of readers create their home streams."""
+    """The reader's own post creates the home stream."""
     await feed.post("bob")
     await feed.wait_for_relays(home_stream(feed.organization_id, "bob"))
     await feed.stores.home.record_visit(feed.organization_id, "bob")
-    assert await arrivals(feed, "bob") == 1, "Only the reader's own post has arrived."
+    assert await push_and_count_arrivals(feed, "bob") == 1, "Only the reader's own post has arrived."
 
 
 @pytest.mark.parametrize(("hours", "is_reset"), [(0.0, False), (25.9, False), (26.1, True), (27.5, True)])
 async def test_stream_without_subscribers_is_reset_once(feed: FeedScenario, hours: float, is_reset: bool) -> None:
     await feed.subscribe("bob")
-    await arrivals(feed, "bob")
+    await push_and_count_arrivals(feed, "bob")
     before = await head(feed, "bob")
     await pass_hours(feed, "bob", hours)
     await asyncio.gather(*(feed.subscribe("bob") for _ in range(5)))
@@ -79,10 +79,10 @@ async def test_subscription_keeps_time_of_last_visit(feed: FeedScenario) -> None
     await feed.stores.home.record_visit(feed.organization_id, "bob")
     await feed.backdate("feeds", "seen_at", days=29)
 
-    async def stored() -> Document:
+    async def stored_feed() -> Document:
         (document,) = await feed.documents("feeds")
         return document
 
-    seen_at = (await stored())["seen_at"]
+    seen_at = (await stored_feed())["seen_at"]
     await feed.subscribe("bob")
-    assert (await stored())["seen_at"] == seen_at
+    assert (await stored_feed())["seen_at"] == seen_at

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_reduced_access_is_listed_for_every_process(shared_stores: Stores, admin: Actor) -> None:
     changes, key = shared_stores.access_changes, UserKey(admin.organization_id, "ann")
-    before = await shared_stores.clock.now()
-    assert key not in await changes.users_since(before)
+    began_at = await shared_stores.clock.now()
+    assert key not in await changes.users_since(began_at)
     await shared_stores.user_administration.deactivate(admin, "ann", "left")
-    assert key in await changes.users_since(before)
-    assert key in await changes.users_since(before + OVERLAP)
-    assert key not in await changes.users_since(before + OVERLAP + timedelta(minutes=5))
+    assert key in await changes.users_since(began_at)
+    assert key in await changes.users_since(began_at + OVERLAP)
+    assert key not in await changes.users_since(began_at + OVERLAP + timedelta(minutes=5))

@@ -26,8 +26,8 @@ async def test_granted_roles_no_longer_follow_tokens(shared_stores: Stores, admi
 async def test_token_seen_during_the_grant_does_not_replace_it(shared_stores: Stores, admin: Actor) -> None:
     org, users = admin.organization_id, shared_stores.users
     for roles in ([Role.OPERATOR], [Role.MEMBER]) * 5:
-        signing = (users.sign_in(org, "ann", [Role.ADMIN, *roles], f"Ann {n}", None) for n in range(5))
-        await asyncio.gather(shared_stores.user_administration.set_roles(admin, "ann", set(roles)), *signing)
+        sign_ins = (users.sign_in(org, "ann", [Role.ADMIN, *roles], f"Ann {n}", None) for n in range(5))
+        await asyncio.gather(shared_stores.user_administration.set_roles(admin, "ann", set(roles)), *sign_ins)
         assert (await users.get(org, "ann")).roles == tuple(roles)
 
 
@@ -82,7 +82,7 @@ async def test_former_administrator_changes_nothing(shared_stores: Stores, admin
         await administration.set_roles(admin, "ann", {Role.ADMIN})
 
 
-async def test_of_administrators_who_demote_each_other_one_remains(shared_stores: Stores, admin: Actor) -> None:
+async def test_administrators_who_demote_each_other_leave_one(shared_stores: Stores, admin: Actor) -> None:
     administration, org = shared_stores.user_administration, admin.organization_id
     await administration.set_roles(admin, "bob", {Role.ADMIN})
     bob = Actor(org, "bob")
@@ -94,17 +94,17 @@ async def test_of_administrators_who_demote_each_other_one_remains(shared_stores
         )
         results = await asyncio.gather(*changes, return_exceptions=True)
         assert [type(each) for each in results].count(Forbidden) == 1, results
-        (left,) = await administration.list_users(org, UserFilter(role=Role.ADMIN), None, 10)
-        demoted = "bob" if left.id == "ada" else "ada"
-        await administration.set_roles(Actor(org, left.id), demoted, {Role.ADMIN})
+        (remaining_admin,) = await administration.list_users(org, UserFilter(role=Role.ADMIN), None, 10)
+        demoted_id = "bob" if remaining_admin.id == "ada" else "ada"
+        await administration.set_roles(Actor(org, remaining_admin.id), demoted_id, {Role.ADMIN})
 
 
 async def test_list_is_filtered_and_paged_by_handle(shared_stores: Stores, admin: Actor) -> None:
     administration, org = shared_stores.user_administration, admin.organization_id
     await administration.deactivate(admin, "bob", "left")
 
-    async def ids(wanted: UserFilter, after: str | None = None, limit: int = 10) -> list[str]:
-        return [user.id for user in await administration.list_users(org, wanted, after, limit)]
+    async def ids(user_filter: UserFilter, after: str | None = None, limit: int = 10) -> list[str]:
+        return [user.id for user in await administration.list_users(org, user_filter, after, limit)]
 
     assert await ids(UserFilter()) == ["ada", "ann", "bob"]
     assert await ids(UserFilter(), "ada", 1) == ["ann"]

@@ -12,14 +12,14 @@ ALL = AuditFilter()
 
 
 async def test_audit_log_is_filtered_and_paged(shared_stores: Stores, admin: Actor) -> None:
-    members, audit, org = shared_stores.user_administration, shared_stores.audit, admin.organization_id
+    administration, audit, org = shared_stores.user_administration, shared_stores.audit, admin.organization_id
     for user in ("ann", "bob"):
-        await members.deactivate(admin, user, "left")
-        await members.reactivate(admin, user)
+        await administration.deactivate(admin, user, "left")
+        await administration.reactivate(admin, user)
     entries = await audit.list_entries(org, ALL, None, 10)
 
-    async def targets(wanted: AuditFilter) -> list[str]:
-        return [each.target_id for each in await audit.list_entries(org, wanted, None, 10)]
+    async def targets(audit_filter: AuditFilter) -> list[str]:
+        return [each.target_id for each in await audit.list_entries(org, audit_filter, None, 10)]
 
     assert await targets(ALL) == ["bob", "bob", "ann", "ann"]
     assert await audit.list_entries(org, ALL, entries[0].id, 2) == entries[1:3]

@@ -25,8 +25,8 @@ async def test_concurrent_first_requests_create_one_user(shared_stores: Stores, 
 
 async def test_taken_handle_gets_a_number_and_never_changes(shared_stores: Stores, org: str) -> None:
     users = shared_stores.users
-    signing = (users.sign_in(org, f"id{number}", (), "Ann", "Ann!") for number in range(4))
-    assert {user.handle for user in await asyncio.gather(*signing)} == {"ann", "ann-2", "ann-3", "ann-4"}
+    sign_ins = (users.sign_in(org, f"id{number}", (), "Ann", "Ann!") for number in range(4))
+    assert {user.handle for user in await asyncio.gather(*sign_ins)} == {"ann", "ann-2", "ann-3", "ann-4"}
     before = await users.get(org, "id2")
     assert (await users.sign_in(org, "id2", (), "Renamed", "other")).handle == before.handle
     assert (await users.get(org, "id2")).name == "Renamed"
@@ -44,8 +44,8 @@ async def test_roles_follow_the_newest_token(shared_stores: Stores, org: str) ->
     assert (user.roles, user.name) == ((Role.MEMBER, Role.SERVICE), "Ann")
 
 
-async def tokens_seen(stores: Stores, org: str, days_ago: float, *roles: Role) -> None:
-    """Changes the times of ann's roles, as if tokens had had them some days ago."""
+async def set_role_times(stores: Stores, org: str, days_ago: float, *roles: Role) -> None:
+    """Sets the time at which a token last contained these roles of ann."""
     at = await stores.clock.now() - timedelta(days=days_ago)
     times = {f"role_seen.{role.value}": at for role in roles}
     await stores.mongo["users"].update_one({"_id": {"org": org, "id": "ann"}}, {"$set": times})
@@ -60,34 +60,36 @@ async def test_token_with_fewer_roles_takes_none_away(shared_stores: Stores, org
         await users.lasting_roles(org + "x", "ann")
 
 
-@pytest.mark.parametrize(("days_ago", "lasts"), [(89, True), (92, False)])
-async def test_role_ends_days_after_its_last_token(shared_stores: Stores, org: str, days_ago: int, lasts: bool) -> None:
+@pytest.mark.parametrize(("days_ago", "has_role"), [(89, True), (92, False)])
+async def test_role_ends_90_days_after_its_last_token(
+    shared_stores: Stores, org: str, days_ago: int, has_role: bool
+) -> None:
     users = shared_stores.users
     await users.sign_in(org, "ann", [Role.OPERATOR, Role.MEMBER], None, None)
-    await tokens_seen(shared_stores, org, days_ago, Role.OPERATOR)
+    await set_role_times(shared_stores, org, days_ago, Role.OPERATOR)
     await users.sign_in(org, "ann", [Role.MEMBER], None, None)
-    assert await users.lasting_roles(org, "ann") == ({Role.OPERATOR, Role.MEMBER} if lasts else {Role.MEMBER})
+    assert await users.lasting_roles(org, "ann") == ({Role.OPERATOR, Role.MEMBER} if has_role else {Role.MEMBER})
     await users.sign_in(org, "ann", [Role.OPERATOR], None, None)
     assert await users.lasting_roles(org, "ann") == {Role.OPERATOR, Role.MEMBER}
 
 
 async def test_time_of_a_role_is_written_once_a_day(shared_stores: Stores, org: str) -> None:
-    async def stored() -> dict[str, Any]:
+    async def stored_user() -> dict[str, Any]:
         user: dict[str, Any] | None = await shared_stores.mongo["users"].find_one({"_id": {"org": org, "id": "ann"}})
         assert user is not None
         return user
 
     await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
-    await tokens_seen(shared_stores, org, 0.9, Role.MEMBER)
-    before = await stored()
+    await set_role_times(shared_stores, org, 0.9, Role.MEMBER)
+    before = await stored_user()
     await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
-    assert await stored() == before
-    await tokens_seen(shared_stores, org, 1.1, Role.MEMBER)
+    assert await stored_user() == before
+    await set_role_times(shared_stores, org, 1.1, Role.MEMBER)
     await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
-    assert (await stored())["role_seen"]["MEMBER"] > before["role_seen"]["MEMBER"]
+    assert (await stored_user())["role_seen"]["MEMBER"] > before["role_seen"]["MEMBER"]
 
 
-async def test_roles_of_earlier_versions_begin_to_last(shared_stores: Stores, org: str) -> None:
+async def test_roles_stored_by_earlier_versions_are_kept(shared_stores: Stores, org: str) -> None:
     users = shared_stores.users
     await users.sign_in(org, "ann", [Role.OPERATOR], None, None)
     await shared_stores.mongo["users"].update_one({"_id": {"org": org, "id": "ann"}}, {"$unset": {"role_seen": ""}})

@@ -71,10 +71,10 @@ def failed_connection(address: str = "ann@example.org", **more: object) -> Deliv
     return event(address, **more)  # type: ignore[arg-type]
 
 
-def any_events(rng: random.Random, number: int, addresses: int, hot: float = 0.9) -> Iterator[DeliveryEvent]:
-    """Yields random events of eleven days. The share `hot` of them concerns one domain."""
+def any_events(rng: random.Random, number: int, addresses: int, hot_share: float = 0.9) -> Iterator[DeliveryEvent]:
+    """Yields random events of eleven days. The share `hot_share` of these events concerns one domain."""
     for index in range(number):
-        domain = "hot.example" if rng.random() < hot else f"d{rng.randrange(20)}.example"
+        domain = "hot.example" if rng.random() < hot_share else f"d{rng.randrange(20)}.example"
         yield event(
             f"a{rng.randrange(addresses)}@{domain}",
             *rng.choice(ANSWERS[:2] if rng.random() < 0.5 else ANSWERS),

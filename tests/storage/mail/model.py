@@ -25,18 +25,18 @@ class BookModel:
     """All events that were added. Only the first event with an id counts."""
 
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
-    of_address: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
-    of_domain: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
+    events_by_address: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
+    events_by_domain: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
 
     def add_events(self, events: Iterable[DeliveryEvent]) -> None:
         for event in events:
             if event.event_id not in self.events:
                 self.events[event.event_id] = event
-                self.of_address[event.address].append(event)
-                self.of_domain[event.address.partition("@")[2]].append(event)
+                self.events_by_address[event.address].append(event)
+                self.events_by_domain[event.address.partition("@")[2]].append(event)
 
     def address_standing(self, address: str) -> Standing:
-        events = self.of_address[address]
+        events = self.events_by_address[address]
         delivered_at = max((event.at for event in events if outcome(event) is Outcome.DELIVERED), default=None)
         current = [event for event in events if delivered_at is None or event.at >= delivered_at]
         softs = {message_and_day(event) for event in current if outcome(event) is Outcome.SOFT}
@@ -46,7 +46,7 @@ class BookModel:
         return standing
 
     def domain_standing(self, domain: str) -> Standing:
-        events = self.of_domain[domain]
+        events = self.events_by_domain[domain]
         softs = {
             (event.address, *message_and_day(event))
             for event in events
@@ -59,11 +59,11 @@ class BookModel:
 
     @property
     def addresses(self) -> list[str]:
-        return sorted(self.of_address)
+        return sorted(self.events_by_address)
 
     @property
     def domains(self) -> list[str]:
-        return sorted(self.of_domain)
+        return sorted(self.events_by_domain)
 
 
 def is_unreachable(events: Iterable[DeliveryEvent]) -> bool:
@@ -94,8 +94,8 @@ def message_and_day(event: DeliveryEvent) -> tuple[str, int]:
     return event.message_id or event.event_id, int(event.at.timestamp() // DAY_S)
 
 
-def count(events: Iterable[DeliveryEvent], counted: Outcome) -> int:
-    return sum(outcome(event) is counted for event in events)
+def count(events: Iterable[DeliveryEvent], counted_outcome: Outcome) -> int:
+    return sum(outcome(event) is counted_outcome for event in events)
 
 
 def outcome(event: DeliveryEvent) -> Outcome:

@@ -31,13 +31,13 @@ class OrganizationMail:
 
     async def aggregate(self, limit: int = 1000) -> int:
         """Aggregates all waiting events. Returns how many."""
-        aggregated = 0
+        event_count = 0
         for partition in await self.stores.aggregator.pending_partitions():
             lock = await self.acquire_lock(partition)
             while batch_size := await self.stores.aggregator.aggregate(lock, partition, limit):
-                aggregated += batch_size
+                event_count += batch_size
             await self.stores.locks.release(lock)
-        return aggregated
+        return event_count
 
     async def add_events(self, *events: DeliveryEvent, source: str = "mta") -> None:
         """Records and aggregates events."""
@@ -66,11 +66,11 @@ class OrganizationMail:
             is_domain_blocked = standing.domain is not None and standing.domain.blocked
             expected = model.address_standing(address)
             expected.blocked |= is_domain_blocked
-            assert _as_in_model(standing) == expected, (expected, standing)
+            assert _model_standing(standing) == expected, (expected, standing)
         for domain in domains:
             (domain_standing,) = await self.stores.address_book.domain_standings(self.org, [domain])
-            assert _as_in_model(domain_standing) == model.domain_standing(domain), domain
+            assert _model_standing(domain_standing) == model.domain_standing(domain), domain
 
 
-def _as_in_model(standing: AddressStanding | DomainStanding) -> Standing:
+def _model_standing(standing: AddressStanding | DomainStanding) -> Standing:
     return Standing(standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked)

@@ -15,7 +15,7 @@ PLAIN = string.ascii_letters + string.digits + ".+_-@!"
 
 
 @pytest.mark.parametrize(
-    ("written", "normalized"),
+    ("text", "normalized"),
     [
         ("Ann.Lee@Example.ORG", "ann.lee@example.org"),
         ("ann+tag@example.org", "ann+tag@example.org"),
@@ -28,8 +28,8 @@ PLAIN = string.ascii_letters + string.digits + ".+_-@!"
         ("a..b.@docomo.example", "a..b.@docomo.example"),
     ],
 )
-def test_normalize_spellings_of_one_address_gives_one_form(written: str, normalized: str) -> None:
-    address = normalize(written)
+def test_normalize_spellings_of_one_address_gives_one_form(text: str, normalized: str) -> None:
+    address = normalize(text)
     assert address is not None
     assert address.text == normalized
     assert address.domain == normalized.rpartition("@")[2]
@@ -45,49 +45,49 @@ INVALID_ADDRESSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("written", INVALID_ADDRESSES)
-def test_normalize_invalid_address_is_none(written: str) -> None:
-    assert normalize(written) is None
+@pytest.mark.parametrize("text", INVALID_ADDRESSES)
+def test_normalize_invalid_address_is_none(text: str) -> None:
+    assert normalize(text) is None
 
 
 ADDRESSES = ["Ann@Example.org", "a..b.@docomo.example", "ann@xn--bcher-kva.example", "\u212aann@example.org", "K@A.B"]
-WRITTEN = st.sampled_from([*INVALID_ADDRESSES, *ADDRESSES]) | st.text(PLAIN + "\n", max_size=12)
+ADDRESS_TEXTS = st.sampled_from([*INVALID_ADDRESSES, *ADDRESSES]) | st.text(PLAIN + "\n", max_size=12)
 
 
-@given(st.lists(WRITTEN, max_size=6))
+@given(st.lists(ADDRESS_TEXTS, max_size=6))
 @example(["ann@example.org\nbob@example.org", "nonsense"])
 @example(["ann@example.org", "ann@localhost"])
 @example(["ann@example.org", "\u212aann@\u212a.example"])
 @example([f"{'x' * 64}@{'a.' * 94}b"])
 @example([f"{'x' * 64}@{'a.' * 94}bc"])
-def test_normalize_all_agrees_with_normalize(written: list[str]) -> None:
-    assert list(normalize_all(written)) == [normalize(each) for each in written]
+def test_normalize_all_agrees_with_normalize(text: list[str]) -> None:
+    assert list(normalize_all(text)) == [normalize(each) for each in text]
 
 
 @given(st.text(PLAIN, max_size=20), st.text(string.ascii_letters + string.digits + ".-", max_size=20))
 def test_normalize_fast_path_agrees_with_library(local: str, domain: str) -> None:
-    written = f"{local}@{domain}"
+    text = f"{local}@{domain}"
     try:
-        validated = validate_email(written, check_deliverability=False, globally_deliverable=False)
+        validated = validate_email(text, check_deliverability=False, globally_deliverable=False)
     except EmailNotValidError:
         return  # The library is stricter than the product, for example about dots.
-    address = normalize(written)
+    address = normalize(text)
     if validated.ascii_domain.rpartition(".")[2][:1].isalpha() and "." in validated.ascii_domain:
         assert address is not None
         assert address.text == f"{validated.local_part}@{validated.ascii_domain}".lower()
 
 
 @pytest.mark.parametrize(
-    ("written", "normalized"),
+    ("text", "normalized"),
     [("Example.ORG", "example.org"), ("example.org.", "example.org"), ("bücher.example", "xn--bcher-kva.example")],
 )
-def test_normalize_domain_spellings_give_one_form(written: str, normalized: str) -> None:
-    assert normalize_domain(written) == normalized
+def test_normalize_domain_spellings_give_one_form(text: str, normalized: str) -> None:
+    assert normalize_domain(text) == normalized
 
 
-@pytest.mark.parametrize("written", ["", "localhost", "a b.org", "ann@example.org", "1.2.3.4", "a..org", "x" * 300])
-def test_normalize_domain_invalid_is_none(written: str) -> None:
-    assert normalize_domain(written) is None
+@pytest.mark.parametrize("text", ["", "localhost", "a b.org", "ann@example.org", "1.2.3.4", "a..org", "x" * 300])
+def test_normalize_domain_invalid_is_none(text: str) -> None:
+    assert normalize_domain(text) is None
 
 
 def test_address_id_depends_on_key_version_organization_address() -> None:
@@ -106,8 +106,8 @@ def test_address_id_depends_on_key_version_organization_address() -> None:
 
 @given(st.binary(min_size=1, max_size=100), st.text(max_size=20), st.text(max_size=200))
 def test_address_id_is_hmac_by_organization_key(key: bytes, organization_id: str, address: str) -> None:
-    of_organization = hmac.digest(key, organization_id.encode(), "sha256")
-    expected = (9).to_bytes(2) + hmac.digest(of_organization, address.encode(), "sha256")
+    organization_key = hmac.digest(key, organization_id.encode(), "sha256")
+    expected = (9).to_bytes(2) + hmac.digest(organization_key, address.encode(), "sha256")
     keys = AddressKeys([(9, key)])
     assert keys.id(organization_id, address) == expected
     assert keys.ids(organization_id, address) == [expected]
@@ -115,14 +115,14 @@ def test_address_id_is_hmac_by_organization_key(key: bytes, organization_id: str
 
 
 def test_address_ids_newest_key_first_then_older() -> None:
-    old, both = AddressKeys([(1, b"a" * 32)]), AddressKeys([(7, b"b" * 32), (1, b"a" * 32)])
-    newest, older = both.ids("acme", "ann@example.org")
-    assert newest == both.id("acme", "ann@example.org")
+    old_keys, both_keys = AddressKeys([(1, b"a" * 32)]), AddressKeys([(7, b"b" * 32), (1, b"a" * 32)])
+    newest, older = both_keys.ids("acme", "ann@example.org")
+    assert newest == both_keys.id("acme", "ann@example.org")
     assert newest[:2] == (7).to_bytes(2)
-    assert older == old.id("acme", "ann@example.org")
+    assert older == old_keys.id("acme", "ann@example.org")
     addresses = ["ann@example.org", "bob@example.org"]
-    ids_by_key = [[both.ids("acme", address)[key] for address in addresses] for key in (0, 1)]
-    assert both.all_ids("acme", addresses) == ids_by_key
+    ids_by_key = [[both_keys.ids("acme", address)[key] for address in addresses] for key in (0, 1)]
+    assert both_keys.all_ids("acme", addresses) == ids_by_key
 
 
 def test_address_keys_missing_raises_unavailable() -> None:

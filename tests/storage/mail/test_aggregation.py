@@ -29,20 +29,20 @@ from tests.storage.mail.organization_mail import OrganizationMail
 pytestmark = pytest.mark.anyio
 
 
-async def test_aggregate_shuffled_repeated_events_equals_model(mail: OrganizationMail) -> None:
+async def test_aggregate_of_shuffled_repeated_events_equals_model(mail: OrganizationMail) -> None:
     rng, model = random.Random(7), BookModel()
     events = list(any_events(rng, 800, addresses=40))
     model.add_events(events)
-    sent = [each for each in events for _ in range(rng.randint(1, 3))]
-    rng.shuffle(sent)
+    sent_events = [each for each in events for _ in range(rng.randint(1, 3))]
+    rng.shuffle(sent_events)
     # Events with the same id are equal here, so it does not matter which is first.
-    for start in range(0, len(sent), 400):
-        await mail.record(*sent[start : start + 400])
+    for start in range(0, len(sent_events), 400):
+        await mail.record(*sent_events[start : start + 400])
         await mail.aggregate(limit=rng.choice([1, 7, 50, 1000]) if start < 800 else 1000)
     await mail.assert_equals(model)
 
 
-async def test_aggregate_hot_domain_is_written_once_per_batch(mail: OrganizationMail) -> None:
+async def test_hot_domain_is_written_once_per_batch(mail: OrganizationMail) -> None:
     await mail.record(*(ok(f"a{number}@hot.example") for number in range(300)))
     lock = await mail.acquire_lock(partition("hot.example"))
     database = mail.stores.mongo.database
@@ -88,16 +88,16 @@ async def test_event_recorded_behind_checkpoint_is_aggregated(mail: Organization
 
 async def test_aggregate_with_lost_lock_counts_nothing(mail: OrganizationMail) -> None:
     partition_number = partition("example.org")
-    old = await mail.acquire_lock(partition_number)
-    await mail.stores.locks.release(old)
-    new = await mail.acquire_lock(partition_number)
+    old_lock = await mail.acquire_lock(partition_number)
+    await mail.stores.locks.release(old_lock)
+    new_lock = await mail.acquire_lock(partition_number)
     await mail.record(ok())
-    assert await mail.stores.aggregator.aggregate(new, partition_number) == 1
+    assert await mail.stores.aggregator.aggregate(new_lock, partition_number) == 1
     await mail.record(ok())
     with pytest.raises(LockLost):
-        await mail.stores.aggregator.aggregate(old, partition_number)
-    assert await mail.stores.aggregator.aggregate(new, partition_number) == 1
-    await mail.stores.locks.release(new)
+        await mail.stores.aggregator.aggregate(old_lock, partition_number)
+    assert await mail.stores.aggregator.aggregate(new_lock, partition_number) == 1
+    await mail.stores.locks.release(new_lock)
     assert (await mail.standing()).success == 2
 
 
@@ -118,20 +118,20 @@ async def test_concurrent_aggregators_count_each_event_once(mail: OrganizationMa
 async def test_address_moves_to_new_key_with_its_counters(mail: OrganizationMail, mail_stores: Stores) -> None:
     await mail.add_events(hard(days=3), ok("bob@example.org"))
     await mail.record(soft(days=2))
-    both = AddressKeys([(2, b"another key of thirty-two bytes!"), (1, KEY)])
-    rotated = OrganizationMail(_with_keys(mail_stores, both), mail.org)
-    assert (await rotated.standing()).hard_bounce == 1
-    await rotated.record(soft(days=1))
+    both_keys = AddressKeys([(2, b"another key of thirty-two bytes!"), (1, KEY)])
+    mail_with_both_keys = OrganizationMail(_with_keys(mail_stores, both_keys), mail.org)
+    assert (await mail_with_both_keys.standing()).hard_bounce == 1
+    await mail_with_both_keys.record(soft(days=1))
     # The waiting event was stored under the old key.
-    await rotated.aggregate()
+    await mail_with_both_keys.aggregate()
     await mail.add_events(ok("bob@example.org"), soft(days=0))
-    standing = await rotated.standing()
+    standing = await mail_with_both_keys.standing()
     assert (standing.hard_bounce, standing.soft_bounce) == (1, 3)
-    assert (await rotated.standing("bob@example.org")).success == 2
-    only_new = OrganizationMail(
+    assert (await mail_with_both_keys.standing("bob@example.org")).success == 2
+    mail_with_new_key = OrganizationMail(
         _with_keys(mail_stores, AddressKeys([(2, b"another key of thirty-two bytes!")])), mail.org
     )
-    assert (await only_new.standing()).soft_bounce == 3
+    assert (await mail_with_new_key.standing()).soft_bounce == 3
 
 
 def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
@@ -139,14 +139,14 @@ def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
 
 
 @contextmanager
-def aggregators(arguments: list[str], number: int) -> Iterator[Callable[[int], None]]:
+def aggregators(arguments: list[str], process_count: int) -> Iterator[Callable[[int], None]]:
     """Runs aggregating processes. Yields a function that kills the process with an index, and starts a new one."""
     command = [sys.executable, "-P", "-m", "tests.storage.mail.aggregation_process", *arguments]
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, cwd=Path(__file__).parents[3], env=environment(), stdout=subprocess.DEVNULL)
 
-    running = [start() for _ in range(number)]
+    running = [start() for _ in range(process_count)]
 
     def kill_and_restart(index: int) -> None:
         running[index].kill()
@@ -162,17 +162,22 @@ def aggregators(arguments: list[str], number: int) -> Iterator[Callable[[int], N
 
 
 async def aggregate_with_kills(
-    mail: OrganizationMail, arguments: list[str], number: int, addresses: int, kills: int, pause_s: tuple[float, float]
+    mail: OrganizationMail,
+    arguments: list[str],
+    event_count: int,
+    address_count: int,
+    kills: int,
+    pause_s: tuple[float, float],
 ) -> None:
-    """Records `number` events, shuffled and repeated, while two processes aggregate and are killed.
+    """Records `event_count` events, shuffled and repeated, while two processes aggregate and are killed.
 
     Asserts that the standings equal the model's, and that the bounce rates count the same events.
     """
     rng, model = random.Random(11), BookModel()
-    events = list(any_events(rng, number, addresses))
+    events = list(any_events(rng, event_count, address_count))
     model.add_events(events)
-    sent = [each for each in events for _ in range(rng.randint(1, 5))]
-    rng.shuffle(sent)
+    sent_events = [each for each in events for _ in range(rng.randint(1, 5))]
+    rng.shuffle(sent_events)
     with aggregators(arguments, 2) as kill_and_restart:
 
         async def kill() -> None:
@@ -181,8 +186,8 @@ async def aggregate_with_kills(
                 kill_and_restart(rng.randrange(2))
 
         killer = asyncio.create_task(kill())
-        for begin in range(0, len(sent), 1000):
-            await mail.record(*sent[begin : begin + 1000])
+        for start in range(0, len(sent_events), 1000):
+            await mail.record(*sent_events[start : start + 1000])
         await killer
         ends_at = time.monotonic() + 600
         while await mail.stores.aggregator.pending_partitions() and time.monotonic() < ends_at:
@@ -204,14 +209,16 @@ async def test_killed_aggregators_count_each_event_once(
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize(("number", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (1_000_000, 50, (1, 8))])
+@pytest.mark.parametrize(("event_count", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (1_000_000, 50, (1, 8))])
 async def test_million_events_with_50_kills_count_once(
     mail: OrganizationMail,
     mongodb_uri: str,
     redis_url: str,
     shared_database: str,
-    number: int,
+    event_count: int,
     kills: int,
     pause_s: tuple[float, float],
 ) -> None:
-    await aggregate_with_kills(mail, [mongodb_uri, redis_url, shared_database], number, number // 10, kills, pause_s)
+    await aggregate_with_kills(
+        mail, [mongodb_uri, redis_url, shared_database], event_count, event_count // 10, kills, pause_s
+    )

@@ -45,9 +45,9 @@ async def test_lookup_reads_two_indexes_and_one_with_cached_domains(
 
 async def test_lookup_keeps_order_and_duplicates(mail: OrganizationMail) -> None:
     await mail.add_events(hard("bob@example.org"), ok("Ann@Example.org"))
-    requested = ["bob@example.org", "ANN@example.org", "nonsense", "bob@example.org", "new@example.org"]
-    standings = await mail.standings(requested)
-    assert [each.address for each in standings] == requested
+    addresses = ["bob@example.org", "ANN@example.org", "nonsense", "bob@example.org", "new@example.org"]
+    standings = await mail.standings(addresses)
+    assert [each.address for each in standings] == addresses
     assert [each.verdict.rule.value for each in standings] == [
         "HARD_BOUNCED", "DELIVERABLE", "INVALID_ADDRESS", "HARD_BOUNCED", "UNKNOWN_ADDRESS",
     ]  # fmt: skip
@@ -135,8 +135,8 @@ async def test_domain_decision_overrides_rule_until_removed(mail: OrganizationMa
 async def test_domain_standings_keep_order(mail: OrganizationMail) -> None:
     failures = [failed_connection(f"a{n}@dead.example", days=n % 3) for n in range(21)]
     await mail.add_events(*failures, ok("ann@fine.example"))
-    requested = ["FINE.example", "dead.example", "not a domain", "new.example"]
-    standings = await mail.stores.address_book.domain_standings(mail.org, requested)
+    domains = ["FINE.example", "dead.example", "not a domain", "new.example"]
+    standings = await mail.stores.address_book.domain_standings(mail.org, domains)
     assert [each.domain for each in standings] == ["fine.example", "dead.example", "not a domain", "new.example"]
     assert [each.blocked for each in standings] == [False, True, True, False]
     assert (standings[1].id, standings[1].soft_bounce) == ("dead.example", 21)

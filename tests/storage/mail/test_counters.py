@@ -62,8 +62,10 @@ class InMemoryBook:
         return _standing(self.domain["told"], "dead")
 
 
-def _standing(summary: Any, blocking: str) -> Standing:
-    return Standing(summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0), blocking in summary)
+def _standing(summary: Any, blocking_field: str) -> Standing:
+    return Standing(
+        summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0), blocking_field in summary
+    )
 
 
 def book_of(*events: DeliveryEvent) -> InMemoryBook:
@@ -140,10 +142,10 @@ class CountingDigest(bytes):
     __hash__ = bytes.__hash__
 
 
-def stored_soft_bounces(number: int, days: float = 0, first: int = 0) -> list[list[Any]]:
+def stored_soft_bounces(count: int, days: float = 0, first: int = 0) -> list[list[Any]]:
     """Returns soft bounces of one day as they are stored, each of a different message."""
     at = epoch_ms(yesterday_noon() - timedelta(days=days))
-    return [[(first + n).to_bytes(8), at // DAY_MS, at + n, "452 4.2.2"] for n in range(number)]
+    return [[(first + n).to_bytes(8), at // DAY_MS, at + n, "452 4.2.2"] for n in range(count)]
 
 
 def test_add_event_with_many_bounces_needs_no_search() -> None:
@@ -270,20 +272,21 @@ def test_domain_dead_after_three_days_and_20_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    "answered", [ok(days=0), ok(days=2), event(ADDRESS, 550, "5.7.1"), event(ADDRESS, 451, "4.4.1", days=1)]
+    "answer_event", [ok(days=0), ok(days=2), event(ADDRESS, 550, "5.7.1"), event(ADDRESS, 451, "4.4.1", days=1)]
 )
-def test_domain_with_answer_is_not_dead(answered: DeliveryEvent) -> None:
-    assert not book_of(*failed_connections(), answered).domain_standing().blocked
+def test_domain_with_answer_is_not_dead(answer_event: DeliveryEvent) -> None:
+    assert not book_of(*failed_connections(), answer_event).domain_standing().blocked
 
 
-@pytest.mark.parametrize("silent", [event(ADDRESS, None, "4.4.7"), event(ADDRESS, complaint=True)])
+@pytest.mark.parametrize("other_server_event", [event(ADDRESS, None, "4.4.7"), event(ADDRESS, complaint=True)])
 @pytest.mark.parametrize("days", [0, 1, -1])
-def test_expiry_and_complaint_show_no_connection(silent: DeliveryEvent, days: int) -> None:
-    silent = replace(silent, at=yesterday_noon() - timedelta(days=days))
-    assert book_of(*failed_connections(), silent).domain_standing().blocked
+def test_expiry_and_complaint_show_no_connection(other_server_event: DeliveryEvent, days: int) -> None:
+    other_server_event = replace(other_server_event, at=yesterday_noon() - timedelta(days=days))
+    assert book_of(*failed_connections(), other_server_event).domain_standing().blocked
     assert (
         not book_of(
-            *failed_connections(days=(0, 1), messages=20), replace(silent, at=yesterday_noon() - timedelta(days=2))
+            *failed_connections(days=(0, 1), messages=20),
+            replace(other_server_event, at=yesterday_noon() - timedelta(days=2)),
         )
         .domain_standing()
         .blocked

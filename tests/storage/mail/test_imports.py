@@ -93,22 +93,22 @@ async def test_rebuild_without_source_equals_book_without_it(mail_stores: Stores
     with_source, without_source = OrganizationMail(mail_stores, new_id()), OrganizationMail(mail_stores, new_id())
     importer, rng = BookImporter(mail_stores.mongo, ADDRESS_KEYS), random.Random(seed)
     events = list(any_events(rng, 120, addresses=8))
-    removed = [each for each in events if rng.random() < 0.4]
-    kept = [each for each in events if each not in removed]
+    removed_events = [each for each in events if rng.random() < 0.4]
+    kept_events = [each for each in events if each not in removed_events]
     rows = [LegacyBookRow(f"a{n}@hot.example", n, n % 2, n % 3) for n in range(5)]
     await importer.add(with_source.org, "broken rows", rows)
-    await with_source.record(*removed[::2], source="broken")
+    await with_source.record(*removed_events[::2], source="broken")
     await with_source.aggregate()
-    await with_source.add_events(*kept)
+    await with_source.add_events(*kept_events)
     # These events are not aggregated yet when the source is removed.
-    await with_source.record(*removed[1::2], source="broken")
+    await with_source.record(*removed_events[1::2], source="broken")
     for source in ("broken", "broken rows"):
         await importer.rebuild(with_source.org, source, lambda _: None)
-    await without_source.add_events(*kept)
+    await without_source.add_events(*kept_events)
     assert await with_source.aggregate() == 0
     assert await book_documents(with_source) == await book_documents(without_source)
     model = BookModel()
-    model.add_events(kept)
+    model.add_events(kept_events)
     await with_source.assert_equals(model)
 
 

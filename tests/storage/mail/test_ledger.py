@@ -62,11 +62,11 @@ async def test_event_id_is_unique_per_organization(mail: OrganizationMail) -> No
 async def test_invalid_event_is_rejected_and_others_accepted(
     mail: OrganizationMail, change: dict[str, Any], message: str
 ) -> None:
-    bad = replace(hard(id_="bad"), **change)
-    result = await record(mail, ok(), bad, ok())
+    invalid_event = replace(hard(id_="bad"), **change)
+    result = await record(mail, ok(), invalid_event, ok())
     assert (result.accepted, result.duplicates) == (2, 0)
     (rejected,) = result.rejected
-    assert (rejected.index, rejected.event_id) == (1, bad.event_id)
+    assert (rejected.index, rejected.event_id) == (1, invalid_event.event_id)
     assert message in rejected.message
 
 
@@ -77,8 +77,8 @@ async def test_ledger_outlives_accepted_age(mail: OrganizationMail) -> None:
     )
     assert (result.accepted, len(result.rejected)) == (1, 1)
     indexes = await mail.stores.mongo["mail_ledger"].index_information()
-    kept_s = {name: each["expireAfterSeconds"] for name, each in indexes.items() if "expireAfterSeconds" in each}
-    assert kept_s == {"folded_at_1": LEDGER_KEPT_S}
+    expiry_s = {name: each["expireAfterSeconds"] for name, each in indexes.items() if "expireAfterSeconds" in each}
+    assert expiry_s == {"folded_at_1": LEDGER_KEPT_S}
     assert timedelta(seconds=LEDGER_KEPT_S) > MAX_AGE
 
 

@@ -30,9 +30,9 @@ async def test_lookups_beyond_limits_are_refused_at_once() -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     resume.set()
     results = await asyncio.gather(*tasks, return_exceptions=True)
-    refused = [each for each in results if isinstance(each, RateLimited)]
-    assert (len(refused), max_running) == (15, 2)
-    assert refused[0].extensions == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
+    refusals = [each for each in results if isinstance(each, RateLimited)]
+    assert (len(refusals), max_running) == (15, 2)
+    assert refusals[0].extensions == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
 
 
 async def test_lookup_waiting_too_long_is_refused_and_frees_slot() -> None:

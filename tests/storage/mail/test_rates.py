@@ -13,11 +13,11 @@ pytestmark = pytest.mark.anyio
 
 
 async def daily_counts(mail: OrganizationMail, domain: str | None = None) -> list[tuple[int, int]]:
-    """Returns sent and bounced messages of each of the three days that end with yesterday."""
-    last = day_of(yesterday_noon())
-    rates = await mail.stores.bounce_rates.between(mail.org, domain, last - 2, last)
+    """Returns how many messages were sent and bounced on each of three days, the last of which is yesterday."""
+    last_day = day_of(yesterday_noon())
+    rates = await mail.stores.bounce_rates.between(mail.org, domain, last_day - 2, last_day)
     assert [each.day for each in rates] == [
-        yesterday_noon().replace(hour=0) - timedelta(days=back) for back in (2, 1, 0)
+        yesterday_noon().replace(hour=0) - timedelta(days=days_back) for days_back in (2, 1, 0)
     ]
     return [(each.sent, each.bounced) for each in rates]
 

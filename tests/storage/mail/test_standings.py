@@ -14,9 +14,9 @@ OPERATOR_DECISION = {"blocked": False, "by": "op", "reason": "moved", "at": date
 
 def verdict(domain: Any = None, **summary_fields: Any) -> tuple[bool, str, str]:
     """Returns whether an address with this summary is blocked, the rule, and the detail."""
-    of_domain = domain_standing("example.org", domain)
+    standing_of_domain = domain_standing("example.org", domain)
     summary: Any = {"success": 1, "last": AT, **summary_fields}
-    standing = address_standing("Ann@example.org", "ann@example.org", summary, of_domain)
+    standing = address_standing("Ann@example.org", "ann@example.org", summary, standing_of_domain)
     return standing.blocked, standing.verdict.rule.value, standing.verdict.detail
 
 

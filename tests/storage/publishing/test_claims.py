@@ -87,8 +87,8 @@ async def test_sweep_examines_only_due_index_entries(scenario: PublishingScenari
     post = await scenario.schedule(in_s=1)
     command = {"find": "publications", "filter": due_filter("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
     explained = await scenario.stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
-    used = [stage.get("indexName") for stage in stages(explained["queryPlanner"]["winningPlan"])]
-    assert "wake_at_1" in used
+    index_names = [stage.get("indexName") for stage in stages(explained["queryPlanner"]["winningPlan"])]
+    assert "wake_at_1" in index_names
     assert "SORT" not in [stage["stage"] for stage in stages(explained["queryPlanner"]["winningPlan"])]
     assert explained["executionStats"]["totalKeysExamined"] < 100
     assert await claim(scenario, post)
@@ -99,15 +99,17 @@ async def test_upload_is_claimed_once_ten_minutes_ahead(scenario: PublishingScen
     account = account_target(await scenario.connect_account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=660)
 
-    async def uploads() -> list[str]:
-        found = await scenario.stores.claims.claim_uploads(100)
-        return [token for each, token in found if each.scheduled_post_id == post.id]
+    async def claim_upload_tokens() -> list[str]:
+        claims = await scenario.stores.claims.claim_uploads(100)
+        return [token for each, token in claims if each.scheduled_post_id == post.id]
 
-    assert await uploads() == []
+    assert await claim_upload_tokens() == []
     await scenario.pass_time(61)
-    (token,) = [each for found in await asyncio.gather(uploads(), uploads()) for each in found]
+    (token,) = [
+        token for tokens in await asyncio.gather(claim_upload_tokens(), claim_upload_tokens()) for token in tokens
+    ]
     publication = await scenario.publication(post)
     assert await scenario.stores.claims.renew_upload(publication, token)
     await scenario.pass_time(UPLOAD_LEASE_S + 1)
-    assert len(await uploads()) == 1
+    assert len(await claim_upload_tokens()) == 1
     assert not await scenario.stores.claims.renew_upload(publication, token)

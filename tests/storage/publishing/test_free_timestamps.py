@@ -16,8 +16,8 @@ from tests.storage.publishing.scenario import PublishingScenario
 
 pytestmark = pytest.mark.anyio
 
-OCCUPIED = 20_000
-CONCURRENT = 100
+OCCUPIED_COUNT = 20_000
+POST_COUNT = 100
 
 
 async def occupy(scenario: PublishingScenario, timestamps: Iterable[int]) -> None:
@@ -30,9 +30,9 @@ async def due_in_an_hour(scenario: PublishingScenario) -> datetime:
     return await scenario.now() + timedelta(hours=1)
 
 
-def free_timestamps(first: int, taken: set[int], number: int) -> list[int]:
-    """Returns the first `number` timestamps from `first` that are not taken."""
-    return list(islice((ts for ts in count(first) if ts not in taken), number))
+def free_timestamps(first: int, taken: set[int], limit: int) -> list[int]:
+    """Returns the lowest `limit` timestamps from `first` on that are not taken."""
+    return list(islice((ts for ts in count(first) if ts not in taken), limit))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -50,13 +50,13 @@ async def test_first_free_finds_first_gap_of_any_size(scenario: PublishingScenar
 async def test_crowded_moment_refuses_no_post_and_no_update(scenario: PublishingScenario) -> None:
     due_at = await due_in_an_hour(scenario)
     first = microseconds(due_at)
-    await occupy(scenario, range(first, first + OCCUPIED))
-    scheduled = await asyncio.gather(*(scenario.schedule(due_at=due_at) for _ in range(CONCURRENT)))
-    elsewhere = await asyncio.gather(*(scenario.schedule() for _ in range(CONCURRENT)))
+    await occupy(scenario, range(first, first + OCCUPIED_COUNT))
+    scheduled = await asyncio.gather(*(scenario.schedule(due_at=due_at) for _ in range(POST_COUNT)))
+    posts_at_other_times = await asyncio.gather(*(scenario.schedule() for _ in range(POST_COUNT)))
     update, edit = scenario.stores.scheduled_posts.update, ScheduledPostEdit(due_at=due_at)
-    updated = await asyncio.gather(*(update(scenario.organization_id, post.id, edit) for post in elsewhere))
+    updated = await asyncio.gather(*(update(scenario.organization_id, post.id, edit) for post in posts_at_other_times))
     timestamps = sorted(post.timestamp for post in [*scheduled, *updated])
-    assert timestamps == list(range(first + OCCUPIED, first + OCCUPIED + 2 * CONCURRENT))
+    assert timestamps == list(range(first + OCCUPIED_COUNT, first + OCCUPIED_COUNT + 2 * POST_COUNT))
 
 
 async def test_concurrent_posts_fill_gaps_in_one_commit(scenario: PublishingScenario) -> None:

@@ -30,10 +30,10 @@ async def test_message_and_state_are_stored_together(scenario: PublishingScenari
     assert done.lateness_ms is not None
     assert done.lateness_ms >= 1000
 
-    async def both_emitted() -> bool:
+    async def are_both_emitted() -> bool:
         return (await scenario.events()).count(("PublicationChanged", publication.id)) == 2
 
-    assert await poll_until_true(both_emitted)
+    assert await poll_until_true(are_both_emitted)
 
 
 async def test_publication_to_home_feed_creates_post(scenario: PublishingScenario) -> None:
@@ -62,11 +62,11 @@ async def test_concurrent_duplicates_publish_once(scenario: PublishingScenario, 
 async def test_publishing_before_due_moment_is_refused(scenario: PublishingScenario) -> None:
     due_at = await scenario.now() + timedelta(seconds=2)
     publication = await scenario.claim(await scenario.schedule(due_at=due_at))
-    with pytest.raises(NotYetDue) as early:
+    with pytest.raises(NotYetDue) as refusal:
         await publish(scenario, publication)
-    assert 0 < early.value.wait_s <= 2
+    assert 0 < refusal.value.wait_s <= 2
     assert await scenario.messages() == []
-    await asyncio.sleep(early.value.wait_s)
+    await asyncio.sleep(refusal.value.wait_s)
     assert (await publish(scenario, publication)).published_at
 
 

@@ -56,7 +56,7 @@ def test_text_bytes_are_limited_on_bluesky() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "media", "fits"),
+    ("network", "media", "is_allowed"),
     [
         (Network.MASTODON, [], True),
         (Network.MASTODON, [IMG] * 4, True),
@@ -85,9 +85,11 @@ def test_text_bytes_are_limited_on_bluesky() -> None:
         (Network.SANDBOX, [REEL], True),
     ],
 )
-def test_media_combinations_are_limited_per_network(network: Network, media: Sequence[MediaKind], fits: bool) -> None:
+def test_media_combinations_are_limited_per_network(
+    network: Network, media: Sequence[MediaKind], is_allowed: bool
+) -> None:
     violation = limit_violation(POST_LIMITS[network], "hello", media)
-    assert violation is None if fits else violation is not None and violation[0] == "media"
+    assert violation is None if is_allowed else violation is not None and violation[0] == "media"
 
 
 def test_topics_take_text_and_home_feeds_take_images() -> None:

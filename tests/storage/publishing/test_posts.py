@@ -38,7 +38,7 @@ async def test_page_by_state_skips_other_states(scenario: PublishingScenario) ->
     assert (await store.page(organization_id, "bob", timeline_range(latest=NOW))).items == []
 
 
-async def test_fail_waiting_fails_only_that_account(scenario: PublishingScenario) -> None:
+async def test_fail_waiting_fails_publications_of_one_account(scenario: PublishingScenario) -> None:
     account, other = await scenario.connect_account(), await scenario.connect_account()
     waiting = [await scenario.schedule(account_target(account)) for _ in range(120)]
     untouched = await scenario.schedule(account_target(other), scenario.topic)
@@ -53,8 +53,8 @@ async def test_page_by_state_examines_only_candidates(scenario: PublishingScenar
     store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
     account = account_target(await scenario.connect_account())
     post = await scenario.schedule(account, scenario.topic, in_s=-1)
-    held = next(each for each in await scenario.stores.claims.claim(1000) if each.target == account)
-    begun = await store.apply(BeginAttempt(held, PublishingPhase.CALLING, "key"))
+    claimed = next(each for each in await scenario.stores.claims.claim(1000) if each.target == account)
+    begun = await store.apply(BeginAttempt(claimed, PublishingPhase.CALLING, "key"))
     await store.apply(MarkUnknown(begun, "no answer", MANUAL))
     await store.cancel(organization_id, post.id)
     waiting = [await scenario.schedule(in_s=100 + number) for number in range(20)]

@@ -108,7 +108,7 @@ async def test_update_and_cancel_invalidate_claim(scenario: PublishingScenario) 
     assert (await scenario.publication(cancelled)).state is PublicationState.CANCELLED
 
 
-async def test_cancel_cancels_unstarted_then_conflicts(scenario: PublishingScenario) -> None:
+async def test_cancel_skips_published_and_conflicts_if_repeated(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(scenario.topic, scenario.home, in_s=-1)
     claims = [each for each in await scenario.stores.claims.claim(100) if each.scheduled_post_id == post.id]
     store = scenario.stores.scheduled_posts
@@ -167,12 +167,12 @@ async def test_edit_of_content_makes_upload_stale(
     assert ("upload_at" in await scenario.stored_document(publication)) == (state is MediaState.STALE)
 
 
-@pytest.mark.parametrize(("later_s", "state"), [(3000, MediaState.READY), (4000, MediaState.STALE)])
+@pytest.mark.parametrize(("due_in_s", "state"), [(3000, MediaState.READY), (4000, MediaState.STALE)])
 async def test_due_time_past_expiry_makes_upload_stale(
-    scenario: PublishingScenario, later_s: float, state: MediaState
+    scenario: PublishingScenario, due_in_s: float, state: MediaState
 ) -> None:
     post_id = await post_with_upload(scenario, 3600)
-    edit = ScheduledPostEdit(due_at=await scenario.now() + timedelta(seconds=later_s))
+    edit = ScheduledPostEdit(due_at=await scenario.now() + timedelta(seconds=due_in_s))
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post_id, edit)
     (publication,) = await scenario.stores.scheduled_posts.publications_of(post_id)
     assert publication.media_state is state

@@ -72,17 +72,17 @@ async def test_second_begin_of_call_loses_claim(scenario: PublishingScenario) ->
     begun = await begin_call(scenario)
     with pytest.raises(ClaimLost):
         await apply(scenario, BeginAttempt(begun, PublishingPhase.CALLING, "key"))
-    again = await claim_again(scenario, begun, CALL_LEASE_S + 1)
+    reclaimed = await claim_again(scenario, begun, CALL_LEASE_S + 1)
     with pytest.raises(ClaimLost):
-        await apply(scenario, BeginAttempt(again, PublishingPhase.CALLING, "key"))
+        await apply(scenario, BeginAttempt(reclaimed, PublishingPhase.CALLING, "key"))
 
 
 async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario) -> None:
     begun = await apply(scenario, BeginAttempt(await claim(scenario), PublishingPhase.PREPARING, "first"))
-    again = await claim_again(scenario, begun, 10)
+    reclaimed = await claim_again(scenario, begun, 10)
     with pytest.raises(ClaimLost):
         await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "first"))
-    prepared = await apply(scenario, StoreUploadAndBegin(again, ["m"], 60, "other"))
+    prepared = await apply(scenario, StoreUploadAndBegin(reclaimed, ["m"], 60, "other"))
     assert prepared.progress is not None
     assert prepared.upload is not None
     assert (prepared.progress.key, prepared.progress.phase, prepared.upload.references) == (
@@ -153,24 +153,28 @@ async def test_unknown_for_person_is_notified_at_once(scenario: PublishingScenar
 
 async def test_reconcilable_unknown_is_not_notified(scenario: PublishingScenario) -> None:
     unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", ReconciliationPolicy(5, 3600)))
-    again = await claim_again(scenario, unknown, 5.1)
-    assert (await apply(scenario, BeginReconciliation(again, ReconciliationPolicy(5, 3600)))).progress is not None
-    done = await apply(scenario, MarkPublished(again, "id", None))
+    reclaimed = await claim_again(scenario, unknown, 5.1)
+    assert (await apply(scenario, BeginReconciliation(reclaimed, ReconciliationPolicy(5, 3600)))).progress is not None
+    done = await apply(scenario, MarkPublished(reclaimed, "id", None))
     assert (done.state, done.error) == (S.PUBLISHED, None)
     assert await notification_kinds(scenario) == []
 
 
-@pytest.mark.parametrize("begins", [True, False])
-async def test_reconciliation_past_retention_waits_for_person(scenario: PublishingScenario, begins: bool) -> None:
+@pytest.mark.parametrize("begins_reconciliation", [True, False])
+async def test_reconciliation_past_retention_waits_for_person(
+    scenario: PublishingScenario, begins_reconciliation: bool
+) -> None:
     policy = ReconciliationPolicy(5, 3600)
     unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", policy))
-    again = await claim_again(scenario, unknown, 3590)
+    reclaimed = await claim_again(scenario, unknown, 3590)
     result = await apply(
         scenario,
-        BeginReconciliation(again, policy) if begins else MarkUnknown(again, "no answer", policy),
+        BeginReconciliation(reclaimed, policy)
+        if begins_reconciliation
+        else MarkUnknown(reclaimed, "no answer", policy),
     )
     assert result.state is S.UNKNOWN
-    assert not begins or result.progress is None
+    assert not begins_reconciliation or result.progress is None
     assert "wake_at" not in await scenario.stored_document(result)
     assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
@@ -238,15 +242,15 @@ async def create_in_state(scenario: PublishingScenario, state: PublicationState)
 
 @pytest.mark.parametrize("state", list(S))
 async def test_each_state_allows_only_its_transitions(scenario: PublishingScenario, state: PublicationState) -> None:
-    allowed = set()
+    allowed_changes = set()
     for name, change in CHANGES.items():
         publication = await create_in_state(scenario, state)
         try:
             await apply(scenario, change(publication))
-            allowed.add(name)
+            allowed_changes.add(name)
         except ClaimLost:
             assert (await scenario.stored_document(publication))["state"] == state.value
-    assert allowed == ALLOWED_CHANGES[state]
+    assert allowed_changes == ALLOWED_CHANGES[state]
 
 
 def test_post_state_follows_publication_states() -> None:

@@ -26,13 +26,13 @@ def test_timestamps_are_taken_in_order_of_calls() -> None:
     assert [(event.n, event.kind, event.at) for event in batch.events] == [(7, "A", AT), (8, "B", AT)]
 
 
-@pytest.mark.parametrize(("taken", "last"), [(0, 99), (2, 101)])
-def test_batch_ends_at_its_last_event_and_timestamp(taken: int, last: int) -> None:
+@pytest.mark.parametrize(("timestamp_count", "last_timestamp"), [(0, 99), (2, 101)])
+def test_batch_ends_at_its_last_event_and_timestamp(timestamp_count: int, last_timestamp: int) -> None:
     batch = new_batch()
-    for _ in range(taken):
+    for _ in range(timestamp_count):
         batch.take_timestamp()
     batch.emit("A", 1)
-    assert (batch.last_n, batch.last_timestamp) == (7, last)
+    assert (batch.last_n, batch.last_timestamp) == (7, last_timestamp)
 
 
 def test_put_document_is_read_by_next_member() -> None:

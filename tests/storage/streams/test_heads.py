@@ -45,7 +45,7 @@ async def test_new_head_starts_at_clock_and_event_one(shared_stores: Stores) -> 
     before = now_us()
     head = await TopicHead(shared_stores).advance(timestamps=3, events=2)
     assert (head["n"], head["epoch"]) == (2, "new")
-    # MongoDB's clock has milliseconds. Within a millisecond, timestamps count up by microseconds.
+    # MongoDB's clock has a resolution of one millisecond. Timestamps of one batch differ by one microsecond.
     assert before - 1000 <= head["last"] - 2 <= now_us() + 2
     assert (head["last"] - 2) % 1000 == 0
 
@@ -60,9 +60,9 @@ async def test_timestamps_of_rapid_batches_always_rise(shared_stores: Stores) ->
 
 
 async def test_clock_behind_head_increments_last_timestamp(shared_stores: Stores) -> None:
-    ahead = now_us() + 10**10
-    updated = await TopicHead(shared_stores, last=ahead, n=4, epoch="old").advance(timestamps=5, events=1)
-    assert (updated["last"], updated["n"], updated["epoch"]) == (ahead + 5, 5, "old")
+    ahead_us = now_us() + 10**10
+    updated = await TopicHead(shared_stores, last=ahead_us, n=4, epoch="old").advance(timestamps=5, events=1)
+    assert (updated["last"], updated["n"], updated["epoch"]) == (ahead_us + 5, 5, "old")
 
 
 async def test_batch_without_timestamps_keeps_last_one(shared_stores: Stores) -> None:

@@ -1,4 +1,4 @@
-"""Delivery by the hub while Redis loses, repeats, reorders or corrupts messages; and its single connection."""
+"""Delivery by the hub while Redis loses, repeats, reorders or corrupts messages, and the hub's single connection."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -134,7 +134,7 @@ async def test_killed_redis_connection_reconnects_and_catches_up(
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
             await scenario_with_own_redis.post()
             assert await recorder.wait_for_event(n), (
-                "An event that was published in between must be read on reconnection."
+                "A reconnected hub must read the events that were published while it was disconnected."
             )
     assert recorder.numbers == list(range(1, 11))
 
@@ -225,7 +225,7 @@ async def test_half_open_redis_connection_is_replaced(
         assert await recorder.wait_for_event(2)
 
 
-async def test_silent_redis_delays_hub_only_while_it_lasts(
+async def test_silent_redis_delays_hub_only_during_the_silence(
     scenario: TopicScenario, open_process: OpenStores, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
@@ -325,11 +325,11 @@ async def test_subscribers_receive_the_same_object(scenario: TopicScenario) -> N
 
 
 async def test_leaving_subscriber_does_not_affect_others(scenario: TopicScenario) -> None:
-    async with recorded_events(scenario.stores.hub, scenario.stream) as staying:
+    async with recorded_events(scenario.stores.hub, scenario.stream) as remaining_recorder:
         async with recorded_events(scenario.stores.hub, scenario.stream):
             await scenario.post()
         await scenario.post()
-        assert await staying.wait_for_event(2)
+        assert await remaining_recorder.wait_for_event(2)
 
 
 async def test_resubscribing_at_once_misses_no_event(scenario: TopicScenario, open_process: OpenStores) -> None:

@@ -32,9 +32,9 @@ def test_position_round_trips_as_cursor(epoch: str, n: int) -> None:
 
 @given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
 def test_malformed_cursor_is_refused(text: str) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as refusal:
         parse_cursor(TOPIC, text)
-    assert refused.value.extensions["field"] == "since"
+    assert refusal.value.extensions["field"] == "since"
 
 
 @pytest.mark.parametrize("content", ["a.b", "a.b.c.d", "....", "x.e.", "x.e.1.5", "x.e.one", "x.e." + "9" * 5000])
@@ -104,11 +104,11 @@ async def test_cancelled_log_read_raises_cancelled_error(scenario: TopicScenario
 
 
 async def age_events(scenario: TopicScenario, up_to: int) -> None:
-    """Ages the first events beyond the retention period."""
+    """Makes the events up to number `up_to` older than the retention period."""
     first_events = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
     hours_25_ms = 25 * 3600 * 1000
-    older = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
-    await scenario.stores.mongo["events"].update_many(first_events, older)
+    subtract_25_hours = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
+    await scenario.stores.mongo["events"].update_many(first_events, subtract_25_hours)
 
 
 async def event_numbers(scenario: TopicScenario) -> list[int]:
@@ -121,9 +121,9 @@ async def post_five(scenario: TopicScenario) -> None:
 
 async def test_pruning_deletes_old_events_and_raises_floors(stores: Stores) -> None:
     one, other = await create_topic_scenario(stores), await create_topic_scenario(stores)
-    for scenario, old in ((one, 3), (other, 5)):
+    for scenario, old_event_count in ((one, 3), (other, 5)):
         await post_five(scenario)
-        await age_events(scenario, old)
+        await age_events(scenario, old_event_count)
     assert await stores.events.prune() == 8
     assert (await event_numbers(one), await event_numbers(other)) == ([4, 5], [])
     heads = [await stores.events.head(scenario.stream) for scenario in (one, other)]

@@ -97,9 +97,9 @@ async def test_subscriptions_during_posts_have_no_gap_or_duplicate(
                 await stack.enter_async_context(recorded_events(scenario.stores.hub, scenario.stream, since))
             )
         for recorder in recorders:
-            first = recorder.starts[0].position.n
-            assert first == 180 or await recorder.wait_for_event(180)
-            assert recorder.numbers == list(range(first + 1, 181))
+            start_n = recorder.starts[0].position.n
+            assert start_n == 180 or await recorder.wait_for_event(180)
+            assert recorder.numbers == list(range(start_n + 1, 181))
             assert len(recorder.starts) == 1
     assert len(recorders) > 5
 
@@ -124,22 +124,22 @@ async def test_post_during_subscribe_arrives_without_another_post(
 
 
 async def test_slow_reader_continues_from_log(scenario: TopicScenario) -> None:
-    overflows = REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0
+    overflows_before = REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0
     count = 2 * MAX_QUEUE
     async with aclosing(follow_events(scenario.stores.hub, scenario.stream, None)) as items:
         await anext(items)
         await post_many(scenario, 1)
         numbers = [await next_number(items)]
         await post_many(scenario, count)
-        assert await poll_until_true(lambda: has_overflowed(overflows))
+        assert await poll_until_true(lambda: has_overflowed(overflows_before))
         numbers += [await next_number(items) for _ in range(count)]
         await post_many(scenario, 1)
         numbers.append(await next_number(items))
     assert numbers == list(range(1, count + 3))
 
 
-async def has_overflowed(before: float) -> bool:
-    return (REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0) > before
+async def has_overflowed(previous_count: float) -> bool:
+    return (REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0) > previous_count
 
 
 async def next_number(items: Any) -> int:
@@ -179,11 +179,11 @@ async def test_reader_of_fully_pruned_log_restarts_at_head(scenario: TopicScenar
 
 
 async def age_events(scenario: TopicScenario, up_to: int) -> None:
-    """Ages the first events beyond the retention period."""
+    """Makes the events up to number `up_to` older than the retention period."""
     first_events = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
     hours_25_ms = 25 * 3600 * 1000
-    older = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
-    await scenario.stores.mongo["events"].update_many(first_events, older)
+    subtract_25_hours = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
+    await scenario.stores.mongo["events"].update_many(first_events, subtract_25_hours)
 
 
 async def test_deleted_text_is_not_replayed(scenario: TopicScenario) -> None:
@@ -208,9 +208,9 @@ async def test_events_of_missing_objects_are_skipped(scenario: TopicScenario) ->
 async def test_stream_restored_from_backup_restarts_readers(scenario: TopicScenario) -> None:
     await post_many(scenario, 5)
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
-        restored = {"epoch": "restored", "n": 2}
+        restored_head = {"epoch": "restored", "n": 2}
         await scenario.stores.mongo["events"].delete_many({"_id.s": scenario.stream.name, "_id.n": {"$gt": 2}})
-        await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": restored})
+        await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": restored_head})
         await scenario.stores.hub.compare()
         assert await recorder.wait_for_start(times=2)
         assert (recorder.starts[1].position, recorder.starts[1].resumed) == (Position("restored", 2), False)

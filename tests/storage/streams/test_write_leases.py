@@ -22,7 +22,7 @@ LEASE_KEY, _ = KEYS.write_lease(STREAM.name)
 
 
 STEP_DEADLINE_S = 20.0
-"""Longer than any step of a test takes on a busy machine, and shorter than the extended leases below."""
+"""Limit for one step of a test. A busy machine needs less time, and the extended leases below last longer."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def long_leases_and_waits(long_leases: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also extends waiting: waiters do not give up, and keep their place in the queue."""
+    """Extends write leases, and the time that a waiter waits and keeps its place in the queue."""
     monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
     monkeypatch.setattr("storage.streams.write_leases.NEXT_MS", 60_000)
 
@@ -45,7 +45,7 @@ async def contended_leases(url: str) -> AsyncIterator[WriteLeases]:
     async with Redis.from_url(url) as redis:
         leases = WriteLeases(redis, KEYS)
         async with leases.acquire(STREAM) as lease:
-            # A second try means that another process changed the stream in between.
+            # A second try tells the write leases that another process committed to the stream during the first try.
             lease.tries = 2
         yield leases
 
@@ -99,8 +99,8 @@ async def test_waiting_process_precedes_last_holder(own_valkey: Valkey) -> None:
     async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other:
         await asyncio.gather(commit("one", one), commit("other", other))
     assert len(order) == 40
-    repeated = sum(before == after for before, after in pairwise(order))
-    assert repeated <= 4, order
+    repetition_count = sum(before == after for before, after in pairwise(order))
+    assert repetition_count <= 4, order
 
 
 @pytest.mark.usefixtures("long_leases")
