@@ -27,9 +27,9 @@ def with_class(mongo: Mongo, mongo_class: type[MongoType]) -> MongoType:
 class ReusedDatabase:
     """A database that tests use one after another, because creating its collections takes longer than most tests."""
 
-    def __init__(self, name: str, mongo: "pymongo.MongoClient[dict[str, Any]]", keys: "redis.Redis") -> None:
+    def __init__(self, name: str, mongo: "pymongo.MongoClient[dict[str, Any]]", redis_client: "redis.Redis") -> None:
         self.name = name
-        self._database, self._keys = mongo[name], keys
+        self._database, self._redis = mongo[name], redis_client
 
     def empty(self) -> None:
         """Deletes all documents, keeps collections, indexes and the data version, and removes validators of a test.
@@ -44,8 +44,8 @@ class ReusedDatabase:
             if collection["options"].get("validator"):
                 self._database.command("collMod", name, validator={})
         record_unlimited_reads(self._database)
-        for key in self._keys.scan_iter(match=f"{self.name}*", count=1000):
-            self._keys.delete(key)
+        for key in self._redis.scan_iter(match=f"{self.name}*", count=1000):
+            self._redis.delete(key)
 
 
 @contextmanager
@@ -54,9 +54,9 @@ def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase
     with (
         fresh_database(mongodb_uri, redis_url) as name,
         pymongo.MongoClient[dict[str, Any]](mongodb_uri) as mongo,
-        redis.Redis.from_url(redis_url) as keys,
+        redis.Redis.from_url(redis_url) as redis_client,
     ):
-        yield ReusedDatabase(name, mongo, keys)
+        yield ReusedDatabase(name, mongo, redis_client)
 
 
 @contextmanager
@@ -74,6 +74,6 @@ def fresh_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
             check_reads(client[name])
         finally:
             client.drop_database(name)
-    with redis.Redis.from_url(redis_url) as keys:
-        for key in keys.scan_iter(match=f"{name}*", count=1000):
-            keys.delete(key)
+    with redis.Redis.from_url(redis_url) as redis_client:
+        for key in redis_client.scan_iter(match=f"{name}*", count=1000):
+            redis_client.delete(key)

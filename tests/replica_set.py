@@ -11,7 +11,7 @@ from pymongo.errors import PyMongoError
 
 from server.embedded import Mongod, find_mongod
 
-MEMBERS = 3
+MEMBER_COUNT = 3
 TEST_COMMANDS = ("--setParameter", "enableTestCommands=1")
 
 
@@ -44,29 +44,29 @@ class ReplicaSet:
         """
         primary = await self.primary()
         secondaries = [member for member in self.members if member is not primary]
-        await asyncio.gather(*(_run_command(each, **_replication(off=True)) for each in secondaries))
+        await asyncio.gather(*(_run_command(each, **_replication_command(off=True)) for each in secondaries))
         try:
             await asyncio.sleep(during_s)
             await _elect_one_of(secondaries)
         finally:
-            await asyncio.gather(*(_run_command(each, **_replication(off=False)) for each in secondaries))
+            await asyncio.gather(*(_run_command(each, **_replication_command(off=False)) for each in secondaries))
 
     @asynccontextmanager
     async def killed_primary(self, write: Callable[[], Awaitable[object]]) -> AsyncIterator[Mongod]:
         """Kills the primary when it has acknowledged `write`. Yields the secondary that holds the write.
 
-        That member does not know that the write is committed. It can be elected, but no entry of it reaches a majority
-        until the block ends. Then the killed member is started again. The write may run several times.
+        The secondary does not know that the write is committed. It can be elected, but none of its own writes reaches a
+        majority until the block ends. Then the killed member is started again. `write` may be called several times.
         """
         primary, holder, other = await self._replicating_members()
-        await _run_command(other, **_replication(off=True))
+        await _run_command(other, **_replication_command(off=True))
         try:
             await _write_once_replicated(holder, write)
             primary.kill()
-            await _run_command(holder, **_replication(off=False))
+            await _run_command(holder, **_replication_command(off=False))
             yield holder
         finally:
-            await _run_command(other, **_replication(off=False))
+            await _run_command(other, **_replication_command(off=False))
             await primary.stop()
             await primary.start()
 
@@ -100,7 +100,7 @@ class ReplicaSet:
         return AsyncMongoClient(self.uri, serverSelectionTimeoutMS=20_000)
 
 
-def _replication(off: bool) -> dict[str, Any]:
+def _replication_command(off: bool) -> dict[str, Any]:
     return {"configureFailPoint": "stopReplProducer", "mode": "alwaysOn" if off else "off"}
 
 
@@ -115,15 +115,15 @@ async def _wait_for_sync_source(member: Mongod, source: Mongod) -> None:
 
 
 async def _write_once_replicated(member: Mongod, write: Callable[[], Awaitable[object]]) -> None:
-    """Writes until a write is acknowledged after the member fetched it, and before it fetched anything more."""
+    """Calls `write` until MongoDB acknowledges a write that is the last entry that the member fetched."""
     while True:
-        # The next fetch works. It may be of an earlier entry, and then the write is not acknowledged.
+        # The member fetches once more. If it fetches an earlier entry, the write is not acknowledged.
         await _run_command(member, configureFailPoint="stopReplProducer", mode={"skip": 1})
         writing = asyncio.ensure_future(write())
         if (await asyncio.wait([writing], timeout=1))[0]:
             await writing
             return
-        await _run_command(member, **_replication(off=False))
+        await _run_command(member, **_replication_command(off=False))
         await writing
 
 
@@ -148,7 +148,8 @@ async def _elect_one_of(members: list[Mongod]) -> None:
 async def replica_set(folder: Path, options: tuple[str, ...] = ()) -> AsyncIterator[ReplicaSet]:
     """Starts a replica set with its data in `folder`, and stops it afterwards."""
     members = [
-        Mongod(folder / f"member-{number}", find_mongod(), initiate=False, options=options) for number in range(MEMBERS)
+        Mongod(folder / f"member-{number}", find_mongod(), initiate=False, options=options)
+        for number in range(MEMBER_COUNT)
     ]
     try:
         await asyncio.gather(*(member.start() for member in members))

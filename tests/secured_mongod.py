@@ -17,7 +17,7 @@ ADMIN = "root"
 
 
 class SecuredMongod(Mongod):
-    """Accepts only TLS connections of users with a password (SCRAM), and its own internal connections."""
+    """A mongod that accepts only TLS connections of users with a password (SCRAM), and its own internal connections."""
 
     certificate: Path
 
@@ -33,7 +33,7 @@ class SecuredMongod(Mongod):
 
 @asynccontextmanager
 async def secured_mongod(folder: Path, roles: dict[str, list[Any]]) -> AsyncIterator[SecuredMongod]:
-    """Runs a replica set of one. `roles` are by user."""
+    """Runs a replica set of one member. `roles` holds the roles of each user."""
     create_tls_contexts(HOST, folder)
     key_file = folder / "members.key"
     key_file.write_text("a key of the members of the set")
@@ -62,6 +62,6 @@ async def _create_users(folder: Path, roles: dict[str, list[Any]]) -> None:
     server = Mongod(folder, find_mongod())
     await server.start()
     async with AsyncMongoClient[dict[str, Any]](server.uri) as client:
-        for user, its_roles in roles.items():
-            await client.admin.command("createUser", user, pwd=PASSWORD, roles=its_roles)
+        for user, user_roles in roles.items():
+            await client.admin.command("createUser", user, pwd=PASSWORD, roles=user_roles)
     await server.stop()

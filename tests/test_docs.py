@@ -23,7 +23,7 @@ FILES_WITH_INVENTED_NAMES = {Path("tests/test_adrs.py"), Path("tests/test_docs.p
 CITATION = re.compile(r"(?<![\w/.:@*<{}-])((?:[\w.-]+/)*[\w-][\w.-]*\.md)(?![\w/])")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"")
 PATH_PART = re.compile(r'/ "[\w.-]+"')
-"""The last part of a path that code composes."""
+"""A part of a path that code composes with the operator `/`."""
 
 CODE_PATH = re.compile(
     r"(?<![\w./-])((?:server|schema|resolvers|jobs|storage|tests|benchmarks|web-client)/(?:[\w/.-]+\.[a-z]+\b|[\w/-]+/))"
@@ -46,8 +46,8 @@ QUANTITY = re.compile(rf"(?<![\w.,])(\d[\d,]*(?:\.\d+)?)(?: ({'|'.join(UNITS)})\
 
 
 @cache
-def tracked() -> frozenset[Path]:
-    """The repository's files, relative to its root."""
+def tracked_paths() -> frozenset[Path]:
+    """Returns the paths of the repository's files, relative to its root."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("Needs git and its repository, to tell which files belong to the project.")
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -55,7 +55,7 @@ def tracked() -> frozenset[Path]:
 
 
 def documents() -> list[Path]:
-    return sorted(path for path in tracked() if path.suffix == ".md")
+    return sorted(path for path in tracked_paths() if path.suffix == ".md")
 
 
 def text_of(path: Path) -> str:
@@ -66,7 +66,7 @@ def unresolved_citations(path: Path, text: str) -> list[str]:
     """Returns cited documents that are not in the repository. Documents may omit their own folder and docs/."""
     folders = [Path(), path.parent, Path("docs")] if path.suffix == ".md" else [Path()]
     cited = CITATION.findall(PATH_PART.sub("", text) if path.suffix == ".py" else text)
-    return [name for name in cited if not any(normalized(folder / name) in tracked() for folder in folders)]
+    return [name for name in cited if not any(normalized(folder / name) in tracked_paths() for folder in folders)]
 
 
 def normalized(path: Path) -> Path:
@@ -75,10 +75,10 @@ def normalized(path: Path) -> Path:
 
 
 def test_cited_documents_exist() -> None:
-    citing = sorted(
-        path for path in tracked() if path.suffix in CITING_SUFFIXES and path not in FILES_WITH_INVENTED_NAMES
+    citing_files = sorted(
+        path for path in tracked_paths() if path.suffix in CITING_SUFFIXES and path not in FILES_WITH_INVENTED_NAMES
     )
-    assert {str(path): names for path in citing if (names := unresolved_citations(path, text_of(path)))} == {}
+    assert {str(path): names for path in citing_files if (names := unresolved_citations(path, text_of(path)))} == {}
 
 
 @pytest.mark.parametrize("name", ["rules{}", "docs/none{}", "(docs/adr/none{}, 3)"])
@@ -101,16 +101,16 @@ def links(text: str) -> Iterator[str]:
 
 def anchors(text: str) -> set[str]:
     """Returns the anchors that GitHub creates for a document's headings."""
-    created: set[str] = set()
+    found_anchors: set[str] = set()
     for heading in HEADING.findall(CODE_BLOCK.sub("", text)):
         visible_text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
         base = re.sub(r"[^\w\- ]", "", visible_text.lower()).replace(" ", "-")
         number, anchor = 0, base
-        while anchor in created:
+        while anchor in found_anchors:
             number += 1
             anchor = f"{base}-{number}"
-        created.add(anchor)
-    return created
+        found_anchors.add(anchor)
+    return found_anchors
 
 
 def broken_links(path: Path, text: str) -> list[str]:
@@ -119,11 +119,11 @@ def broken_links(path: Path, text: str) -> list[str]:
 
 def link_resolves(path: Path, text: str, target: str) -> bool:
     name, _, anchor = target.partition("#")
-    linked = normalized(path.parent / name) if name else path
-    exists = linked in tracked() or any(linked in each.parents for each in tracked())
+    linked_path = normalized(path.parent / name) if name else path
+    exists = linked_path in tracked_paths() or any(linked_path in each.parents for each in tracked_paths())
     if not exists or not anchor:
         return exists
-    return anchor in anchors(text if linked == path else text_of(linked))
+    return anchor in anchors(text if linked_path == path else text_of(linked_path))
 
 
 def test_links_and_anchors_resolve() -> None:
@@ -156,11 +156,11 @@ def test_code_that_documents_name_exists() -> None:
 
 
 def test_upstream_has_the_locked_versions() -> None:
-    locked = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)", text_of(Path("requirements.lock")), re.MULTILINE))
-    named = re.findall(r"\b([a-z][a-z0-9-]+) (\d+(?:\.\w+)+)", text_of(Path("docs/upstream.md")))
-    compared = {name: version for name, version in named if name in locked}
-    assert compared == {name: locked[name] for name in compared}
-    assert len(compared) > 10
+    locked_versions = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)", text_of(Path("requirements.lock")), re.MULTILINE))
+    documented_versions = re.findall(r"\b([a-z][a-z0-9-]+) (\d+(?:\.\w+)+)", text_of(Path("docs/upstream.md")))
+    compared_versions = {name: version for name, version in documented_versions if name in locked_versions}
+    assert compared_versions == {name: locked_versions[name] for name in compared_versions}
+    assert len(compared_versions) > 10
 
 
 def test_documents_cite_nothing_outside_the_repository() -> None:

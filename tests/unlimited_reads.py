@@ -1,6 +1,6 @@
-"""Finds reads of the product that MongoDB would not end: MongoDB's profiler records those without `maxTimeMS`.
+"""Finds reads of the product that MongoDB would not end: its profiler records the reads without `maxTimeMS`.
 
-Unlike PyMongo's command monitoring, the profiler sees the reads of either driver, and those without a driver's cursor.
+Unlike PyMongo's command monitoring, the profiler sees the reads of both drivers, also without a driver's cursor.
 """
 
 from typing import Any
@@ -13,20 +13,20 @@ _FILTER = {
     "appName": "noroshi",
     "$or": [
         {"op": {"$ne": "getmore"}, **_IS_READ, "command.maxTimeMS": {"$exists": False}},
-        # A getMore has what is left of the time of its first command.
+        # A getMore has the time that is left of the limit of its cursor's first command.
         {"op": "getmore", "originatingCommand.maxTimeMS": {"$exists": False}},
     ],
 }
 
 
 def record_unlimited_reads(database: Database[Any]) -> None:
-    """Deletes what MongoDB recorded in this database, and makes it record the product's reads without a limit."""
+    """Clears the profiler's records of this database, and makes it record the product's reads without a time limit."""
     database.command("profile", 0)
     database.drop_collection("system.profile")
     database.command("profile", 1, filter=_FILTER)
 
 
 def check_reads(database: Database[Any]) -> None:
-    """Fails if MongoDB recorded a read of the product without a limit."""
+    """Fails if the profiler recorded a read of the product without a time limit."""
     unlimited = [f"{entry['ns']}: {entry['command']}" for entry in database["system.profile"].find(_FILTER)]
     assert not unlimited, f"Without maxTimeMS (see storage/mongo/time_limits.py): {unlimited}"

@@ -19,9 +19,9 @@ def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
     monkeypatch.setenv(name, value)
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as refusal:
         Settings.from_environment()
-    return str(refused.value)
+    return str(refusal.value)
 
 
 def test_defaults_need_no_environment() -> None:

@@ -10,7 +10,7 @@ EXCLUDED_MODULES = {"streams/outbox.py", "streams/changes.py"}
 """Modules that define the functions below. Their own calls only forward the kind of their caller."""
 
 KIND_ARGUMENTS = {"emit": 0, "add_outbox_row": 1, "add_rows": 2}
-"""Functions with a kind among their positional arguments, and its index."""
+"""Functions with a kind among their positional arguments, and the index of this argument."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def modules() -> list[Module]:
 
 
 def event_kinds() -> set[str]:
-    """Returns the kinds of events that changes emit. EventRelay emits further ones from outbox rows."""
+    """Returns the kinds of events that changes emit. EventRelay emits further kinds from outbox rows."""
     return {kind for module in modules() for kind in _kinds(module, {"emit"})}
 
 
@@ -63,9 +63,9 @@ def _kinds(module: Module, functions: set[str]) -> Iterator[str]:
     """Yields the kinds that a module passes to the functions, directly or through a function with a parameter."""
     arguments = {name: index for name, index in KIND_ARGUMENTS.items() if name in functions}
     kinds: set[str] = set()
-    pending = True
-    while pending:
-        pending = False
+    has_new_function = True
+    while has_new_function:
+        has_new_function = False
         for function in module.functions():
             for kind in _kind_expressions(function, arguments, "add_rows_to_streams" in functions):
                 parameters = [each.arg for each in function.args.args if each.arg not in ("self", "cls")]
@@ -75,7 +75,7 @@ def _kinds(module: Module, functions: set[str]) -> Iterator[str]:
                     kinds.add(module.constants[kind.id])
                 elif isinstance(kind, ast.Name) and kind.id in parameters:
                     # This function's callers choose the kind. Its calls are searched in the next pass.
-                    pending = pending or function.name not in arguments
+                    has_new_function = has_new_function or function.name not in arguments
                     arguments[function.name] = parameters.index(kind.id)
                 else:
                     raise AssertionError(f"{module.name}:{kind.lineno}: write the kind as a literal or a constant.")

@@ -41,7 +41,7 @@ class FaultyProxy:
         self._released.clear()
 
     def release(self) -> None:
-        """Forwards the held request, even if its sender has given up, and holds no further one."""
+        """Forwards the held request, even if its sender has given up. Further requests are not held."""
         self._word_to_hold = b""
         self._released.set()
 

@@ -38,11 +38,11 @@ class SlowSquareLoader(SquareLoader):
         self.started, self.proceed = asyncio.Event(), asyncio.Event()
 
     async def load(self, keys: Sequence[int]) -> Mapping[int, int]:
-        found = await super().load(keys)
+        squares = await super().load(keys)
         if not self.started.is_set():
             self.started.set()
             await self.proceed.wait()
-        return found
+        return squares
 
 
 async def test_concurrent_lookups_share_one_query_of_distinct_keys() -> None:
@@ -64,31 +64,31 @@ async def test_lookups_during_a_lookup_share_the_next_query(
 ) -> None:
     # The batch must not start early on a slow machine.
     monkeypatch.setattr("storage.batch_loader.MAX_WAIT_S", 3600.0)
-    slow = SlowSquareLoader()
-    loader = BatchLoader(slow.load)
+    slow_squares = SlowSquareLoader()
+    loader = BatchLoader(slow_squares.load)
     first = asyncio.create_task(loader.get(2))
-    await slow.started.wait()
+    await slow_squares.started.wait()
     others = []
     for key in (2, 4, 6):
         others.append(asyncio.create_task(loader.get(key)))
         for _ in range(5):
             await asyncio.sleep(0)
-    assert slow.queries == [[2]]
-    slow.proceed.set()
+    assert slow_squares.queries == [[2]]
+    slow_squares.proceed.set()
     # Key 2 is read again: its second caller must get data that was read after its call.
     assert await asyncio.gather(first, *others) == [4, 4, 16, 36]
-    assert slow.queries == [[2], [2, 4, 6]]
+    assert slow_squares.queries == [[2], [2, 4, 6]]
 
 
 async def test_hanging_lookup_delays_the_next_one_briefly() -> None:
-    slow = SlowSquareLoader()
-    loader = BatchLoader(slow.load)
+    slow_squares = SlowSquareLoader()
+    loader = BatchLoader(slow_squares.load)
     hanging = asyncio.create_task(loader.get(2))
-    await slow.started.wait()
+    await slow_squares.started.wait()
     async with asyncio.timeout(10):
         assert await loader.get(4) == 16
     assert not hanging.done()
-    slow.proceed.set()
+    slow_squares.proceed.set()
     assert await hanging == 4
 
 

@@ -29,9 +29,9 @@ def test_missing_key_is_none() -> None:
 
 @pytest.mark.parametrize("key", ["", "x" * 201])
 def test_empty_or_overlong_key_is_refused(key: str) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as refusal:
         idempotency_key("acme", "ann", "post", key, {})
-    assert refused.value.extensions["field"] == "idempotencyKey"
+    assert refusal.value.extensions["field"] == "idempotencyKey"
 
 
 def test_key_is_scoped_to_organization_user_and_mutation() -> None:

@@ -44,16 +44,16 @@ async def expire_lease(stores: Stores, name: str) -> None:
 
 
 async def guarded_write(
-    stores: Stores, locks: Locks, lock: Lock, value: str, pause: asyncio.Event | None = None
+    stores: Stores, locks: Locks, lock: Lock, value: str, resume: asyncio.Event | None = None
 ) -> None:
-    """Writes a value under the lock's guard in one transaction, which waits for `pause` in the middle."""
+    """Writes a value under the lock's guard in one transaction, which waits for `resume` in the middle."""
 
     async def work(session: Session) -> None:
         await locks.guard(lock, session)
-        if pause is not None:
-            await pause.wait()
-        written = {"$set": {"value": value, "fence": lock.fence}}
-        await stores.mongo["guarded"].update_one({"_id": lock.name}, written, upsert=True, session=session)
+        if resume is not None:
+            await resume.wait()
+        update = {"$set": {"value": value, "fence": lock.fence}}
+        await stores.mongo["guarded"].update_one({"_id": lock.name}, update, upsert=True, session=session)
 
     await stores.mongo.transact(work)
 
@@ -84,15 +84,15 @@ async def test_released_lock_is_free_at_once_and_keeps_its_fence(
 
 
 async def test_expired_lock_cannot_be_renewed_or_released(shared_stores: Stores, locks: Locks, name: str) -> None:
-    old = await acquire(locks, name)
+    old_lock = await acquire(locks, name)
     await expire_lease(shared_stores, name)
-    assert not await locks.renew(old)
-    new = await acquire(locks, name)
-    assert new.fence > old.fence
-    assert not await locks.renew(old)
-    await locks.release(old)
+    assert not await locks.renew(old_lock)
+    new_lock = await acquire(locks, name)
+    assert new_lock.fence > old_lock.fence
+    assert not await locks.renew(old_lock)
+    await locks.release(old_lock)
     assert await locks.acquire(name) is None
-    assert await locks.renew(new)
+    assert await locks.renew(new_lock)
 
 
 async def test_lease_ends_after_its_ttl_by_the_database_clock(shared_stores: Stores, name: str) -> None:
@@ -112,13 +112,13 @@ async def test_lock_document_without_a_lease_is_free(shared_stores: Stores, lock
 
 
 async def test_guarded_write_of_an_earlier_holder_is_refused(shared_stores: Stores, locks: Locks, name: str) -> None:
-    old = await acquire(locks, name)
-    await guarded_write(shared_stores, locks, old, "old")
+    old_lock = await acquire(locks, name)
+    await guarded_write(shared_stores, locks, old_lock, "old")
     await expire_lease(shared_stores, name)
-    new = await acquire(locks, name)
-    await guarded_write(shared_stores, locks, new, "new")
+    new_lock = await acquire(locks, name)
+    await guarded_write(shared_stores, locks, new_lock, "new")
     with pytest.raises(LockLost):
-        await guarded_write(shared_stores, locks, old, "old again")
+        await guarded_write(shared_stores, locks, old_lock, "old again")
     assert await guarded_value(shared_stores, name) == "new"
 
 
@@ -149,13 +149,13 @@ async def test_remaining_leases_are_those_of_held_named_locks(shared_stores: Sto
 async def test_transaction_open_at_takeover_never_overwrites_the_next(
     shared_stores: Stores, locks: Locks, name: str
 ) -> None:
-    old = await acquire(locks, name)
+    old_lock = await acquire(locks, name)
     await expire_lease(shared_stores, name)
-    new = await acquire(locks, name)
+    new_lock = await acquire(locks, name)
     proceed = asyncio.Event()
-    earlier = asyncio.create_task(guarded_write(shared_stores, locks, old, "old", proceed))
+    earlier = asyncio.create_task(guarded_write(shared_stores, locks, old_lock, "old", proceed))
     await asyncio.sleep(0)
-    later = asyncio.create_task(guarded_write(shared_stores, locks, new, "new"))
+    later = asyncio.create_task(guarded_write(shared_stores, locks, new_lock, "new"))
     await asyncio.wait([later], timeout=0.3)
     proceed.set()
     outcome = (await asyncio.gather(earlier, later, return_exceptions=True))[0]
@@ -187,7 +187,7 @@ async def test_holder_that_loses_the_lock_is_cancelled(shared_stores: Stores, na
             other_lock = await acquire(other, name)
             await asyncio.sleep(FOREVER_S)
     assert other_lock is not None
-    # The release by the first holder leaves the new one's lease alone.
+    # The release by the first holder leaves the new holder's lease alone.
     assert await other.renew(other_lock)
 
 

@@ -38,10 +38,10 @@ async def index_names(mongo: Mongo, collection: str) -> set[str]:
 
 
 async def run_migration(mongo: Mongo) -> list[str]:
-    """Migrates, and returns the titles that were shown."""
-    shown: list[Progress] = []
-    await migrate(mongo, Locks(mongo), "host/1", shown.append)
-    return [progress.title for progress in shown]
+    """Migrates, and returns the titles of the reported progress."""
+    reports: list[Progress] = []
+    await migrate(mongo, Locks(mongo), "host/1", reports.append)
+    return [progress.title for progress in reports]
 
 
 async def expect_refusal(mongo: Mongo, *parts: str) -> None:
@@ -52,15 +52,15 @@ async def expect_refusal(mongo: Mongo, *parts: str) -> None:
         assert part in str(refusal.value)
 
 
-async def make_old(mongo: Mongo) -> None:
-    """Gives the database documents, and the indexes of a release without data versions."""
+async def downgrade_database(mongo: Mongo) -> None:
+    """Gives the database documents, and the indexes of an earlier release, which had no data versions."""
     await prepare_database(mongo)
     await mongo["data_version"].delete_many({})
     for collection, index in (("notifications", "topic_1_ts_1"), ("outbox", "stream_1_due_1")):
         await mongo[collection].drop_index(index)
         await mongo[collection].insert_one({"_id": {"o": "acme"}})
-    former = {"topic": {"$type": "string"}}
-    await mongo["notifications"].create_index([("topic", 1), ("ts", 1)], partialFilterExpression=former)
+    former_filter = {"topic": {"$type": "string"}}
+    await mongo["notifications"].create_index([("topic", 1), ("ts", 1)], partialFilterExpression=former_filter)
     await mongo["mail_domains"].create_index("org")
 
 
@@ -102,7 +102,7 @@ async def test_start_refuses_missing_index_until_migrated(mongo: Mongo) -> None:
 
 
 async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
-    await make_old(mongo)
+    await downgrade_database(mongo)
     await expect_refusal(mongo, "missing indexes: 2, old indexes: 1, data steps: 2", "run `noroshi migrate`")
     assert await describe(mongo, await read_plan(mongo)) == [
         "build the indexes stream_1_due_1 of outbox, which has about 1 documents",
@@ -121,9 +121,9 @@ async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
 
 async def test_old_index_left_by_a_crash_is_dropped(mongo: Mongo) -> None:
     """The crash came after the new index was built, before the old one was dropped."""
-    await make_old(mongo)
-    (new,) = [model for model in INDEXES["notifications"] if model.document["name"] == "topic_1_ts_1"]
-    document = new.document | {"key": list(new.document["key"].items()), "name": "topic_1_ts_1_v2"}
+    await downgrade_database(mongo)
+    (new_index,) = [model for model in INDEXES["notifications"] if model.document["name"] == "topic_1_ts_1"]
+    document = new_index.document | {"key": list(new_index.document["key"].items()), "name": "topic_1_ts_1_v2"}
     await mongo["notifications"].create_indexes([IndexModel(document.pop("key"), **document)])
     await run_migration(mongo)
     assert "topic_1_ts_1" not in await index_names(mongo, "notifications")
@@ -160,7 +160,7 @@ async def test_newer_data_are_refused_by_start_and_migration(mongo: Mongo) -> No
 
 async def test_newer_compatible_data_are_left_unchanged(mongo: Mongo) -> None:
     """A process of the last release restarts during a rolling upgrade, in which an index was replaced."""
-    await make_old(mongo)
+    await downgrade_database(mongo)
     await record_data_version(mongo, DATA_VERSION + 1, DATA_VERSION)
     await prepare_database(mongo)
     assert await run_migration(mongo) == []
@@ -174,10 +174,10 @@ async def test_versions_never_become_lower(mongo: Mongo) -> None:
 
 
 async def test_concurrent_migrations_run_one_after_the_other(mongo: Mongo) -> None:
-    await make_old(mongo)
-    titles = await asyncio.gather(*(run_migration(mongo) for _ in range(3)))
-    work = [each for shown in titles for each in shown if not each.startswith("wait")]
-    assert len(work) == 4
+    await downgrade_database(mongo)
+    titles_of_runs = await asyncio.gather(*(run_migration(mongo) for _ in range(3)))
+    work_titles = [title for titles in titles_of_runs for title in titles if not title.startswith("wait")]
+    assert len(work_titles) == 4
     assert not await read_plan(mongo)
 
 
@@ -190,8 +190,8 @@ async def test_dropping_absent_indexes_changes_nothing(mongo: Mongo) -> None:
 
 def test_steps_have_ascending_versions_and_compatible_code() -> None:
     assert [step.version for step in STEPS] == list(range(1, DATA_VERSION + 1))
-    compatible = [step.compatible_version for step in STEPS]
-    assert compatible == sorted(compatible)
+    compatible_versions = [step.compatible_version for step in STEPS]
+    assert compatible_versions == sorted(compatible_versions)
     # The steps of a release must not stop the processes of the last release.
     assert all(step.compatible_version < step.version for step in STEPS)
 
@@ -201,8 +201,8 @@ def test_declared_indexes_have_different_names() -> None:
     assert [name for name, found in names.items() if len(found) != len(set(found))] == []
 
 
-async def test_earliest_member_becomes_owner_where_there_is_none(mongo: Mongo) -> None:
-    await make_old(mongo)
+async def test_earliest_member_becomes_owner_if_there_is_no_owner(mongo: Mongo) -> None:
+    await downgrade_database(mongo)
     at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)]
     people = [("a", "bob", 1), ("a", "ann", 0), ("b", "eve", 0), ("b", "cyd", 2), ("c", "dan", 1)]
     for community, user, day in people:

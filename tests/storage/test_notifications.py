@@ -14,7 +14,7 @@ from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, p
 
 pytestmark = pytest.mark.anyio
 
-NOBODY: frozenset[str] = frozenset()
+NO_BLOCKED_USERS: frozenset[str] = frozenset()
 NEWEST = timeline_range(latest=NOW)
 
 
@@ -43,7 +43,7 @@ async def test_notification_is_stored_iff_transaction_commits(feed: FeedScenario
     await stores.mongo.transact(add_notification)
     stores.outbox.nudge(stream.name)
     assert [event.kind for event in await feed.events(stream)] == ["NotificationArrived"]
-    (item,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NOBODY)).items
+    (item,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NO_BLOCKED_USERS)).items
     assert (item.kind, item.publication_id, item.actor_id) == (NotificationKind.PUBLICATION_FAILED, "$p1", None)
 
 
@@ -52,8 +52,8 @@ async def test_notification_rows_of_dead_process_are_swept(feed: FeedScenario) -
     ref = notification_ref(NotificationKind.PUBLICATION_UNKNOWN, publication_id="p1")
     await add_rows(feed.stores.mongo, stream, "Notify", [ref])
     outbox = feed.stores.mongo["outbox"]
-    old = [{"$set": {"at": {"$subtract": ["$$NOW", 60_000]}}}]
-    await outbox.update_many({"stream": stream.name}, old)
+    one_minute_old = [{"$set": {"at": {"$subtract": ["$$NOW", 60_000]}}}]
+    await outbox.update_many({"stream": stream.name}, one_minute_old)
     assert await feed.stores.outbox.sweep() >= 1
     assert len(await feed.events(stream)) == 1
 
@@ -100,15 +100,15 @@ async def test_unread_count_starts_at_mark_and_excludes_blocked(
     await add_rows(feed.stores.mongo, stream, "Notify", refs)
     feed.stores.outbox.nudge(stream.name)
     await feed.events(stream)
-    page = (await store.page(org, "ann", NEWEST, NOBODY)).items
+    page = (await store.page(org, "ann", NEWEST, NO_BLOCKED_USERS)).items
     assert [item.post and item.post.timestamp for item in page] == [5, 4, 3, 2, 1, 0]
-    assert await store.unread_count(org, "ann", NOBODY) == 6
+    assert await store.unread_count(org, "ann", NO_BLOCKED_USERS) == 6
     assert await store.unread_count(org, "ann", frozenset({"cyd"})) == 3
     for item, unread in ((page[2], 2), (page[5], 2), (page[0], 0)):
         await store.mark_read(org, "ann", item.timestamp)
-        assert await store.unread_count(org, "ann", NOBODY) == unread
+        assert await store.unread_count(org, "ann", NO_BLOCKED_USERS) == unread
     assert len((await store.page(org, "ann", NEWEST, frozenset({"cyd"}))).items) == 3
-    assert await store.unread_count("another", "ann", NOBODY) == 0
+    assert await store.unread_count("another", "ann", NO_BLOCKED_USERS) == 0
 
 
 async def test_event_refers_to_its_notification(feed: FeedScenario) -> None:

@@ -34,21 +34,21 @@ async def test_stores_without_redis_work_and_close_in_time(open_process: OpenSto
 
 
 async def test_closing_stores_leaves_no_task(open_process: OpenStores) -> None:
-    before = asyncio.all_tasks()
+    tasks_before = asyncio.all_tasks()
     async with open_process() as stores:
         scenario = await create_topic_scenario(stores)
         await asyncio.gather(*(scenario.post() for _ in range(20)))
         async with stores.hub.subscribe(scenario.stream):
             pass
-    left = {task.get_name() for task in asyncio.all_tasks() - before}
-    assert not left
+    remaining_tasks = {task.get_name() for task in asyncio.all_tasks() - tasks_before}
+    assert not remaining_tasks
 
 
 async def test_closing_stores_finishes_submitted_commits(shared_stores: Stores, open_process: OpenStores) -> None:
     scenario = await create_topic_scenario(shared_stores)
     async with open_process() as stores:
-        elsewhere = scenario.with_stores(stores)
-        posting = [asyncio.create_task(elsewhere.post()) for _ in range(20)]
+        other_process = scenario.with_stores(stores)
+        posting = [asyncio.create_task(other_process.post()) for _ in range(20)]
         await asyncio.sleep(0)
     await asyncio.gather(*posting)
     assert len(await scenario.messages()) == 20

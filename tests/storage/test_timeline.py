@@ -55,8 +55,8 @@ def page_of(timeline: Sequence[int], arguments: PageArguments) -> Page[int]:
     """Reads a page from an ascending list."""
 
     async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[int]:
-        inside = [timestamp for timestamp in timeline if low <= timestamp <= high]
-        return (inside if ascending else inside[::-1])[:limit]
+        in_range = [timestamp for timestamp in timeline if low <= timestamp <= high]
+        return (in_range if ascending else in_range[::-1])[:limit]
 
     return result_of(read_page(arguments.range, fetch, lambda item: item))
 
@@ -120,9 +120,9 @@ def test_pairs_article_requests_meet_at_the_message() -> None:
 
 @pytest.mark.parametrize("limit", [-1, 0, 1000, 10**30])
 def test_limit_outside_1_to_999_is_refused(limit: int) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as refusal:
         timeline_range(latest=NOW, limit=limit)
-    assert refused.value.extensions["field"] == "limit"
+    assert refusal.value.extensions["field"] == "limit"
 
 
 @pytest.mark.parametrize("limit", [1, 999])
@@ -137,9 +137,9 @@ def test_range_without_bounds_is_refused() -> None:
 
 @pytest.mark.parametrize("latest", [None, NOW, 5])
 def test_now_as_oldest_is_refused(latest: int | None) -> None:
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(BadUserInput) as refusal:
         timeline_range(oldest=NOW, latest=latest)
-    assert refused.value.extensions["field"] == "oldest"
+    assert refusal.value.extensions["field"] == "oldest"
 
 
 @pytest.mark.parametrize("inclusive", [True, False])
@@ -160,28 +160,28 @@ Timelines = st.lists(st.integers(0, 60), unique=True).map(sorted)
 
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
 def test_walk_by_oldest_returns_each_item_once_in_order(timeline: list[int], start: int, limits: list[int]) -> None:
-    walked: list[int] = []
+    timestamps: list[int] = []
     arguments = PageArguments(oldest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
         page = page_of(timeline, arguments)
-        walked += page.items
+        timestamps += page.items
         if page.newest is None or not page.has_newer:
             break
         arguments = PageArguments(oldest=page.newest, limit=limit, inclusive=False)
-    assert walked == [timestamp for timestamp in timeline if timestamp >= start]
+    assert timestamps == [timestamp for timestamp in timeline if timestamp >= start]
 
 
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
 def test_walk_by_latest_returns_each_item_once_in_reverse(timeline: list[int], start: int, limits: list[int]) -> None:
-    walked: list[int] = []
+    timestamps: list[int] = []
     arguments = PageArguments(latest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
         page = page_of(timeline, arguments)
-        walked += page.items
+        timestamps += page.items
         if page.oldest is None or not page.has_older:
             break
         arguments = PageArguments(latest=page.oldest, limit=limit, inclusive=False)
-    assert walked == [timestamp for timestamp in timeline if timestamp <= start][::-1]
+    assert timestamps == [timestamp for timestamp in timeline if timestamp <= start][::-1]
 
 
 @given(Timelines, st.sampled_from(ALL_ARGUMENTS))

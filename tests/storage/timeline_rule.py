@@ -43,8 +43,8 @@ class PageSummary:
 
 def expected_page(timeline: list[int], arguments: PageArguments) -> PageSummary:
     """Returns the page of an ascending timeline of visible items."""
-    inside = [timestamp for timestamp in timeline if arguments.include(timestamp)]
-    page = inside[: arguments.limit] if arguments.oldest is not None else inside[::-1][: arguments.limit]
+    in_bounds = [timestamp for timestamp in timeline if arguments.include(timestamp)]
+    page = in_bounds[: arguments.limit] if arguments.oldest is not None else in_bounds[::-1][: arguments.limit]
     if not page:
         return PageSummary([], *_neighbours_of_empty_page(timeline, arguments))
     return PageSummary(page, any(t < min(page) for t in timeline), any(t > max(page) for t in timeline))
@@ -56,14 +56,14 @@ def _neighbours_of_empty_page(timeline: list[int], arguments: PageArguments) -> 
     if oldest is not None and latest is not None and oldest > latest:
         latest = oldest
     if oldest is not None:
-        older = any(timestamp <= oldest for timestamp in timeline)
+        has_older = any(timestamp <= oldest for timestamp in timeline)
     else:
-        older = any(latest is None or timestamp < latest for timestamp in timeline)
+        has_older = any(latest is None or timestamp < latest for timestamp in timeline)
     if latest is not None:
-        newer = any(timestamp >= latest for timestamp in timeline)
+        has_newer = any(timestamp >= latest for timestamp in timeline)
     else:
-        newer = any(oldest is None or timestamp > oldest for timestamp in timeline)
-    return older, newer
+        has_newer = any(oldest is None or timestamp > oldest for timestamp in timeline)
+    return has_older, has_newer
 
 
 def expected_around(timeline: list[int], timestamp: int, limit: int) -> PageSummary:

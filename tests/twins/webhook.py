@@ -33,7 +33,7 @@ class WebhookTwin(Twin):
         body, headers = await request.body(), request.headers
         try:
             id_ = verify(self.secret, headers, body, time.time()).id
-        except SignatureRefused as refused:
+        except SignatureRefused as refusal:
             return error(401, str(refused))
         if self.refusal_status is not None:
             return error(self.refusal_status, "refused")

@@ -67,8 +67,10 @@ def test_starts_as_early_as_allowed_keep_the_rate(rate: float) -> None:
     starts = [(start_at_earliest(stream, job.id, row), rate) for row in range(2, numbers + 2)]
     assert find_close_starts(starts) == []
     # The limiter adds only the jitter and the rounding to milliseconds.
-    took_s = (starts[-1][0] - starts[0][0]).total_seconds()
-    assert took_s <= (numbers - 1) * (1 / rate if rate < 1 else 1 / int(rate)) * 1.1 + numbers * 0.1 * (rate < 1) + 0.4
+    duration_s = (starts[-1][0] - starts[0][0]).total_seconds()
+    assert (
+        duration_s <= (numbers - 1) * (1 / rate if rate < 1 else 1 / int(rate)) * 1.1 + numbers * 0.1 * (rate < 1) + 0.4
+    )
 
 
 def test_only_a_new_rate_delays_the_next_start() -> None:

@@ -1,4 +1,4 @@
-"""Parsing of call lists: bad rows are reported with line and column, and hostile input raises no other error."""
+"""Parsing of call lists: bad rows are reported with line and column, also in hostile input."""
 
 import csv
 import io
@@ -57,9 +57,9 @@ def test_row_number_is_the_line_where_the_row_begins() -> None:
 
 
 def test_each_bad_row_is_reported_with_its_column() -> None:
-    long = "x" * (list_parser.MAX_VALUE + 1)
+    long_value = "x" * (list_parser.MAX_VALUE + 1)
     text = "phone_number,name\n,a\n09012345678,b\n+8112,c\n+819012345678\n"
-    text += f"+819012345678,{long}\nabc,d\n+819012345678 ext 5,e\n"
+    text += f"+819012345678,{long_value}\nabc,d\n+819012345678 ext 5,e\n"
     assert errors(text) == [
         (2, "phone_number"),
         (3, "phone_number"),
@@ -118,7 +118,7 @@ def test_100_000_rows_are_parsed_quickly_in_flat_memory() -> None:
         pass
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Memory for a tenth of the list: its text, and the set of its numbers that finds duplicates.
+    # The parser holds a tenth of the list: the text, and a set of the numbers, by which it finds duplicates.
     assert peak_bytes < 6_000_000
 
 
@@ -151,10 +151,10 @@ def assert_rows_or_errors(text: str) -> None:
     """Asserts that a list gives a row or an error, that line numbers ascend, and that every number is possible."""
     parsed = list(parse_list(text))
     assert parsed
-    last = 0
+    last_line = 0
     for row in parsed:
-        assert row.row > last or isinstance(row, CallRowError)
-        last = max(last, row.row)
+        assert row.row > last_line or isinstance(row, CallRowError)
+        last_line = max(last_line, row.row)
         if isinstance(row, ListRow):
             assert phonenumbers.is_possible_number(phonenumbers.parse(row.phone_number))
 
@@ -162,9 +162,9 @@ def assert_rows_or_errors(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(cells.filter(lambda c: "\x00" not in c), min_size=2, max_size=2), max_size=20))
 def test_list_from_csv_writer_is_read_back(table: list[list[str]]) -> None:
-    written = io.StringIO()
-    csv.writer(written).writerows([["phone_number", "x"], *table])
-    parsed = [row for row in parse_list(written.getvalue()) if isinstance(row, ListRow)]
+    csv_file = io.StringIO()
+    csv.writer(csv_file).writerows([["phone_number", "x"], *table])
+    parsed = [row for row in parse_list(csv_file.getvalue()) if isinstance(row, ListRow)]
     variables_by_number = {row.phone_number: dict(row.variables) for row in parsed}
     for number, variables in variables_by_number.items():
         assert any(_is_number(cell, number) and value == variables["x"] for cell, value in table)

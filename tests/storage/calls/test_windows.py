@@ -24,8 +24,7 @@ windows = st.builds(
     st.lists(st.sampled_from(Weekday), min_size=1, unique=True).map(tuple),
 )
 instants = st.datetimes(datetime(2025, 1, 1), datetime(2027, 12, 31)).map(lambda naive: naive.replace(tzinfo=UTC))
-# Around changes of the clock in the zones above.
-changes = st.sampled_from(
+instants_near_clock_changes = st.sampled_from(
     [datetime(2026, 3, 29, 1), datetime(2026, 10, 25, 1), datetime(2026, 3, 8, 7), datetime(2026, 11, 1, 6)]
 ).flatmap(lambda at: st.integers(-180, 180).map(lambda m: (at + timedelta(minutes=m)).replace(tzinfo=UTC)))
 
@@ -42,15 +41,15 @@ def is_open_by_minutes(window: CallingWindow, instant: datetime) -> bool:
 
 
 @settings(max_examples=400, deadline=None)
-@given(windows, instants | changes)
+@given(windows, instants | instants_near_clock_changes)
 def test_window_is_open_by_the_local_clock(window: CallingWindow, instant: datetime) -> None:
     assert window.is_open(instant) == is_open_by_minutes(window, instant)
 
 
 @settings(max_examples=150, deadline=None)
-@given(windows, instants | changes)
+@given(windows, instants | instants_near_clock_changes)
 def test_window_keeps_its_state_until_next_change(window: CallingWindow, instant: datetime) -> None:
-    """Checks minute by minute that the next change is the first minute that differs."""
+    """Checks minute by minute that the next change is the first minute at which the window's state differs."""
     is_open, change = window.is_open(instant), window.next_change(instant)
     at = instant.replace(second=0, microsecond=0) + timedelta(minutes=1)
     end = instant + timedelta(hours=30) if change is None else min(change, instant + timedelta(hours=30))
@@ -128,10 +127,10 @@ def end_by_walking(window: CallingWindow, at: datetime, remaining: timedelta) ->
     return None
 
 
-# More than two weeks from inside a window, with a change of the clock in the second week.
+# The calls begin inside a window and take more than two weeks. The clock changes in the second week.
 @example(CallingWindow("09:00", "18:00", "Europe/Berlin", WEEK), datetime(2026, 10, 12, 7, 30, tzinfo=UTC), 200, 3600)
 @settings(max_examples=30, deadline=None)
-@given(windows, instants | changes, st.integers(1, 100), st.sampled_from([60, 3600]))
+@given(windows, instants | instants_near_clock_changes, st.integers(1, 100), st.sampled_from([60, 3600]))
 def test_earliest_end_matches_walk_over_openings(window: CallingWindow, at: datetime, calls: int, call_s: int) -> None:
     actual = earliest_end(calls, 1, 100.0, call_s, window, at)
     expected = end_by_walking(window, at, timedelta(seconds=calls * call_s))

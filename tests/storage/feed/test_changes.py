@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class PublishPost(Change[Post]):
-    """A change of another module that commits a publication together with the post."""
+    """Commits a publication together with its post, as the publishing area does."""
 
     max_timestamps = 1
     post: PostPlan
@@ -138,8 +138,8 @@ async def test_deleted_post_leaves_tombstone_once(feed: FeedScenario) -> None:
     (stored,) = await feed.documents("posts")
     assert set(stored) == {"_id", "author", "merged", "at", "text", "deleted_at"}
     assert await feed.stores.posts.find(post.key) is None
-    home = await feed.events(home_stream(feed.organization_id, "ann"))
-    assert [event.kind for event in home] in (["PostArrived", "PostRemoved"], ["PostRemoved"])
+    home_events = await feed.events(home_stream(feed.organization_id, "ann"))
+    assert [event.kind for event in home_events] in (["PostArrived", "PostRemoved"], ["PostRemoved"])
     assert await feed.documents("feed_items") == []
 
 

@@ -78,7 +78,7 @@ async def test_repeated_step_is_counted_once(feed: FeedScenario, post: Post) -> 
     assert (await stored_fan_out(feed, post)).delivered == 1
 
 
-async def test_failed_insert_keeps_fan_out_running_until_settled(feed: FeedScenario, post: Post) -> None:
+async def test_failed_insert_keeps_fan_out_running_until_retried(feed: FeedScenario, post: Post) -> None:
     await feed.stores.fan_outs.advance(await claim_fan_out(feed, post), "cyd", True, 1, ["bob"])
     assert state_and_counts(await stored_fan_out(feed, post)) == ("RUNNING", 2, 1, 0)
     assert await due_retries(feed) == []
@@ -107,8 +107,8 @@ async def test_failed_insert_after_five_retries_is_given_up(feed: FeedScenario, 
         # Two workers may retry at the same time.
         await gather_list(*(feed.stores.fan_outs.store_retry_outcomes(retry, ["bob"]) for _ in range(2)))
     assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 2, 1, 1)
-    (kept,) = await feed.documents("feed_retries")
-    assert (kept["_id"]["u"], kept["tries"], "due" in kept) == ("bob", MAX_TRIES, False)
+    (retry_document,) = await feed.documents("feed_retries")
+    assert (retry_document["_id"]["u"], retry_document["tries"], "due" in retry_document) == ("bob", MAX_TRIES, False)
 
 
 async def test_deleted_post_fences_off_running_claim(feed: FeedScenario, post: Post) -> None:
@@ -116,9 +116,9 @@ async def test_deleted_post_fences_off_running_claim(feed: FeedScenario, post: P
     await feed.stores.posts.delete(post.key, "ann", False)
     assert await feed.stores.fan_outs.advance(claim, "cyd", True, 2) is None
     assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 0, 0, 0)
-    removing = await claim_fan_out(feed, post)
-    assert (removing.task, removing.after) == ("remove", "")
-    await feed.stores.fan_outs.advance(removing, "cyd", True)
+    removal_claim = await claim_fan_out(feed, post)
+    assert (removal_claim.task, removal_claim.after) == ("remove", "")
+    await feed.stores.fan_outs.advance(removal_claim, "cyd", True)
     assert (await stored_fan_out(feed, post)).state is FanOutState.COMPLETED
     assert await feed.stores.fan_outs.claim(post.key) is None
 

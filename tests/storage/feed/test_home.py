@@ -51,7 +51,7 @@ async def read(
 async def test_home_pages_follow_timeline_rule(
     feed: FeedScenario, few_merged_authors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If few authors are merged, the followed ones are found among them. Otherwise, they are found among the followees."""
+    """The reader's merged authors are found among all merged authors if these are few, and else among the followees."""
     monkeypatch.setattr(storage.feed.home, "FEW_MERGED_AUTHORS", few_merged_authors)
     await feed.sign_in("cyd", "dan", "eve", "fay")
     await follow(feed, "ann", "cyd", "dan", "eve")

@@ -21,10 +21,10 @@ async def test_wait_for_cancelled_on_completion_is_cancelled() -> None:
 
 
 async def test_wait_for_past_timeout_raises_timeout_error() -> None:
-    never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    pending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(never, 0.01)
-    assert never.cancelled()
+        await asyncio.wait_for(pending, 0.01)
+    assert pending.cancelled()
 
 
 async def test_wait_for_without_timeout_returns_result() -> None:

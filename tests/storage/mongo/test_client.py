@@ -53,8 +53,8 @@ async def test_find_in_transaction_spans_several_answers(mongo: Mongo, things: s
     async def work(session: Session) -> None:
         for n in range(8):
             await mongo.write(things, [InsertOne({"_id": n, "text": LARGE_TEXT})], session)
-        found = await mongo.find(things, {"text": {"$exists": True}}, {"_id": 1}, [("_id", -1)], session=session)
-        assert [document["_id"] for document in found] == list(range(7, -1, -1))
+        documents = await mongo.find(things, {"text": {"$exists": True}}, {"_id": 1}, [("_id", -1)], session=session)
+        assert [document["_id"] for document in documents] == list(range(7, -1, -1))
         assert len(await mongo.find(things, {}, session=session)) == 9
 
     await mongo.transact(work)
@@ -86,8 +86,8 @@ async def test_instants_have_a_time_zone(mongo: Mongo, things: str) -> None:
     assert document["at"] == at
 
 
-@pytest.mark.parametrize(("age_s", "found"), [(59, 0), (61, 1)])
-async def test_older_than_uses_the_database_clock(mongo: Mongo, things: str, age_s: int, found: int) -> None:
+@pytest.mark.parametrize(("age_s", "count"), [(59, 0), (61, 1)])
+async def test_older_than_uses_the_database_clock(mongo: Mongo, things: str, age_s: int, count: int) -> None:
     at = [{"$set": {"at": {"$subtract": ["$$NOW", age_s * 1000]}}}]
     await mongo[things].update_one({"_id": "counter"}, at)
-    assert await mongo[things].count_documents({"_id": "counter", **older_than("at", 60)}) == found
+    assert await mongo[things].count_documents({"_id": "counter", **older_than("at", 60)}) == count

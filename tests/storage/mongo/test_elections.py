@@ -36,8 +36,8 @@ async def count(mongo: Mongo) -> int:
 
 
 async def test_read_after_election_sees_every_acknowledged_write(tmp_path: Path, mongo_driver: Driver) -> None:
-    async with replica_set(tmp_path, TEST_COMMANDS) as members:
-        mongo = connect(members.uri, "elections", mongo_driver)
+    async with replica_set(tmp_path, TEST_COMMANDS) as running_set:
+        mongo = connect(running_set.uri, "elections", mongo_driver)
         numbers = itertools.count(1)
         acknowledged = 0
 
@@ -47,7 +47,7 @@ async def test_read_after_election_sees_every_acknowledged_write(tmp_path: Path,
             acknowledged += 1
 
         await insert()
-        async with members.killed_primary(insert) as new_primary:
+        async with running_set.killed_primary(insert) as new_primary:
 
             async def is_primary() -> bool:
                 return await majority_count(new_primary) >= 0

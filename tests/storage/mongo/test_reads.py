@@ -114,8 +114,8 @@ async def test_find_returns_the_same_as_a_cursor(mongo: Mongo, things: str) -> N
 async def test_find_spans_several_answers(mongo: Mongo, things: str) -> None:
     for n in range(20):
         await mongo[things].insert_one({"_id": 100 + n, "n": 100 + n, "word": LARGE_TEXT})
-    found = await mongo.find(things, {"n": {"$gte": 100}}, sort=[("n", 1)], limit=999)
-    assert [each["n"] for each in found] == list(range(100, 120))
+    documents = await mongo.find(things, {"n": {"$gte": 100}}, sort=[("n", 1)], limit=999)
+    assert [each["n"] for each in documents] == list(range(100, 120))
 
 
 async def test_find_sees_every_acknowledged_document(mongo: Mongo, things: str) -> None:
@@ -162,12 +162,12 @@ async def test_cancelled_find_leaves_no_answer_to_others(mongo: Mongo, things: s
 
 
 async def test_find_continues_on_each_new_primary(tmp_path: Path, mongo_driver: Driver) -> None:
-    async with replica_set(tmp_path) as members:
-        mongo = connect(members.uri, "reads", mongo_driver)
+    async with replica_set(tmp_path) as running_set:
+        mongo = connect(running_set.uri, "reads", mongo_driver)
         for n in range(3):
             await mongo["things"].insert_one({"_id": n})
             assert [document["_id"] for document in await mongo.find("things", {})] == list(range(n + 1))
-            await members.step_down()
+            await running_set.step_down()
         await mongo.close()
 
 
@@ -182,16 +182,16 @@ async def test_cancelled_reads_return_their_connections(own_mongod: Mongod, mong
             each.cancel()
         await asyncio.gather(*reads, return_exceptions=True)
         async with asyncio.timeout(30):
-            both = await asyncio.gather(*(client.find(things, {"_id": n}) for n in range(2)))
-        assert [[document["_id"] for document in found] for found in both] == [[0], [1]]
+            answers = await asyncio.gather(*(client.find(things, {"_id": n}) for n in range(2)))
+        assert [[document["_id"] for document in documents] for documents in answers] == [[0], [1]]
     await client.close()
 
 
 async def test_hanging_server_times_out(pymongo_client: Mongo, own_mongod: Mongod, things: str) -> None:
-    impatient_reads = SingleRoundTripReads(pymongo_client.database, timeout_s=0.5)
+    short_timeout_reads = SingleRoundTripReads(pymongo_client.database, timeout_s=0.5)
     assert len(await pymongo_client.find(things, {})) == 10
     with sigstopped(own_mongod.pid), pytest.raises(NetworkTimeout):
-        await impatient_reads.find(things, {}, None, (), 0, None)
+        await short_timeout_reads.find(things, {}, None, (), 0, None)
     assert len(await pymongo_client.find(things, {})) == 10
 
 

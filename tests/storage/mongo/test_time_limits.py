@@ -68,8 +68,8 @@ async def mongo(own_mongod: Mongod, command_recorder: CommandNameRecorder, mongo
 
 
 @pytest.fixture
-def profiled(own_mongod: Mongod, mongo: Mongo) -> Iterator[Database[Any]]:
-    """The same database, of a client that is not the product's. The profiler records all commands."""
+def profiled_database(own_mongod: Mongod, mongo: Mongo) -> Iterator[Database[Any]]:
+    """The same database, opened by a client that is not the product's. The profiler records all commands."""
     with MongoClient[Document](own_mongod.uri) as client:
         database = client[mongo.database.name]
         record_unlimited_reads(database)
@@ -86,31 +86,34 @@ def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 async def test_read_has_a_time_limit(
-    mongo: Mongo, profiled: Database[Any], read: Callable[[Mongo], Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
+    mongo: Mongo,
+    profiled_database: Database[Any],
+    read: Callable[[Mongo], Awaitable[Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("storage.mongo.distinct.MAX_DOCUMENTS", 1)
     await read(mongo)
-    entries = profiled["system.profile"].find({"ns": f"{profiled.name}.{THINGS}", "appName": "noroshi"})
+    entries = profiled_database["system.profile"].find({"ns": f"{profiled.name}.{THINGS}", "appName": "noroshi"})
     limits = [entry["command"].get("maxTimeMS") for entry in entries]
     assert limits
     assert set(limits) == {MAX_TIME_MS}
-    check_reads(profiled)
+    check_reads(profiled_database)
 
 
-async def test_read_without_limit_is_recorded(mongo: Mongo, profiled: Database[Any]) -> None:
+async def test_read_without_limit_is_recorded(mongo: Mongo, profiled_database: Database[Any]) -> None:
     """The fixture `database` of all tests depends on these records."""
     await mongo.database[THINGS].find_one({})
     with pytest.raises(AssertionError, match="maxTimeMS"):
-        check_reads(profiled)
+        check_reads(profiled_database)
 
 
-async def test_further_batch_without_limit_is_recorded(mongo: Mongo, profiled: Database[Any]) -> None:
+async def test_further_batch_without_limit_is_recorded(mongo: Mongo, profiled_database: Database[Any]) -> None:
     cursor = mongo.database[THINGS].find({}, batch_size=5)
     await cursor.to_list(5)
-    record_unlimited_reads(profiled)
+    record_unlimited_reads(profiled_database)
     await cursor.to_list(None)
     with pytest.raises(AssertionError, match="getMore"):
-        check_reads(profiled)
+        check_reads(profiled_database)
 
 
 @pytest.mark.usefixtures("short_limit")
@@ -139,8 +142,11 @@ async def test_slow_further_batch_is_ended(mongo: Mongo, command_recorder: Comma
     assert command_recorder.names == ["find", "getMore"]
 
 
-async def test_reads_of_a_transaction_have_a_time_limit(mongo: Mongo, profiled: Database[Any]) -> None:
+async def test_reads_of_a_transaction_have_a_time_limit(mongo: Mongo, profiled_database: Database[Any]) -> None:
     await mongo.transact(lambda session: mongo[THINGS].find_one({}, session=session))
     await mongo.transact(lambda session: mongo.find(THINGS, {}, session=session))
-    assert profiled["system.profile"].count_documents({"command.find": THINGS, "command.maxTimeMS": {"$gt": 0}}) == 2
-    check_reads(profiled)
+    assert (
+        profiled_database["system.profile"].count_documents({"command.find": THINGS, "command.maxTimeMS": {"$gt": 0}})
+        == 2
+    )
+    check_reads(profiled_database)

@@ -24,10 +24,12 @@ from tests.storage.faults import failpoint, sigstopped
 pytestmark = pytest.mark.anyio
 
 RELEASE_DEADLINE_S = 20
-"""Longer than one transaction takes on a busy machine; shorter than the minute that MongoDB keeps an idle one."""
+"""Longer than a transaction takes on a busy machine. MongoDB would end an orphaned transaction only after a minute."""
 
 CANCELLATION_POINTS = 60
-"""The points are three iterations of the event loop apart, and reach past the end of a transaction on a new client."""
+"""Number of cancelled transactions. Each one is cancelled three iterations of the event loop later than the one before.
+The last cancellations come after the end of their transactions.
+"""
 
 ignore_unclosed_sockets = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 """PyMongo Async leaves the socket of a connection that is cancelled while it opens to the garbage collector."""
@@ -61,7 +63,7 @@ async def counter_value(mongo: Mongo, things: str) -> int:
 
 
 def increment(mongo: Mongo, things: str) -> Work:
-    """Reads the counter, then writes it. Outside of a transaction, concurrent increments would be lost."""
+    """Returns work that reads the counter, then writes it. Concurrent increments without transactions would be lost."""
 
     async def work(session: Session) -> None:
         document = await mongo[things].find_one({"_id": "counter"}, session=session)
@@ -73,7 +75,7 @@ def increment(mongo: Mongo, things: str) -> Work:
 
 
 def add_numbered(mongo: Mongo, things: str) -> Work:
-    """Increments the counter, then inserts a document with its value as _id."""
+    """Returns work that increments the counter, then inserts a document with the counter's value as _id."""
 
     async def work(session: Session) -> None:
         counter = await mongo.find_one_and_update(things, {"_id": "counter"}, {"$inc": {"n": 1}}, session)
@@ -83,12 +85,12 @@ def add_numbered(mongo: Mongo, things: str) -> Work:
     return work
 
 
-async def numbers(mongo: Mongo, things: str) -> list[int]:
-    """Returns the ids of the inserted documents, after checking that the counter counts them."""
+async def inserted_ids(mongo: Mongo, things: str) -> list[int]:
+    """Returns the ids of the inserted documents. Asserts that these are the numbers from 1 to the counter's value."""
     # A cancelled transaction may commit at the same time, so all documents are read in one snapshot.
     documents = await mongo.transact(lambda session: mongo.find(things, {}, sort=[("_id", 1)], session=session))
-    *found, counter = documents
-    assert [document["_id"] for document in found] == list(range(1, counter["n"] + 1))
+    *inserted, counter = documents
+    assert [document["_id"] for document in inserted] == list(range(1, counter["n"] + 1))
     return list(range(1, counter["n"] + 1))
 
 
@@ -99,7 +101,7 @@ async def test_conflicting_transactions_lose_no_update(mongo: Mongo, things: str
 
 async def test_concurrent_transactions_number_without_gaps(mongo: Mongo, things: str) -> None:
     await asyncio.gather(*(mongo.transact(add_numbered(mongo, things), 30) for _ in range(30)))
-    assert len(await numbers(mongo, things)) == 30
+    assert len(await inserted_ids(mongo, things)) == 30
 
 
 @pytest.mark.usefixtures("keep_orphans")
@@ -134,7 +136,7 @@ async def test_cancelled_work_leaves_no_write_and_no_lock(mongo: Mongo, things: 
 @ignore_unclosed_sockets
 @pytest.mark.usefixtures("keep_orphans")
 async def test_cancellation_at_any_moment_raises_cancelled_error(mongo: Mongo, things: str) -> None:
-    """With Motor, a cancelled commit continues in a thread. It can no longer be aborted."""
+    """With Motor, a cancelled commit continues in a thread and can no longer be aborted."""
     for attempt in range(240):
         task = asyncio.create_task(mongo.transact(increment(mongo, things)))
         await asyncio.sleep(0.002 + (attempt % 80) / 20_000)
@@ -150,16 +152,16 @@ async def test_cancellation_at_any_iteration_commits_all_or_nothing(
 ) -> None:
     for point in range(CANCELLATION_POINTS):
         # A new client also opens its connections, so that the cancellation can come while it connects.
-        another = connect(own_mongod.uri, mongo.database.name, mongo_driver)
-        task = asyncio.create_task(another.transact(add_numbered(another, things)))
+        new_client = connect(own_mongod.uri, mongo.database.name, mongo_driver)
+        task = asyncio.create_task(new_client.transact(add_numbered(new_client, things)))
         for _ in range(point * 3):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await another.close()
-        await numbers(mongo, things)
+        await new_client.close()
+        await inserted_ids(mongo, things)
     await mongo.transact(add_numbered(mongo, things), deadline_s=20)
-    await numbers(mongo, things)
+    await inserted_ids(mongo, things)
 
 
 @pytest.mark.parametrize("command", ["findAndModify", "insert", "commitTransaction"])
@@ -174,7 +176,7 @@ async def test_cancellation_during_a_command_commits_all_or_nothing(
         await asyncio.gather(task, return_exceptions=True)
         await asyncio.sleep(0.4)
     await mongo.transact(add_numbered(mongo, things), deadline_s=RELEASE_DEADLINE_S)
-    assert len(await numbers(mongo, things)) in ((2, 3) if command == "commitTransaction" else (2,))
+    assert len(await inserted_ids(mongo, things)) in ((2, 3) if command == "commitTransaction" else (2,))
 
 
 @pytest.mark.parametrize("command", ["insert", "delete"])
@@ -182,7 +184,9 @@ async def test_cancellation_during_a_command_commits_all_or_nothing(
 async def test_cancellation_during_mixed_writes_leaves_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, command: str, blocked_ms: int
 ) -> None:
-    """With Motor, the driver would send the other commands of the list from its thread. An abort is sent for 1 s."""
+    """With Motor, the driver would send the other commands of the list from its thread.
+    The product gives up an abort that takes longer than 1 s.
+    """
     writes = [each for n in range(4) for each in (InsertOne({"_id": n}), DeleteOne({"_id": "nobody"}))]
     async with failpoint(own_mongod.uri, command, times=1, blockConnection=True, blockTimeMS=blocked_ms):
         task = asyncio.create_task(mongo.transact(lambda session: mongo.write(things, writes, session)))
@@ -198,21 +202,21 @@ async def test_command_that_outlives_its_transaction_writes_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
 ) -> None:
     """With Motor, a cancelled command still waits in a thread for the pool's only connection."""
-    single = connect(f"{own_mongod.uri}&maxPoolSize=1", mongo.database.name, mongo_driver)
-    await single[things].find_one({})
+    single_connection_client = connect(f"{own_mongod.uri}&maxPoolSize=1", mongo.database.name, mongo_driver)
+    await single_connection_client[things].find_one({})
     async with failpoint(own_mongod.uri, "find", times=1, blockConnection=True, blockTimeMS=500):
-        busy = asyncio.ensure_future(single[things].find_one({}))
+        blocking_find = asyncio.ensure_future(single_connection_client[things].find_one({}))
         await asyncio.sleep(0.1)
-        task = asyncio.create_task(single.transact(add_numbered(single, things)))
+        task = asyncio.create_task(single_connection_client.transact(add_numbered(single_connection_client, things)))
         await asyncio.sleep(0.1)
         task.cancel()
         (outcome,) = await asyncio.gather(task, return_exceptions=True)
         assert isinstance(outcome, asyncio.CancelledError)
-        await busy
-    await single[things].find_one({})
+        await blocking_find
+    await single_connection_client[things].find_one({})
     await asyncio.sleep(0.2)
-    assert await numbers(single, things) == []
-    await single.close()
+    assert await inserted_ids(single_connection_client, things) == []
+    await single_connection_client.close()
 
 
 async def start_transaction(client: Client, mongo: Mongo, things: str) -> Any:
@@ -253,7 +257,7 @@ async def test_transaction_of_killed_process_does_not_block(own_mongod: Mongod, 
     with locking_process(own_mongod.uri, mongo, things) as process:
         process.kill()
         process.wait()
-        # A transaction of a living process would block for longer than this one tries.
+        # A transaction of a living process would block this one beyond its deadline.
         await mongo.transact(increment(mongo, things))
     assert await counter_value(mongo, things) == 1
 
@@ -268,7 +272,7 @@ async def test_write_past_a_stopped_process_succeeds(own_mongod: Mongod, mongo: 
 async def test_slow_transaction_of_a_living_process_commits(
     own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
 ) -> None:
-    """Others that are blocked look for orphans meanwhile."""
+    """Meanwhile, a blocked client looks for orphaned transactions. It must not end the slow transaction."""
     attempts = 0
     locked = asyncio.Event()
 
@@ -279,20 +283,20 @@ async def test_slow_transaction_of_a_living_process_commits(
         locked.set()
         await asyncio.sleep(3)
 
-    slow = asyncio.create_task(mongo.transact(slow_work))
+    slow_transaction = asyncio.create_task(mongo.transact(slow_work))
     await locked.wait()
-    another = connect(own_mongod.uri, mongo.database.name, mongo_driver)
-    await another.transact(increment(another, things), deadline_s=RELEASE_DEADLINE_S)
-    await another.close()
-    await slow
+    new_client = connect(own_mongod.uri, mongo.database.name, mongo_driver)
+    await new_client.transact(increment(new_client, things), deadline_s=RELEASE_DEADLINE_S)
+    await new_client.close()
+    await slow_transaction
     assert (attempts, await counter_value(mongo, things)) == (1, 2)
 
 
 async def test_locked_document_is_unavailable(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
     loop = asyncio.get_running_loop()
-    foreign: Client = AsyncMongoClient(own_mongod.uri, appname="another product")
-    async with foreign:
-        session = await start_transaction(foreign, mongo, things)
+    foreign_client: Client = AsyncMongoClient(own_mongod.uri, appname="another product")
+    async with foreign_client:
+        session = await start_transaction(foreign_client, mongo, things)
         began = loop.time()
         with pytest.raises(Unavailable):
             await mongo.transact(increment(mongo, things), deadline_s=2.5)
@@ -320,7 +324,7 @@ async def test_connection_closed_during_a_command_is_repeated(
     async with failpoint(own_mongod.uri, command, times=1, closeConnection=True):
         await mongo.transact(add_numbered(mongo, things))
     await mongo.transact(add_numbered(mongo, things))
-    assert await numbers(mongo, things) == [1, 2]
+    assert await inserted_ids(mongo, things) == [1, 2]
 
 
 async def test_lasting_duplicate_is_raised_after_a_few_attempts(mongo: Mongo, things: str) -> None:
@@ -337,12 +341,12 @@ async def test_lasting_duplicate_is_raised_after_a_few_attempts(mongo: Mongo, th
 
 
 async def test_duplicate_in_a_list_of_writes_is_recognised(mongo: Mongo, things: str) -> None:
-    with pytest.raises(PyMongoError) as refused:
+    with pytest.raises(PyMongoError) as refusal:
         await mongo.transact(lambda session: mongo.write(things, [InsertOne({"_id": "counter"})], session))
-    assert is_duplicate(refused.value)
+    assert is_duplicate(refusal.value)
 
 
-async def test_work_that_reads_before_inserting_finds_the_winner(mongo: Mongo, things: str) -> None:
+async def test_work_that_reads_first_finds_a_concurrent_insert(mongo: Mongo, things: str) -> None:
     async def insert_if_missing(session: Session) -> bool:
         if await mongo[things].find_one({"_id": "new"}, session=session) is not None:
             return False
@@ -368,15 +372,15 @@ async def test_error_after_a_duplicate_is_raised_unchanged(mongo: Mongo, things:
 
 
 async def test_transactions_continue_on_each_new_primary(tmp_path: Path, mongo_driver: Driver) -> None:
-    async with replica_set(tmp_path) as members:
-        mongo = connect(members.uri, "transactions", mongo_driver)
+    async with replica_set(tmp_path) as running_set:
+        mongo = connect(running_set.uri, "transactions", mongo_driver)
         await mongo["things"].insert_one({"_id": "counter", "n": 0})
         for target in (20, 40, 60):
             counting = asyncio.create_task(count_up(mongo, "things", target))
             await asyncio.sleep(0.05)
-            await members.step_down()
+            await running_set.step_down()
             await counting
-            assert len(await numbers(mongo, "things")) == target
+            assert len(await inserted_ids(mongo, "things")) == target
         await mongo.close()
 
 

@@ -55,7 +55,7 @@ class PublishingScenario:
         return replace(self, stores=stores, topic_scenario=self.topic_scenario.with_stores(stores))
 
     async def end_roles(self, *roles: Role) -> None:
-        """Changes the times of Ann's roles, as if no token had had them for longer than roles last."""
+        """Ends roles of Ann: makes the last token that contained them older than the period for which a role lasts."""
         at = await self.now() - timedelta(days=ROLES_LAST_DAYS + 2)
         times = {f"role_seen.{role.value}": at for role in roles}
         user_id = {"org": self.organization_id, "id": self.ann.id}

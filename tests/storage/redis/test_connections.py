@@ -54,7 +54,7 @@ def test_malformed_sentinel_url_is_refused(url: str) -> None:
 
 @pytest.fixture
 async def sentinel_group(tmp_path: Path) -> AsyncIterator[SentinelGroup]:
-    """A running group."""
+    """A running master with a replica and Sentinels."""
     group = SentinelGroup(tmp_path)
     try:
         await group.start()
@@ -139,8 +139,8 @@ async def test_rediss_checks_the_certificate(tmp_path: Path, redis_url: str) -> 
     async with tls_terminator(tmp_path, redis_url) as url:
         async with redis_client(url, Redis, 5.0) as client:
             assert await client.ping()
-        untrusted = url.partition("?")[0]
-        async with redis_client(untrusted, Redis, 5.0) as client:
+        untrusted_url = url.partition("?")[0]
+        async with redis_client(untrusted_url, Redis, 5.0) as client:
             with pytest.raises(RedisError, match="certificate verify failed"):
                 await client.ping()
 
@@ -160,7 +160,10 @@ async def test_product_works_over_tls(
 
 async def test_wrong_password_is_an_error(sentinel_group: SentinelGroup) -> None:
     wrong_url = sentinel_group.url.replace(QUOTED_PASSWORD, "wrong")
-    async with redis_client(sentinel_group.url, Redis, 5.0) as client, redis_client(wrong_url, Redis, 5.0) as refused:
+    async with (
+        redis_client(sentinel_group.url, Redis, 5.0) as client,
+        redis_client(wrong_url, Redis, 5.0) as refused_client,
+    ):
         assert await client.ping()
         with pytest.raises(RedisError):
-            await refused.ping()
+            await refused_client.ping()

@@ -31,10 +31,10 @@ def test_other_account_key_or_ciphertext_raises_credentials_lost() -> None:
 
 
 def test_newest_key_seals_and_older_keys_still_open() -> None:
-    old = CredentialCipher({"1": KEY}).seal("hush", "a")
-    rotated = CredentialCipher({"2": OTHER_KEY, "1": KEY})
-    assert rotated.open(old, "a") == "hush"
-    assert rotated.seal("hush", "a")["version"] == "2"
+    stored = CredentialCipher({"1": KEY}).seal("hush", "a")
+    rotated_cipher = CredentialCipher({"2": OTHER_KEY, "1": KEY})
+    assert rotated_cipher.open(stored, "a") == "hush"
+    assert rotated_cipher.seal("hush", "a")["version"] == "2"
 
 
 def test_seal_without_a_key_is_unavailable() -> None:

@@ -59,6 +59,6 @@ def test_verify_after_one_changed_character_returns_none(index: int) -> None:
 def test_other_secret_or_derived_key_as_secret_verifies_nothing() -> None:
     signature, encoded = signature_and_encoded_url(IMAGES.sign(REMOTE))
     assert ImageUrls("", b"another secret").verify(signature, encoded) is None
-    derived = ImageUrls("", SECRET)._key
-    assert derived != SECRET
-    assert ImageUrls("", derived).verify(signature, encoded) is None
+    derived_key = ImageUrls("", SECRET)._key
+    assert derived_key != SECRET
+    assert ImageUrls("", derived_key).verify(signature, encoded) is None

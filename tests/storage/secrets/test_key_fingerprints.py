@@ -46,14 +46,14 @@ async def test_process_without_keys_agrees_and_records_nothing(stores: Stores) -
     assert await stores.mongo.find("key_fingerprints", {}) == []
 
 
-@pytest.mark.parametrize("recorded", [{}, {"1": A}])
-async def test_of_different_keys_at_once_one_wins(stores: Stores, recorded: dict[str, bytes]) -> None:
-    await agree_on_keys(stores.mongo, "address_keys", recorded)
-    new = [recorded | {"2": bytes([number]) * 32} for number in range(20)]
+@pytest.mark.parametrize("recorded_keys", [{}, {"1": A}])
+async def test_one_of_several_concurrent_new_keys_is_recorded(stores: Stores, recorded_keys: dict[str, bytes]) -> None:
+    await agree_on_keys(stores.mongo, "address_keys", recorded_keys)
+    candidates = [recorded_keys | {"2": bytes([number]) * 32} for number in range(20)]
     outcomes = await asyncio.gather(
-        *(agree_on_keys(stores.mongo, "address_keys", keys) for keys in new), return_exceptions=True
+        *(agree_on_keys(stores.mongo, "address_keys", keys) for keys in candidates), return_exceptions=True
     )
-    winners = [keys for keys, outcome in zip(new, outcomes, strict=True) if outcome is None]
+    winners = [keys for keys, outcome in zip(candidates, outcomes, strict=True) if outcome is None]
     assert len(winners) == 1
     assert sum(isinstance(outcome, KeyMismatch) for outcome in outcomes) == 19
     await agree_on_keys(stores.mongo, "address_keys", winners[0])

@@ -18,6 +18,6 @@ def test_keys_keep_their_order_in_either_alphabet() -> None:
 @pytest.mark.parametrize("pairs", ["x", "1:", "1:!!!!", "1:c2hvcnQ=", ":AAAA", "1:{k},1:{k}"])
 def test_invalid_pairs_are_refused_without_showing_a_key(pairs: str) -> None:
     key = base64.b64encode(bytes(32)).decode()
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as refusal:
         versioned_keys(pairs.replace("{k}", key))
-    assert key not in str(refused.value)
+    assert key not in str(refusal.value)

@@ -88,9 +88,9 @@ async def test_bluesky_session_is_reused_until_it_expires(bluesky: Bluesky, twin
 
 
 async def test_bluesky_wrong_password_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(PublishingRefused) as refused:
+    with pytest.raises(PublishingRefused) as refusal:
         await bluesky.publish(account(twin, "ann.example:wrong"), outgoing(), tid(1, 1), ())
-    assert refused.value.code == "UNAUTHORIZED"
+    assert refusal.value.code == "UNAUTHORIZED"
 
 
 async def test_missing_blob_is_reported_as_upload_expired(

@@ -56,9 +56,9 @@ async def test_unprocessable_video_is_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: StubServer, code: str
 ) -> None:
     twin.video_result = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
-    with pytest.raises(PublishingRefused, match="too long") as refused:
+    with pytest.raises(PublishingRefused, match="too long") as refusal:
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
-    assert refused.value.code == "MEDIA_REFUSED"
+    assert refusal.value.code == "MEDIA_REFUSED"
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ async def test_http_status_maps_to_outcome(
 
 async def test_unauthorized_is_a_separate_failure(http: HttpClient, media: StubServer) -> None:
     media.answers["/x"] = respond(b"no", 401)
-    with pytest.raises(PublishingRefused) as refused:
+    with pytest.raises(PublishingRefused) as refusal:
         require_success(await get(http, media, "/x"))
-    assert refused.value.code == "UNAUTHORIZED"
+    assert refusal.value.code == "UNAUTHORIZED"
 
 
 async def test_retry_after_header_is_read(http: HttpClient, media: StubServer) -> None:
@@ -88,10 +88,10 @@ async def test_failed_connection_and_lookup_have_no_effect(http: HttpClient) -> 
 
 async def test_private_address_is_refused_before_sending(media: StubServer) -> None:
     egress = Egress()
-    with pytest.raises(PublishingRefused) as refused:
+    with pytest.raises(PublishingRefused) as refusal:
         await HttpClient(egress).send("POST", media.url("/x"))
     await egress.aclose()
-    assert refused.value.code == "BAD_ADDRESS"
+    assert refusal.value.code == "BAD_ADDRESS"
     assert media.connections == 0
 
 
@@ -107,9 +107,9 @@ async def test_redirects_are_not_followed_and_bodies_are_limited(http: HttpClien
 async def test_media_are_fetched_through_egress_guard(http: HttpClient, media: StubServer) -> None:
     assert (await fetch(http, media.url("/a.png"), 5000)).content_type == "image/png"
     for url, max_bytes in ((media.url("/a.png"), 10), (media.url("/none"), 5000), ("file:///etc/passwd", 5000)):
-        with pytest.raises(PublishingRefused) as refused:
+        with pytest.raises(PublishingRefused) as refusal:
             await fetch(http, url, max_bytes)
-        assert refused.value.code == "MEDIA_UNAVAILABLE"
+        assert refusal.value.code == "MEDIA_UNAVAILABLE"
     with pytest.raises(RetryableFailure):
         await fetch(http, "http://127.0.0.1:1/a.png", 5000)
 

@@ -127,9 +127,9 @@ async def test_unready_container_is_retried(instagram: Instagram, twin: Instagra
 async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: InstagramTwin) -> None:
     twin.quota = 1
     await instagram.publish(account(twin, SECRET), outgoing(), "key", await upload_image(instagram, twin))
-    with pytest.raises(PublishingRefused) as refused:
+    with pytest.raises(PublishingRefused) as refusal:
         await instagram.publish(account(twin, SECRET), outgoing(), "key", await upload_image(instagram, twin))
-    assert refused.value.code == "QUOTA_REACHED"
+    assert refusal.value.code == "QUOTA_REACHED"
     assert len([path for path in twin.request_counts if "publish" in path and "POST" in path]) == 1
 
 
@@ -157,7 +157,7 @@ async def test_invalid_media_and_tokens_are_refused(instagram: Instagram, twin: 
     with pytest.raises(PublishingRefused):
         await instagram.upload(account(twin, "1784:wrong"), outgoing("x", IMAGE))
     twin.fails_processing = True
-    with pytest.raises(PublishingRefused) as refused:
+    with pytest.raises(PublishingRefused) as refusal:
         await upload_image(instagram, twin)
-    assert refused.value.code == "MEDIA_REFUSED"
+    assert refusal.value.code == "MEDIA_REFUSED"
     assert instagram.new_key("pub1", DUE_AT) == "pub1"

@@ -69,16 +69,16 @@ async def test_missing_media_are_reported_as_upload_expired(mastodon: Mastodon, 
 
 
 async def test_too_long_text_is_refused(mastodon: Mastodon, twin: MastodonTwin) -> None:
-    with pytest.raises(PublishingRefused) as refused:
+    with pytest.raises(PublishingRefused) as refusal:
         await mastodon.publish(account(twin), outgoing("x" * 501), "key", ())
-    assert refused.value.code == "REFUSED"
-    assert "500" in str(refused.value)
+    assert refusal.value.code == "REFUSED"
+    assert "500" in str(refusal.value)
 
 
 async def test_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: StubServer) -> None:
-    with pytest.raises(PublishingRefused) as refused:
+    with pytest.raises(PublishingRefused) as refusal:
         await mastodon.publish(account(twin, "wrong"), outgoing(), "key", ())
-    assert refused.value.code == "UNAUTHORIZED"
+    assert refusal.value.code == "UNAUTHORIZED"
     with pytest.raises(PublishingRefused):
         await mastodon.upload(account(twin, "wrong"), outgoing("x", medium(media.url("/a.png"))))
 
