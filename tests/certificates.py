@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def create_tls_contexts(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Returns a server's context with a certificate for a host or address, and a client's context that trusts only this.
+    """Returns a server's context with a certificate for the host or address, and a client's that trusts only this.
 
     Stores the certificate in `folder / "certificate.pem"`.
     """

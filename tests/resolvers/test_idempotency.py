@@ -96,7 +96,9 @@ async def test_same_key_with_other_arguments_conflicts(creation: Creation, chat:
 
 async def test_other_keys_and_other_users_are_independent(creation: Creation, chat: ChatScenario) -> None:
     ids = [await creation.create_by(chat.ann, chat, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
-    ids += [await creation.create_by(chat.ann, chat, **none) for none in ({}, {}, {"idempotencyKey": None})]
+    ids += [
+        await creation.create_by(chat.ann, chat, **without_key) for without_key in ({}, {}, {"idempotencyKey": None})
+    ]
     ids += [await creation.create_by(chat.bob, chat, idempotencyKey="k")]
     assert len(set(ids)) == len(ids)
 
@@ -194,8 +196,8 @@ async def test_failed_attempt_stores_no_key(chat: ChatScenario, mutation: str) -
 
 
 async def test_attempt_with_bad_input_stores_no_key(creation: Creation, chat: ChatScenario) -> None:
-    bad = {"createCommunity": "name", "createTopic": "title"}.get(creation.mutation, "text")
-    refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **{bad: "x" * 5000})
+    field_name = {"createCommunity": "name", "createTopic": "title"}.get(creation.mutation, "text")
+    refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **{field_name: "x" * 5000})
     assert refusal["code"] == "BAD_USER_INPUT"
     assert await chat.ann.stores.mongo["idempotency"].count_documents({}) == 0
     assert await creation.create_by(chat.ann, chat, idempotencyKey="k")

@@ -28,7 +28,7 @@ class ShapeWalk:
 
     def mismatches_below(self, type_: Any) -> list[str]:
         """Returns the mismatches of everything that is reachable from a root type."""
-        return [line for field in _definition(type_).fields for line in self._of_field(type_, field, None)]
+        return [line for field in _definition(type_).fields for line in self._field_mismatches(type_, field, None)]
 
     def mismatches(self, path: str, type_: Any, record: Any) -> list[str]:
         """Returns the reasons why values annotated as `record` do not fit the GraphQL type `type_`."""
@@ -40,25 +40,25 @@ class ShapeWalk:
         if NoneType in records:
             return [f"{path}: may be None, and its type is not nullable"]
         if isinstance(type_, StrawberryList):
-            return self._of_list(path, type_, record)
+            return self._list_mismatches(path, type_, record)
         if isinstance(type_, StrawberryUnion):
-            return self._of_union(path, type_, records)
+            return self._union_mismatches(path, type_, records)
         if definition := getattr(type_, "__strawberry_definition__", None):
-            return self._of_object(path, definition, record)
+            return self._object_mismatches(path, definition, record)
         expected = type_.wrapped_cls if isinstance(type_, StrawberryEnumDefinition) else str if type_ is ID else type_
         return [] if record is expected else [f"{path}: {_name(record)} is no {_name(expected)}"]
 
-    def _of_list(self, path: str, type_: StrawberryList, record: Any) -> list[str]:
+    def _list_mismatches(self, path: str, type_: StrawberryList, record: Any) -> list[str]:
         if get_origin(record) not in LISTS:
             return [f"{path}: {_name(record)} is no list"]
         return self.mismatches(path, type_.of_type, get_args(record)[0])
 
-    def _of_union(self, path: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
+    def _union_mismatches(self, path: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
         """Returns the mismatches of each member of the union that no record fits."""
         by_member = [[self.mismatches(path, member, record) for record in records] for member in type_.types]
         return [line for row in by_member if all(row) for line in min(row, key=len)]
 
-    def _of_object(self, path: str, definition: StrawberryObjectDefinition, record: Any) -> list[str]:
+    def _object_mismatches(self, path: str, definition: StrawberryObjectDefinition, record: Any) -> list[str]:
         if not is_dataclass(get_origin(record) or record):
             return [f"{path}: {_name(record)} is no record"]
         key = definition.name, record
@@ -66,10 +66,12 @@ class ShapeWalk:
             self._mismatches[key] = []  # Ends the recursion if the type contains itself.
             self.records.setdefault(definition.name, set()).add(record)
             fields = definition.fields
-            self._mismatches[key] += [line for f in fields for line in self._of_field(definition.origin, f, record)]
+            self._mismatches[key] += [
+                line for f in fields for line in self._field_mismatches(definition.origin, f, record)
+            ]
         return self._mismatches[key]
 
-    def _of_field(self, type_: Any, field: StrawberryField, record: Any) -> Iterator[str]:
+    def _field_mismatches(self, type_: Any, field: StrawberryField, record: Any) -> Iterator[str]:
         path = f"{_definition(type_).name}.{field.python_name}"
         if field.base_resolver is None:
             annotation = attributes(record).get(field.python_name)

@@ -17,12 +17,12 @@ TIMESTAMP, DATE_TIME, CURSOR = (schema._schema.type_map[name] for name in ("Time
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
-def read(scalar: Any, value: object) -> Any:
+def parse_variable(scalar: Any, value: object) -> Any:
     """Returns the parsed value of a variable."""
     return scalar.parse_value(value)
 
 
-def read_literal(scalar: Any, literal: str) -> Any:
+def parse_literal_text(scalar: Any, literal: str) -> Any:
     """Returns the parsed value of a literal in a document."""
     return scalar.parse_literal(parse_value(literal))
 
@@ -30,7 +30,7 @@ def read_literal(scalar: Any, literal: str) -> Any:
 def refusal(scalar: Any, value: object) -> dict[str, Any]:
     """Returns the extensions of the error that refuses the value."""
     with pytest.raises(GraphQLError) as error:
-        read(scalar, value)
+        parse_variable(scalar, value)
     return dict(error.value.extensions or {})
 
 
@@ -51,8 +51,8 @@ def test_custom_scalars_are_all_in_the_schema() -> None:
     ],
 )
 def test_timestamp_is_parsed_exactly(text: str, microseconds: int) -> None:
-    assert read(TIMESTAMP, text) == microseconds
-    assert read_literal(TIMESTAMP, f'"{text}"') == microseconds
+    assert parse_variable(TIMESTAMP, text) == microseconds
+    assert parse_literal_text(TIMESTAMP, f'"{text}"') == microseconds
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_malformed_timestamp_is_refused(value: object) -> None:
 @pytest.mark.parametrize("literal", ["1639720395", "1639720395.000002", "true", "now", '["now"]', "{a: 1}", '"1.5"'])
 def test_malformed_timestamp_literal_error_has_location(literal: str) -> None:
     with pytest.raises(GraphQLError) as error:
-        read_literal(TIMESTAMP, literal)
+        parse_literal_text(TIMESTAMP, literal)
     assert error.value.nodes
     assert error.value.extensions
     assert error.value.extensions["code"] == "BAD_USER_INPUT"
@@ -107,7 +107,7 @@ def test_malformed_timestamp_literal_error_has_location(literal: str) -> None:
 def test_timestamp_round_trips_or_is_refused(microseconds: int) -> None:
     text = TIMESTAMP.serialize(microseconds)  # type: ignore[attr-defined]
     if 0 <= microseconds <= MAX_TIMESTAMP:
-        assert read(TIMESTAMP, text) == microseconds
+        assert parse_variable(TIMESTAMP, text) == microseconds
     else:
         refusal(TIMESTAMP, text)
 
@@ -132,11 +132,11 @@ def test_timestamp_texts_sort_chronologically(first: int, second: int) -> None:
     ],
 )
 def test_instant_is_parsed_with_its_offset(text: str, instant: datetime) -> None:
-    assert read(DATE_TIME, text) == instant
-    assert read_literal(DATE_TIME, f'"{text}"') == instant
-    assert format(read(DATE_TIME, text), "%z") == text[-6:].upper().replace(":", "").replace("-0000", "+0000") or (
-        read(DATE_TIME, text).utcoffset() == timedelta(0) and text[-1] in "Zz"
-    )
+    assert parse_variable(DATE_TIME, text) == instant
+    assert parse_literal_text(DATE_TIME, f'"{text}"') == instant
+    assert format(parse_variable(DATE_TIME, text), "%z") == text[-6:].upper().replace(":", "").replace(
+        "-0000", "+0000"
+    ) or (parse_variable(DATE_TIME, text).utcoffset() == timedelta(0) and text[-1] in "Zz")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_malformed_instant_is_refused(value: object) -> None:
 )
 def test_instant_is_written_in_utc_milliseconds(instant: datetime, text: str) -> None:
     assert DATE_TIME.serialize(instant) == text  # type: ignore[attr-defined]
-    assert read(DATE_TIME, text) <= instant
+    assert parse_variable(DATE_TIME, text) <= instant
 
 
 @given(st.datetimes(timezones=st.timezones()))
@@ -199,12 +199,12 @@ def test_instant_round_trips_to_the_millisecond(instant: datetime) -> None:
     except OverflowError:
         return
     text = DATE_TIME.serialize(instant)  # type: ignore[attr-defined]
-    assert read(DATE_TIME, text) == instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+    assert parse_variable(DATE_TIME, text) == instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 def test_cursor_is_passed_unchanged() -> None:
-    assert read(CURSOR, "b3BhcXVl") == "b3BhcXVl"
-    assert read_literal(CURSOR, '"b3BhcXVl"') == "b3BhcXVl"
+    assert parse_variable(CURSOR, "b3BhcXVl") == "b3BhcXVl"
+    assert parse_literal_text(CURSOR, '"b3BhcXVl"') == "b3BhcXVl"
     assert CURSOR.serialize(Cursor("b3BhcXVl")) == "b3BhcXVl"  # type: ignore[attr-defined]
 
 

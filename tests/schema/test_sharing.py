@@ -60,7 +60,7 @@ def reachable_types(*types: GraphQLObjectType) -> set[GraphQLObjectType]:
         type_ = pending.pop()
         if type_ not in visited:
             visited.add(type_)
-            pending += [member for each in type_.fields.values() for member in possible_types(each.type)]
+            pending += [possible_type for each in type_.fields.values() for possible_type in possible_types(each.type)]
     return visited
 
 
@@ -85,8 +85,8 @@ VIEWER_DEPENDENT_FIELDS = sorted({each for root in SUBSCRIPTIONS for each in vie
 
 def selection(type_: GraphQLObjectType, name: str) -> str:
     """Returns the selection of a field, with its required arguments and a selection below it."""
-    below = possible_types(type_.fields[name].type)
-    inner = " ".join(f"... on {each} {{ __typename }}" for each in below)
+    types_below = possible_types(type_.fields[name].type)
+    inner = " ".join(f"... on {each} {{ __typename }}" for each in types_below)
     arguments = "(latest: $now)" if "latest" in type_.fields[name].args else ""
     return f"{name}{arguments} {f'{{ {inner} }}' if below else ''}"
 
@@ -98,7 +98,7 @@ def test_only_attributes_and_marked_fields_are_shared(type_name: str, name: str)
 
 
 def test_sharing_depends_on_mark_resolver_and_extension() -> None:
-    async def something() -> int:
+    async def resolve_number() -> int:
         return 1
 
     class GuardExtension(FieldExtension):
@@ -108,8 +108,8 @@ def test_sharing_depends_on_mark_resolver_and_extension() -> None:
     class ExampleType:
         plain: int
         described: int = strawberry.field(description="Plain.")
-        marked: int = shared_field(something, "Marked.")
-        unmarked: int = field(something, "Not marked.")
+        marked_fields: int = shared_field(resolve_number, "Marked.")
+        unmarked: int = field(resolve_number, "Not marked.")
         guarded: int = strawberry.field(extensions=[GuardExtension()])
 
     definition = ExampleType.__strawberry_definition__  # type: ignore[attr-defined]
@@ -175,8 +175,8 @@ class Rooms:
     rooms: AsyncIterator[Room] = strawberry.subscription(resolver=rooms)
 
 
-def test_interface_field_depends_if_any_type_does() -> None:
-    core = strawberry.Schema(query=Room, subscription=Rooms, types=[Lamp, Mirror])._schema
+def test_interface_field_depends_on_viewer_if_any_type_does() -> None:
+    core_schema = strawberry.Schema(query=Room, subscription=Rooms, types=[Lamp, Mirror])._schema
     for document, expected in {
         "subscription { rooms { things { name } } }": True,
         "subscription { rooms { things { ... on Named { name } } } }": True,
@@ -185,7 +185,7 @@ def test_interface_field_depends_if_any_type_does() -> None:
         "subscription { rooms { things { ... on Lamp { name watts } } lamp { name } } }": False,
         "subscription { rooms { things { __typename } } }": False,
     }.items():
-        assert depends_on_viewer(core, parse(document)) == expected, document
+        assert depends_on_viewer(core_schema, parse(document)) == expected, document
 
 
 def all_shared_fields(type_: GraphQLObjectType, depth: int = DEPTH) -> str:
@@ -225,7 +225,7 @@ async def viewers(stores: Stores) -> DifferingViewers:
 ANY_POSITION = {"cursor": Cursor("somewhere"), "at": datetime(2025, 1, 1, tzinfo=UTC)}
 
 
-def records(root: str, viewers: DifferingViewers) -> list[ChatEventRecord]:
+def example_events(root: str, viewers: DifferingViewers) -> list[ChatEventRecord]:
     """Returns an example event of every kind that the subscription yields. Add one here for each new kind."""
     ready = StreamReady(**ANY_POSITION, resumed=True)  # type: ignore[arg-type]
     factories: dict[str, Callable[[str], ChatEventRecord]] = {
@@ -241,7 +241,7 @@ def records(root: str, viewers: DifferingViewers) -> list[ChatEventRecord]:
     }
     kinds = [each.name for each in possible_types(SUBSCRIPTIONS[root].type)]
     unknown = set(kinds) - set(factories)
-    assert not unknown, f"Add an example event to records() for: {', '.join(sorted(unknown))}."
+    assert not unknown, f"Add an example event to example_events() for: {', '.join(sorted(unknown))}."
     return [factories[kind](kind) for kind in kinds]
 
 
@@ -260,13 +260,15 @@ async def execute_shared_document(root: str, record: ChatEventRecord, context: C
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
 async def test_shared_fields_are_equal_for_all_viewers(viewers: DifferingViewers, root: str) -> None:
     fields_with_value: set[str] = set()
-    for record in records(root, viewers):
+    for record in example_events(root, viewers):
         first, *others = [await execute_shared_document(root, record, viewers.context(name)) for name in VIEWER_IDS]
         for name, other in zip(VIEWER_IDS[1:], others, strict=True):
             assert other == first, name
         fields_with_value |= set(non_empty_fields(first))
-    marked = {f"{type_}.{name}" for type_, name in fields_with_resolver(root) if is_shared(field_binding(type_, name))}
-    reachable_fields = {each for each in marked if each.partition(".")[0] in shared_types(root)}
+    marked_fields = {
+        f"{type_}.{name}" for type_, name in fields_with_resolver(root) if is_shared(field_binding(type_, name))
+    }
+    reachable_fields = {each for each in marked_fields if each.partition(".")[0] in shared_types(root)}
     missing = sorted(reachable_fields - fields_with_value)
     assert not missing, f"Give these fields a value in create_differing_viewers(): {', '.join(missing)}."
 
@@ -280,7 +282,7 @@ def shared_types(root: str) -> set[str]:
         if type_.name not in names:
             names.add(type_.name)
             shared = [each for name, each in type_.fields.items() if is_shared(field_binding(type_, name))]
-            pending += [member for each in shared for member in possible_types(each.type)]
+            pending += [possible_type for each in shared for possible_type in possible_types(each.type)]
     return names
 
 
@@ -299,9 +301,9 @@ def non_empty_fields(value: Any) -> Iterator[str]:
 def check_coverage(root: str, expected: dict[str, ExpectedValues]) -> dict[str, ExpectedValues]:
     """Returns the expected values. Asserts that they cover every viewer-dependent field and differ between viewers."""
     dependent = viewer_dependent_fields(root)
-    missing, needless = dependent - set(expected), set(expected) - dependent
+    missing, superfluous = dependent - set(expected), set(expected) - dependent
     assert not missing, f"Add expected values for {root} to tests/schema/viewers.py: {', '.join(sorted(missing))}."
-    assert not needless, f"No longer depends on the viewer in {root}: {', '.join(sorted(needless))}."
+    assert not superfluous, f"No longer depends on the viewer in {root}: {', '.join(sorted(needless))}."
     for path, each in expected.items():
         assert len({repr(value) for value in each.values.values()}) > 1, f"All viewers get the same value of {path}."
     return expected

@@ -34,7 +34,7 @@ class WebhookTwin(Twin):
         try:
             id_ = verify(self.secret, headers, body, time.time()).id
         except SignatureRefused as refusal:
-            return error(401, str(refused))
+            return error(401, str(refusal))
         if self.refusal_status is not None:
             return error(self.refusal_status, "refused")
 

@@ -170,11 +170,11 @@ async def test_repeated_report_changes_nothing(ann: Person, stores: Stores) -> N
     report = {"callId": call_id, "sequence": 1, "event": "ANSWERED"}
     assert (await ann.do(REPORT, input=report))["state"] == "IN_CALL"
     assert (await ann.fails(REPORT, input=report | {"sequence": 2, "event": "ENDED"}))["field"] == "outcome"
-    ended = report | {"sequence": 2, "event": "ENDED", "outcome": "VOICEMAIL"}
+    end_report = report | {"sequence": 2, "event": "ENDED", "outcome": "VOICEMAIL"}
     for _ in range(2):
-        assert await ann.do(REPORT, input=ended) == {"state": "COMPLETED", "outcome": "VOICEMAIL", "attempts": 1}
-    late = ended | {"sequence": 3, "outcome": "BUSY"}
-    assert (await ann.do(REPORT, input=late))["outcome"] == "VOICEMAIL"
+        assert await ann.do(REPORT, input=end_report) == {"state": "COMPLETED", "outcome": "VOICEMAIL", "attempts": 1}
+    late_report = end_report | {"sequence": 3, "outcome": "BUSY"}
+    assert (await ann.do(REPORT, input=late_report))["outcome"] == "VOICEMAIL"
     progress = (await ann.do(READ, id=job["id"]))["progress"]
     assert (progress["completed"], progress["queued"]) == (1, 1)
     assert progress["outcomes"] == [{"outcome": "VOICEMAIL", "count": 1}]
@@ -218,8 +218,8 @@ async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, st
         call_id = await start_call(stores, job)
         event = await events.event()
         assert event == {"kind": "CallTaskChanged", "task": {"phoneNumber": "+819012345678", "state": "DIALLING"}}
-        ended = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
-        await ann.do(REPORT, input=ended)
+        end_report = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+        await ann.do(REPORT, input=end_report)
         kinds = [(await events.event())["kind"] for _ in range(2)]
         assert sorted(kinds) == ["CallJobChanged", "CallTaskChanged"]
     assert await bob.code(READ, id=job["id"]) == "FORBIDDEN"

@@ -56,8 +56,8 @@ async def test_founder_owns_the_community_and_sets_roles(chat: ChatScenario) -> 
     done = await chat.ann.do(SET_ROLE, c=chat.community, u=chat.bob.id, role="MODERATOR")
     assert done == {"user": {"id": "bob"}, "role": "MODERATOR"}
     assert await viewer_role(chat.bob, chat) == "MODERATOR"
-    listed = (await chat.eve.run(MEMBERS, c=chat.community, role="MODERATOR"))["communityMembers"]
-    assert listed == [{"user": {"id": "bob"}, "role": "MODERATOR", "mutedUntil": None}]
+    members = (await chat.eve.run(MEMBERS, c=chat.community, role="MODERATOR"))["communityMembers"]
+    assert members == [{"user": {"id": "bob"}, "role": "MODERATOR", "mutedUntil": None}]
     error = await error_of(chat.bob, SET_ROLE, c=chat.community, u=chat.bob.id, role="OWNER")
     assert (error["extensions"]["code"], error["message"]) == (
         "FORBIDDEN",
@@ -118,11 +118,11 @@ async def test_muted_member_reads_and_learns_until_when(chat: ChatScenario) -> N
     (error,) = failure.value.errors
     assert error["extensions"] == {"code": "FORBIDDEN", "until": later.isoformat().replace("+00:00", "Z")}
 
-    async def muted(viewer: Person) -> list[Any]:
-        listed = (await viewer.run(MEMBERS, c=chat.community))["communityMembers"]
-        return [each["mutedUntil"] is not None for each in listed]
+    async def are_muted(viewer: Person) -> list[Any]:
+        members = (await viewer.run(MEMBERS, c=chat.community))["communityMembers"]
+        return [each["mutedUntil"] is not None for each in members]
 
-    assert [await muted(viewer) for viewer in (chat.ann, chat.bob, chat.eve)] == [
+    assert [await are_muted(viewer) for viewer in (chat.ann, chat.bob, chat.eve)] == [
         [False, True],
         [False, True],
         [False, False],

@@ -42,11 +42,11 @@ async def mark_read(person: Person, topic: str, timestamp: str) -> dict[str, Any
 
 
 async def test_member_sees_last_message_and_page(chat: ChatScenario) -> None:
-    empty = await topic_fields(chat.bob, chat.topic)
-    assert (empty["lastMessage"], empty["readUpTo"], empty["unreadCount"]) == (None, None, 0)
-    assert empty["messages"] == {"items": []}
-    created_at = datetime.fromisoformat(empty["createdAt"]).timestamp()
-    assert float(empty["lastActivity"]) == pytest.approx(created_at, abs=0.1)
+    fields_before = await topic_fields(chat.bob, chat.topic)
+    assert (fields_before["lastMessage"], fields_before["readUpTo"], fields_before["unreadCount"]) == (None, None, 0)
+    assert fields_before["messages"] == {"items": []}
+    created_at = datetime.fromisoformat(fields_before["createdAt"]).timestamp()
+    assert float(fields_before["lastActivity"]) == pytest.approx(created_at, abs=0.1)
     await chat.ann.post(chat.topic, "first")
     last = await chat.ann.post(chat.topic, "second")
     fields = await topic_fields(chat.bob, chat.topic)
@@ -88,7 +88,7 @@ async def test_wrong_bounds_are_refused_before_membership(chat: ChatScenario) ->
 async def test_page_follows_the_timeline_rule(chat: ChatScenario) -> None:
     messages = [await chat.ann.post(chat.topic, str(number)) for number in range(6)]
     timestamps = [message["timestamp"] for message in messages]
-    for bounds, texts, older, newer in (
+    for bounds, texts, has_older, has_newer in (
         ({"latest": "now", "limit": 2}, "54", True, False),
         ({"latest": timestamps[3], "limit": 2}, "32", True, True),
         ({"oldest": timestamps[4]}, "45", True, False),
@@ -99,7 +99,7 @@ async def test_page_follows_the_timeline_rule(chat: ChatScenario) -> None:
     ):
         page = await chat.bob.page(chat.topic, **bounds)
         assert "".join(item["text"] for item in page["items"]) == texts, bounds
-        assert (page["hasOlder"], page["hasNewer"]) == (older, newer), bounds
+        assert (page["hasOlder"], page["hasNewer"]) == (has_older, has_newer), bounds
 
 
 async def test_messages_after_the_read_mark_are_unread(chat: ChatScenario) -> None:

@@ -115,7 +115,9 @@ async def test_merged_posts_emit_events_and_cursor_resumes(sign_in_merged: SignI
     assert await sign_in_merged.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
 
 
-async def texts_with_fault(reader: Person, query: str, uri: str, since: str, collection: str, count: int) -> list[str]:
+async def resume_with_failing_reads(
+    reader: Person, query: str, uri: str, since: str, collection: str, count: int
+) -> list[str]:
     """Resumes while reads of a collection fail, and returns the texts of the next posts."""
     namespace, texts = f"{reader.stores.mongo.database.name}.{collection}", []
     async with (
@@ -143,7 +145,10 @@ async def test_failed_read_of_follows_loses_no_post(own_stores: Stores, own_mong
     for text in ("two", "three"):
         await ann.create_post(text)
         await run_fan_outs(sign_in.stores)
-    assert await texts_with_fault(bob, HOME_FEED_EVENTS, own_mongod.uri, cursor, "follows", 2) == ["two", "three"]
+    assert await resume_with_failing_reads(bob, HOME_FEED_EVENTS, own_mongod.uri, cursor, "follows", 2) == [
+        "two",
+        "three",
+    ]
 
 
 async def test_failed_read_of_blocks_loses_no_notification(own_stores: Stores, own_mongod: Mongod) -> None:
@@ -155,7 +160,7 @@ async def test_failed_read_of_blocks_loses_no_notification(own_stores: Stores, o
         for text in ("two @bob", "three @bob"):
             await ann.create_post(text)
             await until_outbox_is_empty(own_stores)
-    texts = await texts_with_fault(bob, NOTIFICATION_EVENTS, own_mongod.uri, cursor, "blocks", 2)
+    texts = await resume_with_failing_reads(bob, NOTIFICATION_EVENTS, own_mongod.uri, cursor, "blocks", 2)
     assert texts == ["two @bob", "three @bob"]
 
 
@@ -210,8 +215,8 @@ async def test_cursor_stays_short_with_5000_merged_authors(sign_in: SignIn) -> N
     pairs = [{"o": org, "f": "bob", "e": author} for author in authors]
     follows = [{"_id": id_, "org": org, "follower": "bob", "followee": id_["e"]} for id_ in pairs]
     await mongo["follows"].insert_many(follows)
-    merged = [{"_id": {"o": org, "u": author}, "epoch": "e", "n": 0} for author in authors]
-    await mongo["merged_authors"].insert_many(merged)
+    merged_authors = [{"_id": {"o": org, "u": author}, "epoch": "e", "n": 0} for author in authors]
+    await mongo["merged_authors"].insert_many(merged_authors)
     await mongo["users"].update_one({"_id": {"org": org, "id": "ann"}}, {"$set": {"followers": 10**6}})
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
         await ann.create_post("one")
@@ -223,7 +228,7 @@ async def test_cursor_stays_short_with_5000_merged_authors(sign_in: SignIn) -> N
 
 
 async def test_cursor_with_authors_positions_is_not_resumed(sign_in: SignIn) -> None:
-    """Earlier versions gave cursors with a position for each merged author. Clients may still hold them."""
+    """Earlier versions gave cursors with a position for each merged author. Clients may still hold such cursors."""
     bob = await sign_in("bob")
     assert bob.user is not None
     stream = home_stream(bob.user.organization_id, "bob")
@@ -241,7 +246,7 @@ async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> 
     authors = [await sign_in_merged(f"author-{n}") for n in range(5)]
     bob, texts_by_author = await sign_in_merged("bob"), [[f"{n}/{k}" for k in range(12)] for n in range(5)]
     for author in authors:
-        # A follower makes the author's posts merged.
+        # In these stores, each author with a follower is a merged author.
         await (await sign_in_merged("cyd")).follow(author)
     for author in authors[:2]:
         await bob.follow(author)

@@ -46,10 +46,10 @@ async def refusal_of_input(person: Person, **more: Any) -> tuple[str, str]:
     return extensions["code"], extensions.get("field", "")
 
 
-async def account(person: Person, network: str = "SANDBOX", credentials: str = "ok") -> str:
+async def connect_account(person: Person, network: str = "SANDBOX", credentials: str = "ok") -> str:
     connect = "mutation ($input: ConnectAccountInput!) { done: connectAccount(input: $input) { id } }"
-    base = "https://mastodon.example" if network == "MASTODON" else None
-    input_ = {"network": network, "name": network, "credentials": credentials, "baseUrl": base}
+    base_url = "https://mastodon.example" if network == "MASTODON" else None
+    input_ = {"network": network, "name": network, "credentials": credentials, "baseUrl": base_url}
     return str((await person.do(connect, input=input_))["id"])
 
 
@@ -60,7 +60,7 @@ async def operator(sign_in: SignIn) -> Person:
 
 async def test_post_goes_to_several_targets(chat: ChatScenario, operator: Person) -> None:
     await operator.join(chat.community)
-    sandbox = await account(operator)
+    sandbox = await connect_account(operator)
     post = await schedule(operator, toTopicIds=[chat.topic, chat.topic], toAccountIds=[sandbox])
     assert (post["state"], post["revision"], post["editable"]) == ("SCHEDULED", 1, True)
     assert [each["target"] for each in post["publications"]] == [
@@ -75,7 +75,10 @@ async def test_post_goes_to_several_targets(chat: ChatScenario, operator: Person
 
 async def test_post_beyond_limits_of_any_target_is_refused(chat: ChatScenario, operator: Person) -> None:
     await operator.join(chat.community)
-    mastodon, instagram = await account(operator, "MASTODON", "t"), await account(operator, "INSTAGRAM", "1:t")
+    mastodon, instagram = (
+        await connect_account(operator, "MASTODON", "t"),
+        await connect_account(operator, "INSTAGRAM", "1:t"),
+    )
     bad = "BAD_USER_INPUT"
     assert await refusal_of_input(operator, toHomeFeed=False) == (bad, "toHomeFeed")
     assert await refusal_of_input(operator, text="") == (bad, "text")
@@ -99,7 +102,7 @@ async def test_post_beyond_limits_of_any_target_is_refused(chat: ChatScenario, o
 
 
 async def test_external_targets_need_operator(chat: ChatScenario, operator: Person) -> None:
-    sandbox = await account(operator)
+    sandbox = await connect_account(operator)
     assert (await refusal_of_input(chat.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
     assert (await refusal_of_input(chat.eve, toTopicIds=[chat.topic]))[0] == "FORBIDDEN"
     assert (await refusal_of_input(chat.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
@@ -168,8 +171,8 @@ async def test_authors_see_own_posts_and_operators_all(chat: ChatScenario, opera
 
 
 async def test_timeline_is_by_due_time_and_state(chat: ChatScenario) -> None:
-    dues = [f"2030-01-0{day}T00:00:00Z" for day in (3, 1, 2)]
-    posts = [await schedule(chat.ann, dueAt=due) for due in dues]
+    due_times = [f"2030-01-0{day}T00:00:00Z" for day in (3, 1, 2)]
+    posts = [await schedule(chat.ann, dueAt=due) for due in due_times]
     await chat.ann.do(CANCEL, id=posts[1]["id"])
     newest = await chat.ann.do(PAGE, latest="now", limit=2)
     assert [item["id"] for item in newest["items"]] == [posts[0]["id"], posts[2]["id"]]
@@ -188,7 +191,7 @@ async def test_post_due_soon_wakes_worker(chat: ChatScenario) -> None:
     soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
     post = await schedule(chat.ann, dueAt=soon)
     queue = chat.ann.stores.keys.queue("publishing")
-    waiting = await chat.ann.stores.redis.zrange(queue, 0, -1)
-    assert any(post["id"] in name.decode() for name in waiting)
-    far = await schedule(chat.ann)
-    assert not any(far["id"] in name.decode() for name in await chat.ann.stores.redis.zrange(queue, 0, -1))
+    queued_jobs = await chat.ann.stores.redis.zrange(queue, 0, -1)
+    assert any(post["id"] in name.decode() for name in queued_jobs)
+    later_post = await schedule(chat.ann)
+    assert not any(later_post["id"] in name.decode() for name in await chat.ann.stores.redis.zrange(queue, 0, -1))

@@ -289,8 +289,8 @@ async def test_later_root_field_waits_for_its_turn(shares: FairShares) -> None:
 async def test_refused_documents_count_for_their_viewer(server: GraphQLServer) -> None:
     share = server.endpoint.shares.of(user("ann", server.scenario.organization_id))
     for n in range(5):
-        async with server.subscribed("ann", query=f"subscription {{ nope{n} }}") as refusal:
-            assert refused.error_codes == ["GRAPHQL_VALIDATION_FAILED"]
+        async with server.subscribed("ann", query=f"subscription {{ nope{n} }}") as refused_subscription:
+            assert refused_subscription.error_codes == ["GRAPHQL_VALIDATION_FAILED"]
     assert share._used_s > 0
 
 

@@ -63,8 +63,8 @@ async def test_different_subscriptions_to_a_stream_are_limited(server: GraphQLSe
         first = await stack.enter_async_context(server.subscribed("ann", query=variant(0)))
         for n in range(1, LIMIT):
             await stack.enter_async_context(server.subscribed("ann", query=variant(n)))
-        async with server.subscribed("ann", query=variant(LIMIT)) as refusal:
-            assert refused.error_codes == ["RATE_LIMITED"]
+        async with server.subscribed("ann", query=variant(LIMIT)) as refused_subscription:
+            assert refused_subscription.error_codes == ["RATE_LIMITED"]
         async with server.subscribed("ann", query=variant(0)) as equal, server.subscribed("bob") as other:
             assert (equal.error_codes, other.error_codes) == ([], [])
         await post_messages(server.scenario, 1)
@@ -79,8 +79,8 @@ async def test_subscriptions_to_own_events_are_limited(server: GraphQLServer) ->
     async with AsyncExitStack() as stack:
         for _ in range(LIMIT):
             await stack.enter_async_context(server.subscribed("ann", query=NOTIFICATION_EVENTS))
-        async with server.subscribed("ann", query=NOTIFICATION_EVENTS) as refusal:
-            assert refused.error_codes == ["RATE_LIMITED"]
+        async with server.subscribed("ann", query=NOTIFICATION_EVENTS) as refused_subscription:
+            assert refused_subscription.error_codes == ["RATE_LIMITED"]
 
 
 def shared(

@@ -93,7 +93,9 @@ async def test_read_has_a_time_limit(
 ) -> None:
     monkeypatch.setattr("storage.mongo.distinct.MAX_DOCUMENTS", 1)
     await read(mongo)
-    entries = profiled_database["system.profile"].find({"ns": f"{profiled.name}.{THINGS}", "appName": "noroshi"})
+    entries = profiled_database["system.profile"].find(
+        {"ns": f"{profiled_database.name}.{THINGS}", "appName": "noroshi"}
+    )
     limits = [entry["command"].get("maxTimeMS") for entry in entries]
     assert limits
     assert set(limits) == {MAX_TIME_MS}
