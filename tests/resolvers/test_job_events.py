@@ -30,14 +30,14 @@ async def post(person: Person) -> Post:
 
 async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
-    async with ann.subscribed(JOB_EVENTS) as to_ann, bob.subscribed(JOB_EVENTS) as to_bob:
+    async with ann.subscribed(JOB_EVENTS) as ann_subscription, bob.subscribed(JOB_EVENTS) as bob_subscription:
         posts = [await post(each) for each in (ann, bob, ann)]
-        fan_outs = [(await to_ann.event())["fanOut"] for _ in range(2)]
+        fan_outs = [(await ann_subscription.event())["fanOut"] for _ in range(2)]
         assert [each["postId"] for each in fan_outs] == [posts[0].id, posts[2].id]
         assert fan_outs[0] == {
             "id": posts[0].id, "postId": posts[0].id, "state": "PENDING", "total": 0, "delivered": 0, "failed": 0
         }  # fmt: skip
-        assert (await to_bob.event())["fanOut"]["postId"] == posts[1].id
+        assert (await bob_subscription.event())["fanOut"]["postId"] == posts[1].id
 
 
 async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Stores) -> None:
@@ -78,11 +78,14 @@ async def test_call_events_are_withheld_from_members(sign_in: SignIn) -> None:
     operator, member = await sign_in("ann", roles=[Role.ADMIN]), await sign_in("bob")
     limits = {"concurrentCalls": 0, "callsPerSecond": 1}
     call_list = {"name": "Reminders", "scenario": "Hello", "csv": "phone_number\n+819012345678\n"}
-    async with operator.subscribed(JOB_EVENTS) as to_operator, member.subscribed(JOB_EVENTS) as to_member:
+    async with (
+        operator.subscribed(JOB_EVENTS) as operator_subscription,
+        member.subscribed(JOB_EVENTS) as member_subscription,
+    ):
         await operator.do("mutation ($i: CallLimitsInput!) { done: setCallLimits(input: $i) { id } }", i=limits)
         await operator.do("mutation ($i: LaunchCallJobInput!) { done: launchCallJob(input: $i) { id } }", i=call_list)
-        kinds = [(await to_operator.event())["type"] for _ in range(2)]
+        kinds = [(await operator_subscription.event())["type"] for _ in range(2)]
         assert kinds == ["CallLimitsChanged", "CallJobChanged"]
         own_post = await post(member)
-        event = await to_member.event()
+        event = await member_subscription.event()
         assert (event["type"], event["fanOut"]["postId"]) == ("FanOutChanged", own_post.id)

@@ -49,7 +49,7 @@ def test_refused_key_may_spend_after_the_announced_time(clock: SettableClock) ->
     limiter.check("ann", 5)
 
 
-def test_amount_that_is_missing_in_part_is_refused(clock: SettableClock) -> None:
+def test_amount_above_the_remaining_budget_is_refused(clock: SettableClock) -> None:
     limiter = RateLimiter(PER_MINUTE, "Testing")
     limiter.spend("ann", BURST - 4.5)
     assert wait_ms_of_refusal(lambda: limiter.check("ann", 5)) == 50
@@ -85,7 +85,7 @@ def test_spending_never_exceeds_the_rate(steps: list[tuple[float, float]]) -> No
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(rate_limits, "time", clock)
         limiter = RateLimiter(PER_MINUTE, "Testing")
-        spent = last_amount = 0.0
+        spent_amount = last_amount = 0.0
         for pause_s, amount in steps:
             clock.now += pause_s
             try:
@@ -93,5 +93,5 @@ def test_spending_never_exceeds_the_rate(steps: list[tuple[float, float]]) -> No
             except RateLimited:
                 continue
             limiter.spend("ann", amount)
-            spent, last_amount = spent + amount, amount
-    assert spent - last_amount <= BURST + PER_MINUTE / 60 * (clock.now - 1000) + 1e-6
+            spent_amount, last_amount = spent_amount + amount, amount
+    assert spent_amount - last_amount <= BURST + PER_MINUTE / 60 * (clock.now - 1000) + 1e-6

@@ -36,7 +36,10 @@ def members(organization: OrganizationScenario) -> list[Person]:
 
 
 async def execute_mutations(organization: OrganizationScenario, *, undo: bool) -> None:
-    """Executes each mutation: those that undo others last, or not at all. Fills the address book and the feeds."""
+    """Executes each mutation, and fills the address book and the feeds.
+
+    Mutations that undo others come last. Without `undo` they are left out.
+    """
     mutations = sorted((each for each in FIELDS if each.root == "Mutation"), key=is_undoing)
     for field in mutations:
         if undo or not is_undoing(field):
@@ -47,8 +50,8 @@ async def execute_mutations(organization: OrganizationScenario, *, undo: bool) -
     for source in ("mta", "rows"):
         await importer.add(org, source, [LegacyBookRow(ADDRESS, 5, 2, 1)])
     removed_sources = ("mta", "rows", None) if undo else ()
-    for removed in removed_sources:
-        await importer.rebuild(org, removed, lambda _: None)
+    for source in removed_sources:
+        await importer.rebuild(org, source, lambda _: None)
     for person in members(organization):
         await stores.home.record_visit(org, person.id)
         await stores.home.rebuild(org, person.id)
@@ -70,7 +73,7 @@ async def answers(organization: OrganizationScenario) -> dict[str, Any]:
     organization.stores.address_book._domains.clear()
     queries = [field for field in FIELDS + FIELDS_WITHOUT_OPTIONAL_IDS if field.root == "Query"]
     results: dict[str, Any] = {
-        f"{field}({sorted(field.variables(organization.ids))})": without_decaying(
+        f"{field}({sorted(field.variables(organization.ids))})": without_decaying_fields(
             await execute_field(organization.superuser, field, organization.ids, query=MARK, tag=MARK)
         )
         for field in queries
@@ -79,10 +82,10 @@ async def answers(organization: OrganizationScenario) -> dict[str, Any]:
     return results | {f"jobs: {name}": value async for name, value in read_for_jobs(organization)}
 
 
-def without_decaying(data: Any) -> Any:
+def without_decaying_fields(data: Any) -> Any:
     if isinstance(data, dict):
-        return {name: without_decaying(value) for name, value in data.items() if name not in DECAYING_FIELDS}
-    return [without_decaying(each) for each in data] if isinstance(data, list) else data
+        return {name: without_decaying_fields(value) for name, value in data.items() if name not in DECAYING_FIELDS}
+    return [without_decaying_fields(each) for each in data] if isinstance(data, list) else data
 
 
 async def read_for_jobs(organization: OrganizationScenario) -> AsyncIterator[tuple[str, str]]:
@@ -102,15 +105,15 @@ async def read_for_jobs(organization: OrganizationScenario) -> AsyncIterator[tup
 async def test_twin_organization_changes_nothing(sign_in: SignIn) -> None:
     first = await create_organization(sign_in, MARK, "first")
     await execute_mutations(first, undo=False)
-    stored, answered = await documents(first.stores), await answers(first)
+    documents_before, answers_before = await documents(first.stores), await answers(first)
     twin = await create_organization(sign_in, MARK, "second")
     await execute_mutations(twin, undo=True)
-    assert await answers(first) == answered
+    assert await answers(first) == answers_before
     for person, other in permutations(members(twin), 2):
         await person.follow(other)
-    assert await answers(first) == answered
+    assert await answers(first) == answers_before
     for person, other in permutations(members(twin), 2):
         await person.block(other)
-    assert await answers(first) == answered
+    assert await answers(first) == answers_before
     await until_outbox_is_empty(twin.stores)
-    assert stored - await documents(twin.stores) == set()
+    assert documents_before - await documents(twin.stores) == set()

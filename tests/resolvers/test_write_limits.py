@@ -30,8 +30,8 @@ from storage.stores import Stores
 pytestmark = pytest.mark.anyio
 
 UNLIMITED = {"markRead", "markNotificationsRead", "recordDeliveries", "reportCall", "endSession", "endOtherSessions"}
-"""Marks store one document at most, and clients move them while a person scrolls. Sessions of a person are few, and
-ending them must not be refused. The others need the role SERVICE."""
+"""A mark is one document, which clients update while a person scrolls. A person has few sessions, and ending them must
+not be refused. The other mutations need the role SERVICE."""
 
 SCALARS = {"Int": 1, "Float": 1.0, "Boolean": True, "Timestamp": "1.000000", "DateTime": "2030-01-01T00:00:00Z"}
 """A value of each scalar type; "x" for all others."""
@@ -48,14 +48,14 @@ def mutations() -> dict[str, GraphQLField]:
     return dict(root.fields)
 
 
-def example(type_: GraphQLInputType) -> Any:
+def example_value(type_: GraphQLInputType) -> Any:
     """Returns a value of the type, without optional fields."""
     nullable, named = get_nullable_type(type_), get_named_type(type_)
     if isinstance(nullable, GraphQLList):
-        return [example(nullable.of_type)]
+        return [example_value(nullable.of_type)]
     if isinstance(named, GraphQLInputObjectType):
         required = {name: field for name, field in named.fields.items() if is_required_input_field(field)}
-        return {name: example(field.type) for name, field in required.items()}
+        return {name: example_value(field.type) for name, field in required.items()}
     return next(iter(named.values)) if isinstance(named, GraphQLEnumType) else SCALARS.get(named.name, "x")
 
 
@@ -64,11 +64,11 @@ def operation(name: str, field: GraphQLField) -> tuple[str, dict[str, Any]]:
     arguments: dict[str, GraphQLArgument] = {
         name: argument for name, argument in field.args.items() if is_required_argument(argument)
     }
-    declared = ", ".join(f"${name}: {argument.type}" for name, argument in arguments.items())
-    passed = ", ".join(f"{name}: ${name}" for name in arguments)
+    declarations = ", ".join(f"${name}: {argument.type}" for name, argument in arguments.items())
+    passed_arguments = ", ".join(f"{name}: ${name}" for name in arguments)
     selection = " { __typename }" if hasattr(get_named_type(field.type), "fields") else ""
-    values = {name: example(argument.type) for name, argument in arguments.items()}
-    return f"mutation({declared}) {{ {name}({passed}){selection} }}", values
+    values = {name: example_value(argument.type) for name, argument in arguments.items()}
+    return f"mutation({declarations}) {{ {name}({passed_arguments}){selection} }}", values
 
 
 async def refusal_of(context: Context, name: str) -> dict[str, Any] | None:

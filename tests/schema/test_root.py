@@ -23,7 +23,7 @@ from graphql import (
 
 from schema.root import schema
 
-EXPORTED = Path(__file__).parents[2] / "schema" / "schema.graphql"
+EXPORTED_SDL_FILE = Path(__file__).parents[2] / "schema" / "schema.graphql"
 SENTENCE_ENDS = (".", "!", "?", ")")
 
 SchemaElement = GraphQLNamedType | GraphQLField | GraphQLArgument | GraphQLInputField
@@ -43,12 +43,12 @@ def elements(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, SchemaElement
             yield from ((f"{name}.{each}", field) for each, field in type_.fields.items())
 
 
-def undescribed(graphql_schema: GraphQLSchema) -> list[str]:
+def elements_without_description(graphql_schema: GraphQLSchema) -> list[str]:
     return [name for name, element in elements(graphql_schema) if not (element.description or "").strip()]
 
 
 def test_schema_elements_all_have_descriptions() -> None:
-    names = undescribed(schema._schema)
+    names = elements_without_description(schema._schema)
     assert not names, f"Describe these elements in schema/, arguments in resolvers/: {', '.join(names)}."
 
 
@@ -74,11 +74,11 @@ def test_schema_descriptions_are_sentences() -> None:
     ],
 )
 def test_missing_description_is_detected(sdl: str, missing: list[str]) -> None:
-    assert undescribed(build_schema(sdl)) == missing
+    assert elements_without_description(build_schema(sdl)) == missing
 
 
 def test_exported_schema_equals_served_schema() -> None:
-    assert EXPORTED.read_text(encoding="utf-8").rstrip("\n") == schema.as_str().rstrip("\n"), (
+    assert EXPORTED_SDL_FILE.read_text(encoding="utf-8").rstrip("\n") == schema.as_str().rstrip("\n"), (
         "Run `make schema` and commit schema/schema.graphql."
     )
 

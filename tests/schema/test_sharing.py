@@ -88,7 +88,7 @@ def selection(type_: GraphQLObjectType, name: str) -> str:
     types_below = possible_types(type_.fields[name].type)
     inner = " ".join(f"... on {each} {{ __typename }}" for each in types_below)
     arguments = "(latest: $now)" if "latest" in type_.fields[name].args else ""
-    return f"{name}{arguments} {f'{{ {inner} }}' if below else ''}"
+    return f"{name}{arguments} {f'{{ {inner} }}' if types_below else ''}"
 
 
 @pytest.mark.parametrize(("type_name", "name"), EVERY_FIELD)
@@ -108,7 +108,7 @@ def test_sharing_depends_on_mark_resolver_and_extension() -> None:
     class ExampleType:
         plain: int
         described: int = strawberry.field(description="Plain.")
-        marked_fields: int = shared_field(resolve_number, "Marked.")
+        marked: int = shared_field(resolve_number, "Marked.")
         unmarked: int = field(resolve_number, "Not marked.")
         guarded: int = strawberry.field(extensions=[GuardExtension()])
 
@@ -303,7 +303,7 @@ def check_coverage(root: str, expected: dict[str, ExpectedValues]) -> dict[str, 
     dependent = viewer_dependent_fields(root)
     missing, superfluous = dependent - set(expected), set(expected) - dependent
     assert not missing, f"Add expected values for {root} to tests/schema/viewers.py: {', '.join(sorted(missing))}."
-    assert not superfluous, f"No longer depends on the viewer in {root}: {', '.join(sorted(needless))}."
+    assert not superfluous, f"No longer depends on the viewer in {root}: {', '.join(sorted(superfluous))}."
     for path, each in expected.items():
         assert len({repr(value) for value in each.values.values()}) > 1, f"All viewers get the same value of {path}."
     return expected

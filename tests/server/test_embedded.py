@@ -60,7 +60,7 @@ async def stored_ids(uri: str) -> list[int]:
         return [fact["_id"] async for fact in client["kept"]["facts"].find().sort("_id")]
 
 
-def script(path: Path, *lines: str) -> Path:
+def write_script(path: Path, *lines: str) -> Path:
     """Writes an executable shell script, and returns its path."""
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
@@ -209,7 +209,7 @@ async def test_start_spares_foreign_process_with_remembered_pid(
 
 async def test_program_without_library_error_names_library(tmp_path: Path) -> None:
     line = "mongod: error while loading shared libraries: libcrypto.so.1.1: cannot open shared object file"
-    program = script(tmp_path / "mongod", f"echo '{line}' >&2", "exit 127")
+    program = write_script(tmp_path / "mongod", f"echo '{line}' >&2", "exit 127")
     with pytest.raises(StartupError, match=r"can't run here .*libcrypto\.so\.1\.1.* with MONGODB_URI") as error:
         await Mongod(tmp_path / "mongodb", program).start()
     assert "\n" not in str(error.value)
@@ -224,13 +224,13 @@ async def test_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
 
 
 async def test_full_disk_at_start_names_folder(tmp_path: Path) -> None:
-    full = script(tmp_path / "mongod", "echo 'WiredTiger error: No space left on device'", "exit 14")
+    full = write_script(tmp_path / "mongod", "echo 'WiredTiger error: No space left on device'", "exit 14")
     with pytest.raises(StartupError, match=rf"no space left in {tmp_path}/mongodb \(\d+ MB free\)"):
         await Mongod(tmp_path / "mongodb", full).start()
 
 
 async def test_unknown_start_failure_shows_last_log_error(tmp_path: Path) -> None:
     fatal = json.dumps({"s": "F", "msg": "Wrong storage engine", "attr": {"found": "mmapv1"}})
-    failing = script(tmp_path / "mongod", f"echo '{fatal}'", 'echo \'{"s": "I", "msg": "bye"}\'', "exit 1")
+    failing = write_script(tmp_path / "mongod", f"echo '{fatal}'", 'echo \'{"s": "I", "msg": "bye"}\'', "exit 1")
     with pytest.raises(StartupError, match=r"Wrong storage engine .*mmapv1"):
         await Mongod(tmp_path / "mongodb", failing).start()

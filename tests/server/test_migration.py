@@ -16,8 +16,8 @@ from tests.product import running_product
 
 
 async def migrate(settings: Settings) -> None:
-    shown: list[Progress] = []
-    await migrate_data(settings, shown.append)
+    reports: list[Progress] = []
+    await migrate_data(settings, reports.append)
 
 
 def test_up_migrates_old_data_before_it_serves(data_dir: Path, mongodb_uri: str, redis_url: str) -> None:
@@ -29,9 +29,9 @@ def test_up_migrates_old_data_before_it_serves(data_dir: Path, mongodb_uri: str,
         servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": name}
         with running_product(data_dir, **servers) as product:
             assert "build the indexes" in product.errors
-            recorded = client[name]["data_version"].find_one()
-    assert recorded is not None
-    assert recorded["version"] == DATA_VERSION
+            data_version = client[name]["data_version"].find_one()
+    assert data_version is not None
+    assert data_version["version"] == DATA_VERSION
 
 
 @pytest.mark.anyio

@@ -45,7 +45,7 @@ def is_ready(product: RunningProduct) -> bool:
         return False
 
 
-def up(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_up(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs `noroshi up` with arguments that make it fail at once, and returns its result."""
     command = [*NOROSHI, "up", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(**variables))
@@ -85,7 +85,7 @@ def test_other_web_process_serves_during_restart(product: RunningProduct) -> Non
 
 
 def test_second_start_on_used_data_dir_is_refused(product: RunningProduct) -> None:
-    result = up("--port", "0", "--data-dir", str(product.data_dir))
+    result = run_up("--port", "0", "--data-dir", str(product.data_dir))
     assert result.returncode == 1
     assert result.stdout == ""
     assert result.stderr == (
@@ -98,7 +98,7 @@ def test_second_start_on_used_data_dir_is_refused(product: RunningProduct) -> No
 def test_used_port_error_is_one_line_with_remedy(data_dir: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as occupant:
         port = occupant.getsockname()[1]
-        result = up("--port", str(port), "--data-dir", str(data_dir))
+        result = run_up("--port", str(port), "--data-dir", str(data_dir))
     assert result.returncode == 1
     assert result.stderr == (
         f"noroshi: Can't listen on 127.0.0.1:{port}, it is in use: choose another with --port or --host.\n"
@@ -107,7 +107,7 @@ def test_used_port_error_is_one_line_with_remedy(data_dir: Path) -> None:
 
 
 def test_unreachable_mongodb_error_hides_password(data_dir: Path) -> None:
-    result = up("--port", "0", "--data-dir", str(data_dir), MONGODB_URI="mongodb://user:hunter2@127.0.0.1:1/")
+    result = run_up("--port", "0", "--data-dir", str(data_dir), MONGODB_URI="mongodb://user:hunter2@127.0.0.1:1/")
     assert result.returncode == 1
     assert result.stderr.startswith("noroshi: MONGODB_URI (127.0.0.1:1): no answer within 3 s.")
     assert result.stderr.count("\n") == 1
@@ -116,19 +116,19 @@ def test_unreachable_mongodb_error_hides_password(data_dir: Path) -> None:
 
 def test_failing_web_process_ends_start(data_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import os, sys\nif 'web' in sys.orig_argv: os._exit(7)\n")
-    result = up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path))
+    result = run_up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path))
     assert result.returncode == 1
     assert result.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
     assert "Traceback" not in result.stderr
 
 
 def test_demo_with_identity_provider_is_refused(data_dir: Path) -> None:
-    result = up("--demo", "--data-dir", str(data_dir), NOROSHI_AUTH_JWKS_URL="https://issuer.example/keys")
+    result = run_up("--demo", "--data-dir", str(data_dir), NOROSHI_AUTH_JWKS_URL="https://issuer.example/keys")
     assert result.returncode == 1
     assert result.stderr.startswith("noroshi: Tokens come from the identity provider")
 
 
-def test_up_with_given_servers_starts_no_embedded_ones(
+def test_up_with_running_servers_starts_no_embedded_servers(
     data_dir: Path, database: str, mongodb_uri: str, redis_url: str
 ) -> None:
     with running_product(data_dir, MONGODB_URI=mongodb_uri, REDIS_URL=redis_url, NOROSHI_DATABASE=database) as product:
@@ -181,7 +181,7 @@ def test_demo_prints_sign_in_link_of_every_user(data_dir: Path) -> None:
 
 
 class CrashingProcess:
-    """A process that exits as soon as it starts."""
+    """A process that exits as soon as it starts. Its first `failures` restarts fail."""
 
     name = "crashing"
 

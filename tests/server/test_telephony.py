@@ -73,7 +73,7 @@ async def test_calls_wait_for_worker_with_provider(
 async def wait_for_polls(mongo: Mongo, count: int) -> None:
     """Waits until the only worker has looked for overdue calls `count` more times."""
 
-    async def polls() -> int:
+    async def poll_count() -> int:
         (worker,) = await recent_workers(mongo)
         return worker["sweeps"].get("poll_overdue_calls", {"runs": 0})["runs"]
 
@@ -81,9 +81,9 @@ async def wait_for_polls(mongo: Mongo, count: int) -> None:
         return bool(await recent_workers(mongo))
 
     await until(is_present)
-    before = await polls()
+    before = await poll_count()
 
     async def have_run() -> bool:
-        return await polls() >= before + count
+        return await poll_count() >= before + count
 
     await until(have_run)

@@ -138,7 +138,7 @@ async def test_sigterm_lets_running_jobs_finish(
 async def test_sigterm_releases_claimed_publications_at_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
-    """While a job still runs, the worker would otherwise publish what becomes due."""
+    """Otherwise, the worker would publish posts that become due while a job still runs."""
     release = asyncio.Event()
     async with (
         stub_server() as stub,
@@ -203,7 +203,7 @@ async def test_worker_replaces_silent_redis_connections(
     with ExitStack() as stack:
         async with faulty_proxy(redis_url) as proxy, open_stores(mongodb_uri, redis_url, database) as stores:
             starting = worker_process(tmp_path / "worker", mongodb_uri, proxy.redis_url, database)
-            # The proxy serves in this thread.
+            # The proxy runs in this thread's event loop, which must not be blocked.
             await asyncio.to_thread(stack.enter_context, starting)
             await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "none", 1)
             assert await poll_until_true(lambda: queue_is_empty(stores))

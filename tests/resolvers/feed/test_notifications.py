@@ -73,8 +73,8 @@ async def test_unread_notifications_are_counted_until_marked(chat: ChatScenario)
     answer = await chat.bob.run(PAGE)
     items = answer["notifications"]["items"]
     assert answer["unreadNotificationCount"] == 3
-    for item, left in ((items[1], 1), (items[2], 1), (items[0], 0)):
-        assert (await chat.bob.run(MARK_READ, at=item["timestamp"]))["markNotificationsRead"] == left
+    for item, unread_count in ((items[1], 1), (items[2], 1), (items[0], 0)):
+        assert (await chat.bob.run(MARK_READ, at=item["timestamp"]))["markNotificationsRead"] == unread_count
     assert await chat.bob.code(MARK_READ, at="now") == "BAD_USER_INPUT"
 
 

@@ -27,13 +27,13 @@ class FakeLegacyBook:
     """A legacy book that blocks the addresses in `blocked` and records requests. It fails while `is_down`."""
 
     blocked: set[str] = field(default_factory=set)
-    requested: list[str] = field(default_factory=list)
+    requested_addresses: list[str] = field(default_factory=list)
     is_down: bool = False
 
-    async def ask(self, addresses: Sequence[str]) -> Mapping[str, bool]:
+    async def answer_lookup(self, addresses: Sequence[str]) -> Mapping[str, bool]:
         if self.is_down:
             raise LegacyBookError("down")
-        self.requested += addresses
+        self.requested_addresses += addresses
         return {each: each in self.blocked for each in addresses}
 
 
@@ -43,7 +43,7 @@ def mail(stores: Stores) -> OrganizationMail:
 
 
 def context(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> Context:
-    return Context(mail.stores, str, legacy_book=LegacyBook(share, legacy.ask))
+    return Context(mail.stores, str, legacy_book=LegacyBook(share, legacy.answer_lookup))
 
 
 async def look_up_blocked(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> set[str]:
@@ -70,7 +70,7 @@ async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -
     legacy_without_blocks = FakeLegacyBook()
     blocked_by_own_book = await look_up_blocked(mail, legacy_without_blocks, 30)
     assert blocked_by_own_book == {each for each in ADDRESSES if not is_answered_by_legacy(each, 30)}
-    assert set(legacy_without_blocks.requested) == set(ADDRESSES) - blocked_by_own_book
+    assert set(legacy_without_blocks.requested_addresses) == set(ADDRESSES) - blocked_by_own_book
     assert await look_up_blocked(mail, legacy_without_blocks, 0) == set(ADDRESSES)
     assert await look_up_blocked(mail, legacy_without_blocks, 100) == set()
 
@@ -108,4 +108,4 @@ async def test_lookup_failed_own_book_uses_legacy_book(mail: OrganizationMail) -
 async def test_lookup_invalid_address_is_not_sent_to_legacy_book(mail: OrganizationMail) -> None:
     legacy = FakeLegacyBook()
     (standing,) = await look_up(context(mail, legacy, 100), "acme", ["malformed"])
-    assert (standing.blocked, standing.normalized, legacy.requested) == (True, None, [])
+    assert (standing.blocked, standing.normalized, legacy.requested_addresses) == (True, None, [])

@@ -11,7 +11,7 @@ from jobs.publishing.publisher import PostPublisher
 from storage.identity.roles import Role
 from storage.publishing.sandbox import SandboxStore
 from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
-from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule
+from tests.resolvers.publishing.test_posts import CANCEL, GET, connect_account, schedule
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,7 @@ async def publish(publisher: PostPublisher) -> None:
     await publisher.wait_until_idle()
 
 
-def now() -> str:
+def past_due_time() -> str:
     return (datetime.now(UTC) - timedelta(milliseconds=100)).isoformat()
 
 
@@ -57,19 +57,19 @@ async def test_changes_reach_author_and_operators_only(
     chat: ChatScenario, operator: Person, publisher: PostPublisher
 ) -> None:
     async with (
-        chat.ann.subscribed(JOB_EVENTS) as to_ann,
-        operator.subscribed(JOB_EVENTS) as to_operator,
-        chat.bob.subscribed(JOB_EVENTS) as to_bob,
+        chat.ann.subscribed(JOB_EVENTS) as ann_subscription,
+        operator.subscribed(JOB_EVENTS) as operator_subscription,
+        chat.bob.subscribed(JOB_EVENTS) as bob_subscription,
     ):
-        post = await schedule(chat.ann, toHomeFeed=False, toTopicIds=[chat.topic], dueAt=now())
+        post = await schedule(chat.ann, toHomeFeed=False, toTopicIds=[chat.topic], dueAt=past_due_time())
         await publish(publisher)
-        for subscription in (to_ann, to_operator):
+        for subscription in (ann_subscription, operator_subscription):
             events = [await subscription.event() for _ in range(2)]
             assert [event["type"] for event in events] == ["PublicationChanged"] * 2
             assert events[-1]["publication"]["state"] == "PUBLISHED"
             assert {event["publication"]["scheduledPostId"] for event in events} == {post["id"]}
         other = await schedule(chat.bob, toHomeFeed=False, toTopicIds=[chat.topic])
-        assert (await to_bob.event())["publication"]["scheduledPostId"] == other["id"]
+        assert (await bob_subscription.event())["publication"]["scheduledPostId"] == other["id"]
 
 
 async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
@@ -87,8 +87,8 @@ async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
 async def test_unknown_is_notified_and_resolved_once(
     chat: ChatScenario, operator: Person, publisher: PostPublisher
 ) -> None:
-    unanswered_account = await account(operator, credentials="lose")
-    post = await schedule(operator, toHomeFeed=False, toAccountIds=[unanswered_account], dueAt=now())
+    unanswered_account = await connect_account(operator, credentials="lose")
+    post = await schedule(operator, toHomeFeed=False, toAccountIds=[unanswered_account], dueAt=past_due_time())
     await publish(publisher)
     await until_outbox_is_empty(operator.stores)
     (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]
@@ -109,8 +109,8 @@ async def test_unknown_is_notified_and_resolved_once(
 async def test_resolution_as_not_published_fails_publication(
     operator: Person, chat: ChatScenario, publisher: PostPublisher
 ) -> None:
-    unanswered_account = await account(operator, credentials="lose")
-    post = await schedule(operator, toAccountIds=[unanswered_account], dueAt=now())
+    unanswered_account = await connect_account(operator, credentials="lose")
+    post = await schedule(operator, toAccountIds=[unanswered_account], dueAt=past_due_time())
     await publish(publisher)
     publication = (await operator.do(GET, id=post["id"]))["publications"][1]
     assert (await operator.do(GET, id=post["id"]))["state"] == "UNKNOWN"
@@ -124,8 +124,8 @@ async def test_resolution_as_not_published_fails_publication(
 
 
 async def test_failure_is_notified(operator: Person, publisher: PostPublisher) -> None:
-    failing_account = await account(operator, credentials="fail")
-    await schedule(operator, toHomeFeed=False, toAccountIds=[failing_account], dueAt=now())
+    failing_account = await connect_account(operator, credentials="fail")
+    await schedule(operator, toHomeFeed=False, toAccountIds=[failing_account], dueAt=past_due_time())
     await publish(publisher)
     await until_outbox_is_empty(operator.stores)
     (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]

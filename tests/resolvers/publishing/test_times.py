@@ -24,7 +24,7 @@ def moment(text: str, zone: str) -> str:
         ("2026-10-25T00:30:00Z", "Europe/Berlin", "2026-10-25T00:30:00+00:00"),
         ("2026-10-25T01:30:00Z", "Europe/Berlin", "2026-10-25T01:30:00+00:00"),
         ("2026-03-29T02:30:00+09:00", "Europe/Berlin", "2026-03-28T17:30:00+00:00"),
-        # The last and the first times outside the gap and the repeated hour.
+        # The last times before, and the first times after, the skipped and the repeated hour.
         ("2026-03-29T01:59:59+01:00", "Europe/Berlin", "2026-03-29T00:59:59+00:00"),
         ("2026-03-29T03:00:00+02:00", "Europe/Berlin", "2026-03-29T01:00:00+00:00"),
         ("2026-10-25T01:59:59+02:00", "Europe/Berlin", "2026-10-24T23:59:59+00:00"),

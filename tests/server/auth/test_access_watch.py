@@ -78,13 +78,13 @@ async def test_token_narrows_granted_roles_and_widens_none(stores: Stores, viewe
 
 async def test_checks_of_the_changed_user_run_until_removed(stores: Stores, watch: AccessWatch) -> None:
     await watch.sessions.session(bearer("ann"))
-    checked: list[str] = []
+    checked_users: list[str] = []
 
     async def check_ann() -> None:
-        checked.append("ann")
+        checked_users.append("ann")
 
     async def check_other() -> None:
-        checked.append("other")
+        checked_users.append("other")
 
     watch.add(ANN, check_ann)
     watch.add(UserKey("other", "ann"), check_other)
@@ -92,23 +92,23 @@ async def test_checks_of_the_changed_user_run_until_removed(stores: Stores, watc
         await stores.user_administration.deactivate(ADA, "ann", "left")
 
         async def was_checked() -> bool:
-            return "ann" in checked
+            return "ann" in checked_users
 
         await until(was_checked)
         watch.remove(ANN, check_ann)
         await asyncio.sleep(0.1)
-        count = len(checked)
+        count = len(checked_users)
         await stores.user_administration.reactivate(ADA, "ann")
         await asyncio.sleep(0.3)
-    assert len(checked) == count
-    assert "other" not in checked
+    assert len(checked_users) == count
+    assert "other" not in checked_users
 
 
-class _ChangesThatFailOnce(AccessChanges):
+class AccessChangesThatFailOnce(AccessChanges):
     has_failed = False
 
     async def users_since(self, since: datetime) -> set[UserKey]:
-        """Raises an error that nobody expects, and later returns the users."""
+        """Raises an unexpected error at the first call, and later returns the users."""
         if not self.has_failed:
             self.has_failed = True
             raise RuntimeError("unexpected")
@@ -119,16 +119,16 @@ async def test_changes_are_read_after_an_unexpected_error(
     stores: Stores, viewers: ViewerSessions, watch: AccessWatch
 ) -> None:
     await viewers.session(bearer("ann"))
-    watch = AccessWatch(_ChangesThatFailOnce(stores.mongo), stores.clock, viewers)
-    checked = asyncio.Event()
+    watch = AccessWatch(AccessChangesThatFailOnce(stores.mongo), stores.clock, viewers)
+    is_checked = asyncio.Event()
 
     async def check_ann() -> None:
-        checked.set()
+        is_checked.set()
 
     watch.add(ANN, check_ann)
     async with watch.running():
         await stores.user_administration.deactivate(ADA, "ann", "left")
-        await asyncio.wait_for(checked.wait(), DEADLINE_S)
+        await asyncio.wait_for(is_checked.wait(), DEADLINE_S)
 
 
 async def test_unread_changes_end_all_cached_sessions(

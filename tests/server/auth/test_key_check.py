@@ -23,7 +23,7 @@ def key(letter: str) -> str:
 
 @pytest.fixture
 def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
-    """Yields the variables that name the shared servers."""
+    """Returns the variables that name the shared servers."""
     return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
 
 

@@ -44,7 +44,7 @@ def old_database(own_mongod: Mongod, redis_url: str, monkeypatch: pytest.MonkeyP
 
 
 @contextmanager
-def builds_that_hang(uri: str) -> Iterator[None]:
+def hanging_index_builds(uri: str) -> Iterator[None]:
     """Lets no index build end during the block."""
     with Client(uri) as client:
         client.admin.command("configureFailPoint", "hangAfterStartingIndexBuild", mode="alwaysOn")
@@ -63,9 +63,9 @@ def migration(folder: Path, settings: dict[str, str]) -> Iterator[ServerProcess]
 def test_migration_is_continued_after_kill_while_it_builds(
     own_mongod: Mongod, old_database: dict[str, str], tmp_path: Path
 ) -> None:
-    """MongoDB goes on building the index of the killed migration. The next one takes the lock when the lease ends."""
+    """MongoDB goes on building the index. The waiting migration takes the lock when the killed one's lease ends."""
     with migration(tmp_path / "first", old_database) as first, migration(tmp_path / "second", old_database) as second:
-        with builds_that_hang(own_mongod.uri):
+        with hanging_index_builds(own_mongod.uri):
             assert eventually(lambda: BUILDING in first.log_text + second.log_text), first.log_text + second.log_text
             killed, waiting = (first, second) if BUILDING in first.log_text else (second, first)
             assert waiting.wait_for_log("wait for another migration, or for its lease to end")
@@ -104,8 +104,8 @@ def test_newer_data_error_is_one_line(
 
 
 def test_progress_lines_say_each_title_once() -> None:
-    said: list[str] = []
-    lines = ProgressPrinter(said.append)
+    printed_lines: list[str] = []
+    lines = ProgressPrinter(printed_lines.append)
     for progress in (Progress("build a"), Progress("build a", 1, 4), Progress("build b", 2, 4), Progress("build b")):
         lines.show(progress)
-    assert said == ["build a", "build b: 50%"]
+    assert printed_lines == ["build a", "build b: 50%"]

@@ -27,7 +27,7 @@ async def refusal(data_dir: Path, **options: Any) -> str:
     return message
 
 
-def script(path: Path, *lines: str) -> Path:
+def write_script(path: Path, *lines: str) -> Path:
     """Writes an executable shell script, and returns its path."""
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
@@ -49,7 +49,7 @@ async def test_missing_wheel_error_names_three_remedies(data_dir: Path, monkeypa
 def test_programs_on_path_are_used_only_when_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name, find in (("mongod", find_mongod), ("redis-server", find_valkey), ("valkey-server", find_valkey)):
-        installed = script(tmp_path / name)
+        installed = write_script(tmp_path / name)
         assert find().parent != tmp_path
         assert find(name) == find(str(installed)) == installed
 

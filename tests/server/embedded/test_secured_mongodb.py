@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 DATABASE = "noroshi"
 ROLES = {"product": [{"role": "readWrite", "db": DATABASE}], "stranger": []}
-"""The rights that docs/operations.md asks for, and none."""
+"""The user `product` has the rights that docs/operations.md asks for. The user `stranger` has no rights."""
 
 RELEASE_DEADLINE_S = 20
 """Shorter than the minute after which MongoDB itself ends an orphaned transaction."""
@@ -52,7 +52,7 @@ def driver(request: pytest.FixtureRequest) -> Driver:
 
 @pytest.fixture
 async def mongo(server: SecuredMongod, driver: Driver) -> AsyncIterator[Mongo]:
-    """The product's client, and a counter."""
+    """The product's client, on a database with a counter."""
     mongo = connect(server.uri_for("product"), DATABASE, driver)
     await mongo["things"].update_one({"_id": "counter"}, {"$set": {"n": 0}}, upsert=True)
     yield mongo
@@ -84,10 +84,10 @@ async def test_wrong_user_or_password_is_refused(server: SecuredMongod) -> None:
 
 
 async def test_untrusted_certificate_is_refused_with_remedy(server: SecuredMongod) -> None:
-    untrusting = f"mongodb://product:{quote(PASSWORD, safe='')}@{server.address}/?tls=true"
+    uri_without_certificate = f"mongodb://product:{quote(PASSWORD, safe='')}@{server.address}/?tls=true"
     assert (
         f"({server.address}): the server's certificate is not trusted (self-signed certificate). tlsCAFile="
-    ) in await refusal(untrusting)
+    ) in await refusal(uri_without_certificate)
     other_name = server.uri_for("product").replace("127.0.0.1", "localhost")
     assert "(Hostname mismatch, certificate is not valid for 'localhost')" in await refusal(other_name)
 
@@ -128,9 +128,9 @@ async def test_documented_rights_suffice_for_the_product(
     settings = Settings(
         mongodb_uri=server.uri_for("product"), redis_url=redis_url, database=DATABASE, mongo_driver=driver
     )
-    shown: list[Progress] = []
-    await migrate_data(settings, shown.append)
-    assert [each.title for each in shown] == ["build the indexes source_1 of messages"]
+    reports: list[Progress] = []
+    await migrate_data(settings, reports.append)
+    assert [each.title for each in reports] == ["build the indexes source_1 of messages"]
 
 
 async def test_documented_rights_suffice_to_end_orphans(server: SecuredMongod, mongo: Mongo) -> None:

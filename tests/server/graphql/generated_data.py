@@ -51,16 +51,16 @@ class DelayedValue:
 
 @dataclass(frozen=True)
 class GeneratedData:
-    """All values of one seed. `faults` is the percentage of values that are wrong."""
+    """All values of one seed. `fault_percentage` percent of these values are wrong."""
 
     schema: GraphQLSchema
     seed: int
-    faults: int
+    fault_percentage: int
 
     def value(self, type_: GraphQLOutputType, path: str) -> Any:
-        """Returns a value of the type, or with a probability of `faults` percent a value that it does not allow."""
+        """Returns a value of the type, or with a probability of `fault_percentage` percent a value that it does not allow."""
         rng = random.Random(f"{self.seed} {path}")
-        if rng.randrange(100) < self.faults:
+        if rng.randrange(100) < self.fault_percentage:
             return self._faulty_value(rng, type_, path)
         if isinstance(type_, GraphQLNonNull):
             return self._valid_value(rng, type_.of_type, path)
@@ -152,7 +152,7 @@ def resolve(type_: GraphQLOutputType, name: str, source: Any, data: GeneratedDat
     """Returns or raises a field's generated value, or returns a coroutine that returns or raises it."""
     path = f"{getattr(source, 'value_path', '')}/{name}"
     rng = random.Random(f"{data.seed} resolver {path}")
-    value = Forbidden(path) if rng.randrange(100) < data.faults else data.value(type_, path)
+    value = Forbidden(path) if rng.randrange(100) < data.fault_percentage else data.value(type_, path)
     return _return_or_raise_after(value, rng.randrange(3)) if rng.random() < 0.7 else _return_or_raise(value)
 
 

@@ -29,21 +29,21 @@ PAUSE_BETWEEN_FRAMES_S = 0.0005
 async def test_listeners_that_come_and_go_get_each_event_once(server: GraphQLServer) -> None:
     user_ids = [f"user{n}" for n in range(6)]
     await server.join(*user_ids)
-    first = server.cursor(0, await server.epoch())
+    first_cursor = server.cursor(0, await server.epoch())
     received: dict[str, list[list[int]]] = {user_id: [] for user_id in user_ids}
     posting, posted_count = True, 0
     rng = random.Random(7)
 
     async def subscribe_repeatedly(user_id: str) -> None:
-        position = first
-        while posting or cursor_position(position) < posted_count:
-            async with server.subscribed(user_id, position) as subscription:
+        cursor = first_cursor
+        while posting or cursor_position(cursor) < posted_count:
+            async with server.subscribed(user_id, cursor) as subscription:
                 await asyncio.sleep(rng.uniform(0, 0.2))
-                position, numbers = subscription.last_cursor, subscription.numbers
+                cursor, numbers = subscription.last_cursor, subscription.numbers
                 assert [event["resumed"] for event in subscription.ready_events] == [True]
             received[user_id].append(numbers)
 
-    async with server.subscribed() as constant, asyncio.TaskGroup() as group:
+    async with server.subscribed() as constant_subscription, asyncio.TaskGroup() as group:
         for user_id in user_ids:
             group.create_task(subscribe_repeatedly(user_id))
         while posted_count < 200 or min(len(each) for each in received.values()) < 4:
@@ -52,10 +52,10 @@ async def test_listeners_that_come_and_go_get_each_event_once(server: GraphQLSer
             # After 200 posts the loop only waits for slow subscribers. Posts at full speed would overwhelm them.
             await asyncio.sleep(rng.uniform(0, 0.03) if posted_count < 200 else 0.5)
         posting = False
-        assert await constant.reaches(posted_count)
-    assert constant.numbers == list(range(1, posted_count + 1))
+        assert await constant_subscription.reaches(posted_count)
+    assert constant_subscription.numbers == list(range(1, posted_count + 1))
     for parts in received.values():
-        assert [n for part in parts for n in part] == constant.numbers
+        assert [n for part in parts for n in part] == constant_subscription.numbers
 
 
 async def test_listener_ahead_of_process_gets_no_repetition(
@@ -120,12 +120,12 @@ async def test_failed_read_while_catching_up_loses_no_event(
         blockers = FailingRead(server.stores.relations.blockers_among, times=2)
         monkeypatch.setattr(server.stores.hub, "head", head)
         monkeypatch.setattr(server.stores.relations, "blockers_among", blockers)
-        async with server.subscribed(since=since) as late:
-            assert await late.reaches(5)
+        async with server.subscribed(since=since) as late_subscription:
+            assert await late_subscription.reaches(5)
             await post_messages(server.scenario, 1)
-            assert await late.reaches(6)
-            assert late.numbers == [3, 4, 5, 6]
-            assert [event["resumed"] for event in late.ready_events] == [True]
+            assert await late_subscription.reaches(6)
+            assert late_subscription.numbers == [3, 4, 5, 6]
+            assert [event["resumed"] for event in late_subscription.ready_events] == [True]
         assert [each.remaining_failures for each in (head, blockers)] == [0, 0]
 
 
@@ -141,8 +141,8 @@ async def test_pruned_log_restarts_every_listener(server: GraphQLServer, scenari
         await server.stores.hub.compare()
         assert await wait_until(lambda: all(len(each.ready_events) == 2 for each in subscriptions))
         await post_messages(server.scenario, 1)
-        async with server.subscribed(since=server.cursor(3, epoch)) as late:
-            assert [event["resumed"] for event in late.ready_events] == [False]
+        async with server.subscribed(since=server.cursor(3, epoch)) as late_subscription:
+            assert [event["resumed"] for event in late_subscription.ready_events] == [False]
         for each in subscriptions:
             assert await each.reaches(7)
             assert each.numbers == [1, 7]
@@ -180,52 +180,56 @@ async def test_new_epoch_restarts_listener_that_catches_up(
 ) -> None:
     await post_messages(server.scenario, 5)
     since = server.cursor(0, await server.epoch())
-    async with server.subscribed() as live:
+    async with server.subscribed() as live_subscription:
         held_read = HeldRead(server.stores.hub.replay)
         with monkeypatch.context() as patch:
             patch.setattr(server.stores.hub, "replay", held_read)
-            async with server.subscribed(since=since) as late:
+            async with server.subscribed(since=since) as late_subscription:
                 assert await wait_until(held_read.has_read.is_set)
                 patch.undo()
                 await replace_event_log(server)
                 await server.stores.hub.compare()
-                assert await wait_until(lambda: len(live.ready_events) == 2)
+                assert await wait_until(lambda: len(live_subscription.ready_events) == 2)
                 held_read.released.set()
-                assert await wait_until(lambda: len(late.ready_events) == 2)
+                assert await wait_until(lambda: len(late_subscription.ready_events) == 2)
                 await post_messages(server.scenario, 1)
-                assert await late.reaches(1)
-                assert late.results[-1]["cursor"] == live.results[-1]["cursor"] == server.cursor(1, "new")
-                assert [event["resumed"] for event in late.ready_events] == [True, False]
+                assert await late_subscription.reaches(1)
+                assert (
+                    late_subscription.results[-1]["cursor"]
+                    == live_subscription.results[-1]["cursor"]
+                    == server.cursor(1, "new")
+                )
+                assert [event["resumed"] for event in late_subscription.ready_events] == [True, False]
 
 
 async def test_event_between_ready_and_live_is_not_lost(server: GraphQLServer, monkeypatch: pytest.MonkeyPatch) -> None:
     await post_messages(server.scenario, 5)
     since = server.cursor(2, await server.epoch())
-    async with server.subscribed() as live:
+    async with server.subscribed() as live_subscription:
         held_read = HeldRead(server.stores.hub.replay)
         with monkeypatch.context() as patch:
             patch.setattr(server.stores.hub, "replay", held_read)
-            async with server.subscribed(since=since) as late:
+            async with server.subscribed(since=since) as late_subscription:
                 assert await wait_until(held_read.has_read.is_set)
                 patch.undo()
                 await post_messages(server.scenario, 3)
-                assert await live.reaches(8)
+                assert await live_subscription.reaches(8)
                 held_read.released.set()
-                assert await late.reaches(8)
-                assert late.numbers == [3, 4, 5, 6, 7, 8]
+                assert await late_subscription.reaches(8)
+                assert late_subscription.numbers == [3, 4, 5, 6, 7, 8]
 
 
 async def test_slow_client_far_behind_catches_up_on_one_socket(server: GraphQLServer) -> None:
     for _ in range(12):
         await asyncio.gather(*(server.scenario.post("x" * 1000) for _ in range(100)))
-    async with server.subscribed() as live, raw_client(server.socket_server.port, 16_384) as raw:
+    async with server.subscribed() as live_subscription, raw_client(server.socket_server.port, 16_384) as raw:
         variables = {"topic": server.scenario.topic.id, "since": server.cursor(0, await server.epoch())}
         for message in (
             {"type": "connection_init", "payload": {"authorization": f"Bearer {server.token('ann')}"}},
             {"id": "1", "type": "subscribe", "payload": {"query": TOPIC_EVENTS, "variables": variables}},
         ):
             await raw.send_frame(TEXT, orjson.dumps(message))
-        subscription = RecordedSubscription(live.ws, "1")
+        subscription = RecordedSubscription(live_subscription.ws, "1")
         async with asyncio.timeout(120):
             while len(subscription.frames) < 1202 + 20:
                 opcode, text = await raw.receive_frame()
@@ -276,7 +280,7 @@ async def test_several_subscriptions_catch_up_on_one_socket(server: GraphQLServe
 async def test_listener_after_outage_catches_up_at_own_pace(
     server: GraphQLServer, scenario_without_redis: TopicScenario
 ) -> None:
-    async with raw_client(server.socket_server.port, 16_384) as raw, server.subscribed() as fast:
+    async with raw_client(server.socket_server.port, 16_384) as raw, server.subscribed() as fast_subscription:
         await subscribe(raw, server, None, TOPIC_EVENTS, TOPIC_EVENTS + " ")
         for _ in range(3):
             # The acknowledgement, and a StreamReady for each subscription.
@@ -286,13 +290,13 @@ async def test_listener_after_outage_catches_up_at_own_pace(
             await asyncio.gather(*(scenario_without_redis.post("x" * 1000) for _ in range(100)))
         await server.stores.hub.compare()
         received = await receive_slowly(raw, server, 1201, "1", "2")
-        assert await fast.reaches(1201)
+        assert await fast_subscription.reaches(1201)
         # All three subscriptions are live again.
         await server.scenario.post("the last")
         assert (await receive_slowly(raw, server, 1202, "1", "2")) == {id_: [1202] for id_ in "12"}
-        assert await fast.reaches(1202)
+        assert await fast_subscription.reaches(1202)
     assert received == {id_: list(range(1, 1202)) for id_ in "12"}
-    assert fast.numbers == list(range(1, 1203))
+    assert fast_subscription.numbers == list(range(1, 1203))
 
 
 async def test_listener_that_caught_up_is_live_before_the_next_event(server: GraphQLServer) -> None:

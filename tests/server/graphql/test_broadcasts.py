@@ -80,7 +80,7 @@ def _in_json(id_: str) -> str:
 
 
 @asynccontextmanager
-async def two_subscribed(
+async def two_subscriptions(
     server: GraphQLServer, first: dict[str, Any], second: dict[str, Any]
 ) -> AsyncIterator[tuple[RecordedSubscription, RecordedSubscription]]:
     """Subscribes twice, with these arguments of `GraphQLServer.subscribed`."""
@@ -103,7 +103,7 @@ async def test_identical_subscriptions_share_one_broadcast(
     server: GraphQLServer, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     await server.join("bob")
-    async with two_subscribed(server, first, second) as (one, other):
+    async with two_subscriptions(server, first, second) as (one, other):
         before = executed_events()
         await post_messages(server.scenario, 3)
         assert await one.receives(3)
@@ -139,7 +139,7 @@ async def test_different_subscriptions_are_not_shared(
     server: GraphQLServer, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     await server.join("bob")
-    async with two_subscribed(server, first, second) as (one, other):
+    async with two_subscriptions(server, first, second) as (one, other):
         before = executed_events()
         await post_messages(server.scenario, 3)
         assert await one.receives(3)
@@ -218,9 +218,9 @@ async def leave(server: GraphQLServer, subscription: RecordedSubscription) -> No
     await server.stores.communities.leave(server.scenario.community, "bob")
 
 
-@pytest.mark.parametrize("end", [complete, close, abort, drop, leave])
+@pytest.mark.parametrize("end_subscription", [complete, close, abort, drop, leave])
 async def test_broadcast_ends_with_its_last_listener(
-    server: GraphQLServer, end: Callable[[GraphQLServer, RecordedSubscription], Awaitable[None]]
+    server: GraphQLServer, end_subscription: Callable[[GraphQLServer, RecordedSubscription], Awaitable[None]]
 ) -> None:
     await server.join("bob")
     name = server.scenario.stream.name
@@ -228,7 +228,7 @@ async def test_broadcast_ends_with_its_last_listener(
         async with server.subscribed("ann"):
             assert await has_channel_subscriber(server, name)
         assert len(server.endpoint.broadcasts) == 1
-        await end(server, last)
+        await end_subscription(server, last)
         assert await wait_until(lambda: len(server.endpoint.broadcasts) == 0)
         assert await wait_until(lambda: not tasks_of(name))
         assert name not in server.stores.hub._locals

@@ -104,14 +104,14 @@ async def test_socket_and_http_share_one_budget(web: WebProcess) -> None:
 
 async def test_coalesced_queries_have_the_same_budget(web: WebProcess) -> None:
     async with client(web.url, web.token("fay", "five")) as fay:
-        topic = await created_topic(fay)
+        topic = await create_topic(fay)
         before = await coalesced_executions(fay)
         refusals = [await run_until_refused(fay, PAGE, topic=topic) for _ in range(2)]
         assert await coalesced_executions(fay) > before
     assert [each["code"] for each in refusals] == ["RATE_LIMITED"] * 2
 
 
-async def created_topic(member: Client) -> str:
+async def create_topic(member: Client) -> str:
     community = (await member.run(CREATE_COMMUNITY))["createCommunity"]["id"]
     topic: str = (await member.run(CREATE_TOPIC, community=community))["createTopic"]["id"]
     return topic
@@ -119,9 +119,9 @@ async def created_topic(member: Client) -> str:
 
 async def test_writes_above_their_limit_are_refused(web: WebProcess) -> None:
     async with client(web.url, web.token("gus", "six")) as gus, gus.socket() as socket:
-        message = {"topicId": await created_topic(gus), "text": "The beacon is lit."}
-        keyed = message | {"idempotencyKey": "k"}
-        first, repeated = [await gus.run(POST_MESSAGE, input=keyed) for _ in range(2)]
+        message = {"topicId": await create_topic(gus), "text": "The beacon is lit."}
+        message_with_key = message | {"idempotencyKey": "k"}
+        first, repeated = [await gus.run(POST_MESSAGE, input=message_with_key) for _ in range(2)]
         assert repeated == first
         for _ in range(2):
             await gus.run(POST_MESSAGE, input=message)
@@ -136,7 +136,7 @@ async def test_writes_above_their_limit_are_refused(web: WebProcess) -> None:
 
 async def test_service_writes_without_limit(web: WebProcess) -> None:
     async with client(web.url, web.token("hal", "seven", ("MEMBER", "SERVICE"))) as hal:
-        message = {"topicId": await created_topic(hal), "text": "The beacon is lit."}
+        message = {"topicId": await create_topic(hal), "text": "The beacon is lit."}
         for _ in range(10):
             await hal.run(POST_MESSAGE, input=message)
 

@@ -48,8 +48,10 @@ def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
         if type_ not in visited:
             visited.add(type_)
             yield from ((type_, name) for name in type_.fields)
-            suiting = [each for name, each in type_.fields.items() if field_suits_audience(field_binding(type_, name))]
-            pending += [reachable for each in suiting for reachable in possible_types(each.type)]
+            shareable = [
+                each for name, each in type_.fields.items() if field_suits_audience(field_binding(type_, name))
+            ]
+            pending += [reachable for each in shareable for reachable in possible_types(each.type)]
 
 
 def full_query(root: str, viewers: DifferingViewers) -> str:

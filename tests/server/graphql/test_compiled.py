@@ -273,14 +273,14 @@ def test_field_with_arguments_is_left_to_graphql_core() -> None:
     assert [type(gap) for gap in reactions.plan.items.gaps] == [SingleGap]
 
 
-ECHO = build_schema("""
+ECHO_SCHEMA = build_schema("""
   input Names { names: [String!] } input Numbers { numbers: [Int!]! }
   type Query { names(of: [String!]!): [String!]!  within(names: Names): [String] sum(of: [Int!]!): Int }
 """)
-assert ECHO.query_type
-ECHO.query_type.fields["names"].resolve = lambda _root, _info, of: of
-ECHO.query_type.fields["within"].resolve = lambda _root, _info, names: names["names"]
-ECHO.query_type.fields["sum"].resolve = lambda _root, _info, of: sum(of)
+assert ECHO_SCHEMA.query_type
+ECHO_SCHEMA.query_type.fields["names"].resolve = lambda _root, _info, of: of
+ECHO_SCHEMA.query_type.fields["within"].resolve = lambda _root, _info, names: names["names"]
+ECHO_SCHEMA.query_type.fields["sum"].resolve = lambda _root, _info, of: sum(of)
 MANY_NAMES = [f"name {number}" for number in range(1000)]
 
 
@@ -303,7 +303,7 @@ MANY_NAMES = [f"name {number}" for number in range(1000)]
 )
 def test_long_lists_in_variables_equal_coerced_lists(query: str, value: Any) -> None:
     expected, compiled = (
-        execute(ECHO, parse(query), variable_values={"v": value}, executor_class=each)
+        execute(ECHO_SCHEMA, parse(query), variable_values={"v": value}, executor_class=each)
         for each in (CORE_EXECUTOR, CompiledExecutor)
     )
     assert isinstance(expected, ExecutionResult)

@@ -21,14 +21,14 @@ class Executions:
 
     @asynccontextmanager
     async def start(self, name: str, cost: int, viewer: str = "ann") -> AsyncIterator[asyncio.Event]:
-        """Starts an operation, which ends when the event is set. After the block, ends it or its waiting."""
-        ended = asyncio.Event()
-        task = asyncio.create_task(self.run(name, cost, viewer, ended))
+        """Starts an operation, which ends when the event is set. After the block, ends or cancels the operation."""
+        end = asyncio.Event()
+        task = asyncio.create_task(self.run(name, cost, viewer, end))
         await self.let_tasks_proceed()
         try:
-            yield ended
+            yield end
         finally:
-            ended.set()
+            end.set()
             if name not in self.running:
                 task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -38,11 +38,11 @@ class Executions:
         for _ in range(10):
             await asyncio.sleep(0)
 
-    async def run(self, name: str, cost: int, viewer: str, ended: asyncio.Event) -> None:
+    async def run(self, name: str, cost: int, viewer: str, end: asyncio.Event) -> None:
         """Runs an operation until the event is set."""
         async with self._limiter.execution(viewer, cost, 100):
             self.running.append(name)
-            await ended.wait()
+            await end.wait()
         self.running.remove(name)
 
 
@@ -111,7 +111,7 @@ async def test_operation_that_waits_too_long_is_refused() -> None:
             await limiter.execution("ann", 1, 100).__aenter__()
 
 
-async def test_operation_over_number_of_waiting_ones_is_refused() -> None:
+async def test_operation_over_limit_of_waiting_operations_is_refused() -> None:
     limiter = ConcurrencyLimiter(max_waiting=1, max_wait_s=600)
     executions = Executions(limiter)
     async with executions.start("first", 100) as first, executions.start("second", 1), asyncio.timeout(30):

@@ -54,7 +54,7 @@ async def test_operation_over_websocket_is_stopped_at_its_deadline(web: WebProce
         assert "errors" not in await ann.post(COMMUNITIES)
 
 
-async def test_deadline_passes_on_other_timeouts() -> None:
+async def test_deadline_leaves_other_timeouts_unchanged() -> None:
     with pytest.raises(TimeoutError):
         async with deadline(60):
             raise TimeoutError

@@ -12,13 +12,13 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def no_rechecks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends the periodic rechecks, so that only an event can end a subscription."""
+    """Disables the periodic rechecks, so that only an event can end a subscription."""
     monkeypatch.setattr(server.graphql.broadcasts, "RECHECK_EVERY_S", 3600.0)
 
 
 @pytest.fixture
 def no_departures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends the subscriptions to departures, as if their events were lost."""
+    """Disables the watch for departures, as if their events were lost."""
     monkeypatch.setattr(Departures, "watch", lambda *_: None)
 
 

@@ -14,7 +14,7 @@ from server.graphql.limits_extension import limits_extension
 pytestmark = pytest.mark.anyio
 
 NESTED = "community { topics(limit: 1) {"
-REFUSED = {
+REFUSED_DOCUMENTS = {
     "nothing to parse": "{",
     "too long": "{ __typename }" + " " * 102_400,
     "too many tokens": "{ " + "__typename " * 1_001 + "}",
@@ -57,10 +57,12 @@ async def errors_by_request(schema: Schema, query: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("socket_first", [True, False], ids=["socket first", "request first"])
-@pytest.mark.parametrize("reason", REFUSED)
+@pytest.mark.parametrize("reason", REFUSED_DOCUMENTS)
 async def test_socket_and_request_get_the_same_refusal(schema: Schema, reason: str, socket_first: bool) -> None:
     # Each run has a different text, so that the cache does not hold the document of another run.
-    query = f"{REFUSED[reason]}# {socket_first}" if reason != "nothing to parse" else REFUSED[reason]
+    query = (
+        f"{REFUSED_DOCUMENTS[reason]}# {socket_first}" if reason != "nothing to parse" else REFUSED_DOCUMENTS[reason]
+    )
     if socket_first:
         socket_errors, request_errors = errors_on_socket(schema, query), await errors_by_request(schema, query)
     else:

@@ -26,8 +26,8 @@ SCHEMA = build_schema("""
 """)
 QUERY = """subscription($with: Boolean = false) { events(of: "x") { __typename at ...Who
   ... on Posted @include(if: $with) { broken } } } fragment Who on Posted { who: author { name } later }"""
-EVENTS, MAX_GROWTH_BYTES = 300, 200
-"""The events of one measurement, and the limit of memory growth per event."""
+EVENT_COUNT, MAX_GROWTH_BYTES = 300, 200
+"""The number of events of one measurement, and the limit of memory growth per event."""
 
 
 async def later(_info: object) -> int:
@@ -73,10 +73,10 @@ async def test_event_execution_equals_graphql_core(query: str, variables: dict[s
     execution = EventExecution(executor(query, **variables))
     expected = await execute_with_graphql_core(query, record, **variables)
     for _ in range(2):
-        assert _comparable(orjson.loads(await execution.run(record))) == _comparable(expected)
+        assert _without_error_ids(orjson.loads(await execution.run(record))) == _without_error_ids(expected)
 
 
-def _comparable(payload: dict[str, Any]) -> dict[str, Any]:
+def _without_error_ids(payload: dict[str, Any]) -> dict[str, Any]:
     """Returns the payload without the ids of masked errors, which differ each time."""
     for error in payload.get("errors", ()):
         error.get("extensions", {}).pop("requestId", None)
@@ -99,7 +99,7 @@ async def test_executed_events_leave_no_memory_behind() -> None:
     execution = EventExecution(executor(QUERY))
 
     async def bytes_after_events() -> int:
-        for at in range(EVENTS):
+        for at in range(EVENT_COUNT):
             await execution.run(posted_event(at))
         gc.collect()
         return tracemalloc.get_traced_memory()[0]
@@ -107,6 +107,6 @@ async def test_executed_events_leave_no_memory_behind() -> None:
     tracemalloc.start()
     try:
         before = await bytes_after_events()
-        assert (await bytes_after_events() - before) / EVENTS < MAX_GROWTH_BYTES
+        assert (await bytes_after_events() - before) / EVENT_COUNT < MAX_GROWTH_BYTES
     finally:
         tracemalloc.stop()

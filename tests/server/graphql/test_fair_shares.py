@@ -45,7 +45,7 @@ def use_up(share: Share) -> None:
     share.spend(MAX_USED_S, time.perf_counter())
 
 
-async def settle() -> None:
+async def let_tasks_proceed() -> None:
     """Lets all tasks proceed."""
     for _ in range(10):
         await asyncio.sleep(0)
@@ -58,39 +58,39 @@ def shares() -> FairShares:
 
 
 @pytest.fixture
-def began() -> list[str]:
+def admitted_viewers() -> list[str]:
     return []
 
 
 @pytest.fixture
-def begin(shares: FairShares, began: list[str]) -> Begin:
+def begin(shares: FairShares, admitted_viewers: list[str]) -> Begin:
     async def begin(viewer: str) -> None:
         await shares.begin(shares.of(user(viewer), MEMBER))
-        began.append(viewer)
+        admitted_viewers.append(viewer)
 
     return begin
 
 
 async def test_other_viewer_begins_before_one_with_used_up_share(
-    shares: FairShares, began: list[str], begin: Begin
+    shares: FairShares, admitted_viewers: list[str], begin: Begin
 ) -> None:
     await begin("ann")
     use_up(shares.of(user("mallory"), MEMBER))
     async with asyncio.TaskGroup() as tasks:
         for viewer in ("mallory", "mallory", "ann", "ben"):
             tasks.create_task(begin(viewer))
-        await settle()
-        assert began == ["ann", "ann", "ben"]
+        await let_tasks_proceed()
+        assert admitted_viewers == ["ann", "ann", "ben"]
         for viewer in ("ann", "ben"):
             use_up(shares.of(user(viewer), MEMBER))
-    assert began[3:] == ["mallory", "mallory"]
+    assert admitted_viewers[3:] == ["mallory", "mallory"]
 
 
-async def test_lone_viewer_never_waits(shares: FairShares, began: list[str], begin: Begin) -> None:
+async def test_lone_viewer_never_waits(shares: FairShares, admitted_viewers: list[str], begin: Begin) -> None:
     await begin("mallory")
     use_up(shares.of(user("mallory"), MEMBER))
     await begin("mallory")
-    assert began == ["mallory", "mallory"]
+    assert admitted_viewers == ["mallory", "mallory"]
 
 
 async def test_services_never_wait(shares: FairShares) -> None:
@@ -219,7 +219,7 @@ async def test_futures_are_measured_too() -> None:
 
 
 @pytest.mark.parametrize("waits_for_event", [True, False])
-async def test_cancelled_coroutine_is_cancelled_within(waits_for_event: bool) -> None:
+async def test_cancelling_a_measured_coroutine_cancels_its_inner_one(waits_for_event: bool) -> None:
     ended: list[str] = []
 
     async def work() -> None:
@@ -234,7 +234,7 @@ async def test_cancelled_coroutine_is_cancelled_within(waits_for_event: bool) ->
 
     started, unstarted = (asyncio.ensure_future(Measured(work())) for _ in range(2))
     unstarted.cancel()
-    await settle()
+    await let_tasks_proceed()
     started.cancel()
     await asyncio.gather(started, unstarted, return_exceptions=True)
     assert ended == ["work"]
@@ -242,16 +242,16 @@ async def test_cancelled_coroutine_is_cancelled_within(waits_for_event: bool) ->
 
 @pytest.mark.parametrize("singly", [False, True])
 async def test_root_fields_of_a_large_operation_are_executed_singly(singly: bool) -> None:
-    running, most = 0, 0
+    running, max_running = 0, 0
 
     @strawberry.type
     class Query:
         @strawberry.field
         async def page(self) -> int:
-            nonlocal running, most
+            nonlocal running, max_running
             running += 1
-            most = max(most, running)
-            await settle()
+            max_running = max(max_running, running)
+            await let_tasks_proceed()
             running -= 1
             return 1
 
@@ -259,7 +259,7 @@ async def test_root_fields_of_a_large_operation_are_executed_singly(singly: bool
     if singly:
         execute_root_fields_singly()
     assert (await schema.execute("{ a: page b: page }")).data == {"a": 1, "b": 1}
-    assert most == (1 if singly else 2)
+    assert max_running == (1 if singly else 2)
 
 
 async def test_later_root_field_waits_for_its_turn(shares: FairShares) -> None:
@@ -301,15 +301,15 @@ async def test_events_for_one_viewer_wait_and_others_get_theirs(
     shares, organization = server.endpoint.shares, server.scenario.organization_id
     monkeypatch.setattr(shares, "_active_s", math.inf)
     ann, ben, cat = (shares.of(user(id_, organization)) for id_ in ("ann", "ben", "cat"))
-    async with server.subscribed("ann") as of_ann:
+    async with server.subscribed("ann") as ann_subscription:
         query = "subscription ($topic: ID!) { topicEvents(topicId: $topic) { __typename ... on Event { cursor } } }"
-        async with server.subscribed("ben", query=query) as of_ben:
+        async with server.subscribed("ben", query=query) as ben_subscription:
             # Cat uses no time, unlike ann, whose part a loaded machine may measure as large.
             shares.mark_active(cat)
             use_up(ben)
             await post_messages(server.scenario, 1)
-            assert await of_ann.receives(1)
-            assert of_ben.events == []
+            assert await ann_subscription.receives(1)
+            assert ben_subscription.events == []
             use_up(ann)
             use_up(cat)
-            assert await of_ben.receives(1)
+            assert await ben_subscription.receives(1)

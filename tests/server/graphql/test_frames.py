@@ -35,7 +35,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
-# Lengths around those at which the header of a frame grows.
+# Texts around the lengths at which the header of a frame grows.
 LONG_TEXTS = st.builds(
     str.__mul__, st.sampled_from('x"\\狼'), st.sampled_from([0, 1, 80, 90, 100, 110, 65_400, 65_500])
 )

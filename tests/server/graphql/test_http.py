@@ -40,7 +40,7 @@ def post(http: httpx2.Client, content: bytes, **headers: str) -> httpx2.Response
     return http.post("/graphql", content=content, headers=JSON | more_headers)
 
 
-def ask(http: httpx2.Client, query: str, token: str | None = None, **variables: Any) -> httpx2.Response:
+def execute(http: httpx2.Client, query: str, token: str | None = None, **variables: Any) -> httpx2.Response:
     headers = {"authorization": f"Bearer {token}"} if token else {}
     return http.post("/graphql", json={"query": query, "variables": variables}, headers=headers)
 
@@ -123,7 +123,7 @@ def test_request_without_executable_operation_is_refused(http: httpx2.Client, ch
 
 
 def test_subscription_over_http_is_referred_to_websocket(http: httpx2.Client, web: WebProcess) -> None:
-    response = ask(http, 'subscription { communityEvents(communityId: "1") { __typename } }', web.token())
+    response = execute(http, 'subscription { communityEvents(communityId: "1") { __typename } }', web.token())
     assert response.status_code == 400
     assert "WebSocket" in refusal(response)["expected"]
 
@@ -142,11 +142,11 @@ def test_only_operators_send_call_lists_up_to_16_mb(http: httpx2.Client, web: We
     csv = "phone_number,x\n" + "".join(f"+8190{10_000_000 + n},{'x' * 200}\n" for n in range(10_000))
     variables = {"input": {"name": "List", "scenario": "Hello", "csv": csv}}
     operator, member = (web.token(role, roles=(role,)) for role in ("OPERATOR", "MEMBER"))
-    response = ask(http, query, operator, **variables)
+    response = execute(http, query, operator, **variables)
     assert orjson.loads(response.content)["data"] == {"checkCallList": {"rows": 10_000}}
-    assert ask(http, query, member, **variables).status_code == 413
-    assert ask(http, query, None, **variables).status_code == 413
-    assert ask(http, "{ __typename }", operator, pad=csv).status_code == 413
+    assert execute(http, query, member, **variables).status_code == 413
+    assert execute(http, query, None, **variables).status_code == 413
+    assert execute(http, "{ __typename }", operator, pad=csv).status_code == 413
     too_large = orjson.dumps({"query": query, "variables": variables, "pad": "x" * 16_000_000})
     assert post(http, too_large, authorization=f"Bearer {operator}").status_code == 413
 
@@ -166,8 +166,8 @@ def test_disconnect_within_body_is_not_logged_as_error(http: httpx2.Client, web:
 
 
 def test_request_without_token_has_null_viewer(http: httpx2.Client) -> None:
-    assert ask(http, "{ viewer { id } }").json() == {"data": {"viewer": None}}
-    response = ask(http, "{ communities { id } }")
+    assert execute(http, "{ viewer { id } }").json() == {"data": {"viewer": None}}
+    response = execute(http, "{ communities { id } }")
     assert response.status_code == 200
     assert response.json()["errors"][0]["extensions"] == {"code": "UNAUTHENTICATED"}
 
@@ -184,13 +184,13 @@ def test_malformed_authorization_is_401(http: httpx2.Client, authorization: str)
 
 
 def test_expired_token_is_401(http: httpx2.Client, web: WebProcess) -> None:
-    response = ask(http, "{ viewer { id } }", web.token(ttl_s=-1))
+    response = execute(http, "{ viewer { id } }", web.token(ttl_s=-1))
     assert response.status_code == 401
     assert refusal(response) == {"code": "UNAUTHENTICATED"}
 
 
 def test_token_determines_viewer(http: httpx2.Client, web: WebProcess) -> None:
-    response = ask(http, "{ viewer { id roles } }", web.token("狼", roles=("OPERATOR",)))
+    response = execute(http, "{ viewer { id roles } }", web.token("狼", roles=("OPERATOR",)))
     assert response.json() == {"data": {"viewer": {"id": "狼", "roles": ["OPERATOR"]}}}
 
 
@@ -223,13 +223,13 @@ def test_field_errors_are_200_in_both_media_types(http: httpx2.Client, web: WebP
 @pytest.mark.parametrize("text", ["狼煙 🔥 à", "a\0b", "\u2028\u200f", "𠮷野家", '"\\\n'])
 def test_text_is_returned_unchanged(http: httpx2.Client, web: WebProcess, text: str) -> None:
     create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
-    response = ask(http, create, web.token(), name=text)
+    response = execute(http, create, web.token(), name=text)
     assert response.json() == {"data": {"createCommunity": {"name": text}}}
 
 
 def test_responses_are_compact_utf8_and_not_stored(http: httpx2.Client, web: WebProcess) -> None:
     create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
-    response = ask(http, create, web.token(), name="狼煙")
+    response = execute(http, create, web.token(), name="狼煙")
     assert response.content == '{"data":{"createCommunity":{"name":"狼煙"}}}'.encode()
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -263,7 +263,7 @@ def test_unexpected_error_is_masked_and_logged(web: WebProcess, mongodb_uri: str
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
     with client, httpx2.Client(base_url=web.url, timeout=60) as http:
         client[web.database]["users"].insert_one({"_id": {"org": "acme", "id": "broken"}, "handle": "broken"})
-        response = ask(http, "{ viewer { id } }", web.token("broken"))
+        response = execute(http, "{ viewer { id } }", web.token("broken"))
     assert response.status_code == 500
     extensions = refusal(response)
     assert extensions["code"] == "INTERNAL_SERVER_ERROR"

@@ -107,8 +107,8 @@ class TestShape:
     def test_doubling_fragments_are_measured_quickly(self) -> None:
         doubling = [f"fragment F{n} on User {{ ...F{n + 1} ...F{n + 1} }}" for n in range(90)]
         started = time.process_time()
-        found = error_messages("{ user(id: 1) { ...F0 } }" + " ".join(doubling) + " fragment F90 on User { a: id }")
-        assert found == [f"The operation has {2**90} aliases; at most 15 are allowed."]
+        messages = error_messages("{ user(id: 1) { ...F0 } }" + " ".join(doubling) + " fragment F90 on User { a: id }")
+        assert messages == [f"The operation has {2**90} aliases; at most 15 are allowed."]
         assert time.process_time() - started < 10
 
     def test_fragments_nested_beyond_pythons_stack_are_refused(self) -> None:
@@ -129,9 +129,9 @@ class TestCost:
         assert error_messages(COSTLY_QUERY, {"n": 1005}) == ["The operation costs 200195; at most 200000 are allowed."]
 
     def test_only_the_executed_operation_is_measured(self) -> None:
-        two = COSTLY_QUERY + " query R { user(id: 1) { id } }"
-        assert error_messages(two, {"n": 9999}, "R") == []
-        assert len(error_messages(two, {"n": 9999}, "Q")) == 1
+        two_operations = COSTLY_QUERY + " query R { user(id: 1) { id } }"
+        assert error_messages(two_operations, {"n": 9999}, "R") == []
+        assert len(error_messages(two_operations, {"n": 9999}, "Q")) == 1
 
     def test_document_without_cost_is_refused(self) -> None:
         def spreading(level: int, n: int) -> str:
@@ -149,7 +149,7 @@ class TestCost:
 
 
 PARSE, VALIDATION = "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED"
-REFUSED = {
+REFUSED_DOCUMENTS = {
     "text": ("# " + "x" * 102_400 + "\n{ user(id: 1) { id } }", None, PARSE, "102425 bytes; at most 102400"),
     "syntax": ("{ user(id: 1) { id }", None, PARSE, "Syntax Error"),
     "tokens": ("{ user(id: 1) {" + " id" * 991 + "} }", None, PARSE, "more than 1000 tokens"),
@@ -203,7 +203,7 @@ async def serve_application() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def connected(address: str) -> AsyncIterator[Any]:
+async def acknowledged_socket(address: str) -> AsyncIterator[Any]:
     """Yields an acknowledged socket."""
     protocol: Any = ["graphql-transport-ws"]
     async with connect(f"ws://{address}/", subprotocols=protocol) as websocket:
@@ -222,9 +222,9 @@ async def first_message(websocket: Any, query: str, variables: object = None) ->
 
 @pytest.mark.anyio
 class TestTransports:
-    @pytest.mark.parametrize("name", [name for name in REFUSED if "subscription" not in name])
+    @pytest.mark.parametrize("name", [name for name in REFUSED_DOCUMENTS if "subscription" not in name])
     async def test_refused_document_is_not_executed_over_http(self, name: str) -> None:
-        query, variables, code, message = REFUSED[name]
+        query, variables, code, message = REFUSED_DOCUMENTS[name]
         RESOLVED.clear()
         async with serve_application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             for _ in range(2):
@@ -234,11 +234,11 @@ class TestTransports:
                 assert message in error["message"]
         assert RESOLVED == []
 
-    @pytest.mark.parametrize("name", REFUSED)
+    @pytest.mark.parametrize("name", REFUSED_DOCUMENTS)
     async def test_refused_document_keeps_the_websocket_open(self, name: str) -> None:
-        query, variables, code, message = REFUSED[name]
+        query, variables, code, message = REFUSED_DOCUMENTS[name]
         RESOLVED.clear()
-        async with serve_application() as address, connected(address) as websocket:
+        async with serve_application() as address, acknowledged_socket(address) as websocket:
             for _ in range(2):
                 answer = await first_message(websocket, query, variables)
                 assert answer["type"] == "error"
@@ -254,5 +254,5 @@ class TestTransports:
         async with serve_application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
             assert answer.json() == {"data": data}
-            async with connected(address) as websocket:
+            async with acknowledged_socket(address) as websocket:
                 assert (await first_message(websocket, query, variables))["payload"] == {"data": data}

@@ -21,9 +21,9 @@ LIMITS = DocumentLimits()
 class TestExtension:
     def test_document_is_validated_once_and_measured_per_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[str] = []
-        monkeypatch.setattr("strawberry.schema.schema.parse", recording(calls, parse))
-        monkeypatch.setattr("server.graphql.documents.validate", recording(calls, validate))
-        monkeypatch.setattr("server.graphql.documents.measure_cost", recording(calls, measure_cost))
+        monkeypatch.setattr("strawberry.schema.schema.parse", record_calls(calls, parse))
+        monkeypatch.setattr("server.graphql.documents.validate", record_calls(calls, validate))
+        monkeypatch.setattr("server.graphql.documents.measure_cost", record_calls(calls, measure_cost))
         query = "query ($n: Int!, $id: ID!) { user(id: $id) { friends(limit: $n) { id } } }"
         schema = new_schema()
         for n, user_id in ((1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")):
@@ -93,8 +93,8 @@ class TestExtension:
             query = f"{{ user(id: {n}) {{ id }} }}"
             cache.store(query, PreparedDocument(schema, parse(query), (), LIMITS))
             assert cache.find("{ user(id: 0) { id } }") is not None
-        kept = [n for n in range(200) if cache.find(f"{{ user(id: {n}) {{ id }} }}")]
-        assert kept == [0, 197, 198, 199]
+        cached_numbers = [n for n in range(200) if cache.find(f"{{ user(id: {n}) {{ id }} }}")]
+        assert cached_numbers == [0, 197, 198, 199]
 
     def test_validation_errors_have_their_code_each_time(self) -> None:
         for _ in range(2):
@@ -107,7 +107,7 @@ class TestExtension:
         assert "13 levels" in result.errors[0].message
 
 
-def recording(calls: list[str], function: Any) -> Any:
+def record_calls(calls: list[str], function: Any) -> Any:
     """Returns a function that adds the name of `function` to `calls` and calls `function`."""
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -166,19 +166,19 @@ class TimedExecution(HeldExecution):
 
 
 async def test_repeating_readers_share_each_execution() -> None:
-    """Without the regroup window, the first to return would be executed alone while all others wait."""
-    coalescer, execution, times = QueryCoalescer(), TimedExecution(0.02), 6
+    """Without the regroup window, the first reader to return would get an execution alone, while all others wait."""
+    coalescer, execution, repetitions = QueryCoalescer(), TimedExecution(0.02), 6
     readers = [user(str(number)) for number in range(10)]
 
     async def read(reader: User) -> None:
-        for _ in range(times):
+        for _ in range(repetitions):
             assert await coalescer.answer("query", reader, execution) is not None
             # Each reader pauses for a different time.
             await asyncio.sleep(0.0005 * int(reader.id))
 
     await asyncio.gather(*map(read, readers))
     # Without the regroup window there would be twice as many executions.
-    assert len(execution.audiences) <= 1.5 * times
+    assert len(execution.audiences) <= 1.5 * repetitions
 
 
 async def test_single_returning_reader_gets_separate_execution() -> None:
@@ -192,26 +192,31 @@ FOREVER_S = 60.0
 """Longer than any of the tests takes."""
 
 
-async def ask_and_return(
+async def share_execution_and_return(
     coalescer: QueryCoalescer,
     execution: HeldExecution,
     viewers: Sequence[User],
-    returning: Sequence[User],
+    returning_viewers: Sequence[User],
     iterations: int = 10,
 ) -> None:
-    """Lets all viewers share an execution. Some ask again, each a few iterations of the event loop after another."""
+    """Lets all viewers share an execution. Then the returning viewers repeat the request, one after another.
+
+    Each request is made `iterations` iterations of the event loop after the request before it.
+    """
     first = await start_requests(coalescer, execution, ANN)
     shared = await start_requests(coalescer, execution, *viewers)
     execution.released.set()
     await asyncio.gather(*first, *shared)
 
-    async def ask_after(pause: int, viewer: User) -> Response:
-        for _ in range(pause):
+    async def request_after(iterations_before: int, viewer: User) -> Response:
+        for _ in range(iterations_before):
             await asyncio.sleep(0)
         return await coalescer.answer("query", viewer, execution)
 
     async with asyncio.timeout(FOREVER_S / 4):
-        await asyncio.gather(*(ask_after(iterations * number, each) for number, each in enumerate(returning)))
+        await asyncio.gather(
+            *(request_after(iterations * number, each) for number, each in enumerate(returning_viewers))
+        )
 
 
 @pytest.mark.parametrize("count", [2, 5])
@@ -220,7 +225,7 @@ async def test_regroup_window_ends_when_all_answered_viewers_wait(monkeypatch: p
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
     coalescer, execution = QueryCoalescer(), HeldExecution()
     viewers = [user(str(number)) for number in range(count)]
-    await ask_and_return(coalescer, execution, viewers, viewers)
+    await share_execution_and_return(coalescer, execution, viewers, viewers)
     assert [len(each) for each in execution.audiences] == [1, count, count]
 
 
@@ -229,7 +234,7 @@ async def test_request_beyond_the_expected_ones_shares_the_execution(monkeypatch
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
     coalescer, execution = QueryCoalescer(), HeldExecution()
     viewers = [user(str(number)) for number in range(5)]
-    await ask_and_return(coalescer, execution, viewers, [])
+    await share_execution_and_return(coalescer, execution, viewers, [])
     async with asyncio.timeout(FOREVER_S / 4):
         await asyncio.gather(*await start_requests(coalescer, execution, *viewers, BOB))
     assert [len(each) for each in execution.audiences] == [1, 5, 6]
@@ -239,7 +244,7 @@ async def test_regroup_window_ends_after_two_polls_without_request(monkeypatch: 
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", FOREVER_S)
     coalescer, execution = QueryCoalescer(), HeldExecution()
     viewers = [user(str(number)) for number in range(5)]
-    await ask_and_return(coalescer, execution, viewers, viewers[:1])
+    await share_execution_and_return(coalescer, execution, viewers, viewers[:1])
     assert [len(each) for each in execution.audiences] == [1, 5, 1]
 
 
@@ -248,7 +253,7 @@ async def test_regroup_window_stays_open_while_requests_arrive(monkeypatch: pyte
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", 0.0)
     coalescer, execution = QueryCoalescer(), HeldExecution()
     viewers = [user(str(number)) for number in range(20)]
-    await ask_and_return(coalescer, execution, viewers, viewers, iterations=1)
+    await share_execution_and_return(coalescer, execution, viewers, viewers, iterations=1)
     assert [len(each) for each in execution.audiences] == [1, 20, 20]
 
 
@@ -257,7 +262,7 @@ async def test_closed_regroup_window_delays_no_request(monkeypatch: pytest.Monke
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
     coalescer, execution = QueryCoalescer(), HeldExecution()
     viewers = [user(str(number)) for number in range(5)]
-    await ask_and_return(coalescer, execution, viewers, viewers[:3])
+    await share_execution_and_return(coalescer, execution, viewers, viewers[:3])
     assert [len(each) for each in execution.audiences] == [1, 5, 1, 1, 1]
 
 
@@ -286,7 +291,7 @@ async def test_unavailable_service_fails_waiting_requests_at_once() -> None:
     assert execution.audiences == [{"ann"}]
 
 
-async def test_request_over_the_number_of_waiting_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_request_over_the_limit_of_waiting_requests_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.coalescing, "MAX_WAITING", 1)
     coalescer, execution = QueryCoalescer(), HeldExecution()
     admitted = await start_requests(coalescer, execution, ANN)

@@ -52,7 +52,7 @@ def _short_abort_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fill_kernel_buffers(connection: WebSocketProtocol, size: int = 64 * KIBIBYTE) -> None:
-    """Offers frames until the kernel takes no more and some wait in the transport."""
+    """Writes frames until the kernel accepts no more and some frames wait in the transport."""
     while not connection.transport.get_write_buffer_size():
         connection.write_events(text_frame(b"x" * size), 1)
 

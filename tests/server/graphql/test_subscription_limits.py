@@ -1,4 +1,4 @@
-"""One viewer's subscriptions: how many different ones are executed for each event, and for how long."""
+"""One viewer's subscriptions: how many different subscriptions are executed for each event, and for how long."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -126,7 +126,7 @@ def test_limits_of_streams_and_viewers_are_separate() -> None:
 
 
 class HangingUsers:
-    """Reads of users, of which the first does not return."""
+    """Reads of users. The first read does not return."""
 
     def __init__(self, users: UserStore, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = 0
@@ -141,16 +141,16 @@ class HangingUsers:
 
 
 @pytest.fixture
-async def impatient_server(shared_stores: Stores) -> AsyncIterator[GraphQLServer]:
-    """A server that stops executions soon."""
+async def server_with_short_timeout(shared_stores: Stores) -> AsyncIterator[GraphQLServer]:
+    """A server that stops an execution after 0.5 s."""
     async with serve_graphql(await create_topic_scenario(shared_stores), execution_timeout_s=0.5) as server:
         yield server
 
 
 async def test_hanging_execution_for_topic_is_repeated(
-    impatient_server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+    server_with_short_timeout: GraphQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = impatient_server
+    server = server_with_short_timeout
     async with server.subscribed() as live:
         hanging = HangingUsers(server.stores.users, monkeypatch)
         await post_messages(server.scenario, 1)
@@ -162,9 +162,9 @@ async def test_hanging_execution_for_topic_is_repeated(
 
 
 async def test_hanging_execution_of_missed_event_is_repeated(
-    impatient_server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+    server_with_short_timeout: GraphQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = impatient_server
+    server = server_with_short_timeout
     await post_messages(server.scenario, 2)
     since = server.cursor(0, await server.epoch())
     hanging = HangingUsers(server.stores.users, monkeypatch)
@@ -175,9 +175,9 @@ async def test_hanging_execution_of_missed_event_is_repeated(
 
 
 async def test_hanging_execution_for_own_event_is_repeated(
-    impatient_server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+    server_with_short_timeout: GraphQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = impatient_server
+    server = server_with_short_timeout
     await server.join("bob")
     async with server.subscribed("ann", query=NOTIFICATION_EVENTS) as own:
         hanging = HangingUsers(server.stores.users, monkeypatch)

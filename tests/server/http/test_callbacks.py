@@ -36,9 +36,9 @@ async def callback_client(stores: Stores, **changes: object) -> AsyncIterator[ht
 async def start_call(stores: Stores) -> str:
     """Starts the call of a new job, and returns the call's id."""
     job = await stores.call_jobs.launch(new_job(), "phone_number\n+819012345678\n", None)
-    started = await stores.calls.start(ORG, NextCall(TaskKey(job.id, 2), "+819012345678"), 1)
-    assert isinstance(started, TimedStart)
-    return started.call.id
+    start = await stores.calls.start(ORG, NextCall(TaskKey(job.id, 2), "+819012345678"), 1)
+    assert isinstance(start, TimedStart)
+    return start.call.id
 
 
 async def task_state(stores: Stores, call_id: str) -> str:
@@ -59,10 +59,10 @@ async def test_signed_report_counts_once(stores: Stores) -> None:
     async with callback_client(stores) as http:
         assert await post_signed(http, {"callId": call_id, "sequence": 0, "event": "ANSWERED"}) == 204
         assert await task_state(stores, call_id) == "IN_CALL"
-        ended = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
-        assert [await post_signed(http, ended), await post_signed(http, ended)] == [204, 204]
+        end_report = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+        assert [await post_signed(http, end_report), await post_signed(http, end_report)] == [204, 204]
         assert await task_state(stores, call_id) == "COMPLETED"
-        assert await post_signed(http, ended | {"sequence": 9, "outcome": "BUSY"}) == 204
+        assert await post_signed(http, end_report | {"sequence": 9, "outcome": "BUSY"}) == 204
         assert await task_state(stores, call_id) == "COMPLETED"
 
 

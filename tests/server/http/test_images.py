@@ -117,10 +117,10 @@ async def test_matching_etag_returns_304(site: ImageSite) -> None:
 async def test_head_returns_headers_without_body(site: ImageSite) -> None:
     site.remote.answers["/"] = respond(PNG)
     head_answer = await site.get("/", "HEAD")
-    full = await site.get("/")
+    get_answer = await site.get("/")
     assert (head_answer.status_code, head_answer.content) == (200, b"")
     for name in ("content-type", "content-length", "etag", "cache-control", "content-security-policy"):
-        assert head_answer.headers[name] == full.headers[name]
+        assert head_answer.headers[name] == get_answer.headers[name]
     assert (await site.get("/", "POST")).status_code == 405
 
 

@@ -20,12 +20,12 @@ def test_metrics_of_workers_share_name_with_worker_label() -> None:
     CALLS_LATE.inc()
     metrics = process_metrics()
     value = next(line for line in metrics.splitlines() if line.startswith("noroshi_calls_late_total")).split()[1]
-    shown = [
+    lines = [
         line
         for line in exposition_lines({"host/1": metrics, "host/2": metrics})
         if line.startswith("noroshi_calls_late_total")
     ]
-    assert shown == [
+    assert lines == [
         f"noroshi_calls_late_total {value}",
         f'noroshi_calls_late_total{{worker="host/1"}} {value}',
         f'noroshi_calls_late_total{{worker="host/2"}} {value}',
@@ -34,10 +34,10 @@ def test_metrics_of_workers_share_name_with_worker_label() -> None:
 
 def test_metric_unknown_to_web_process_is_shown() -> None:
     newer = process_metrics() + "# HELP noroshi_new News.\n# TYPE noroshi_new gauge\nnoroshi_new 4.0\n"
-    shown = exposition_lines({"host/1": newer})
-    declarations = Counter(line.split()[2] for line in shown if line.startswith("# TYPE"))
+    lines = exposition_lines({"host/1": newer})
+    declarations = Counter(line.split()[2] for line in lines if line.startswith("# TYPE"))
     assert set(declarations.values()) == {1}
-    assert 'noroshi_new{worker="host/1"} 4.0' in shown
+    assert 'noroshi_new{worker="host/1"} 4.0' in lines
 
 
 async def test_worker_keeps_its_label_without_host(stores: Stores) -> None:
