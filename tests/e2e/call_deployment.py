@@ -42,8 +42,8 @@ class CallDeployment:
         """Returns the same processes with an API client of another organization."""
         return replace(self, org=org, api=Client(self.web.url, self.web.token("ann", org, ("ADMIN",)), self.api.http))
 
-    def add_worker(self) -> ServerProcess:
-        """Starts one more worker process."""
+    def _start_worker_blocking(self) -> ServerProcess:
+        """Starts one more worker process, and blocks until the worker is ready."""
         folder = self.folder / f"worker-{len(self.workers)}"
         variables = {
             "NOROSHI_TELEPHONY": "webhook",
@@ -58,15 +58,15 @@ class CallDeployment:
 
     async def start_worker(self) -> ServerProcess:
         """Starts one more worker process without blocking the twin, which runs in this process."""
-        return await asyncio.to_thread(self.add_worker)
+        return await asyncio.to_thread(self._start_worker_blocking)
 
     async def set_limits(self, concurrent: int, per_second: float) -> None:
         """Sets the call limits. The twin allows the old number of calls until the surplus calls have ended."""
-        self.twin.allowed = max(self.twin.allowed, concurrent)
+        self.twin.max_allowed = max(self.twin.max_allowed, concurrent)
         await self.api.run(SET_LIMITS, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
         while await self.slot_count() > concurrent:
             await asyncio.sleep(0.02)
-        self.twin.allowed = concurrent
+        self.twin.max_allowed = concurrent
 
     async def slot_count(self) -> int:
         """Returns the number of calls with a slot: active calls, and calls whose request is on its way to the twin."""

@@ -10,13 +10,13 @@ import pytest
 from tests.test_architecture import ROOT
 
 COMMIT = "bc41362d70f9ae42f41f91da62b01cb4820eaa6e"
-"""The commit of the last release. Set it to each new release: upgrades are tested from there."""
+"""The commit of the last release. Change it with each release: the upgrade test starts from this commit."""
 
 
 def last_release(folder: Path) -> dict[str, str]:
     """Unpacks the code, and returns the environment variables that make `python -m` run it.
 
-    Skips the test without that commit. Uses the installed packages, which must be those of that release.
+    Skips the test if the history lacks the commit. Installs the release's packages if they differ from today's.
     """
     _require_commit()
     archive = _git("archive", COMMIT)

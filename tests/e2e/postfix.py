@@ -54,7 +54,7 @@ postlog   unix-dgram n - n - 1 postlogd
 
 @dataclass
 class ScriptedMailServer:
-    """Replies by local part, and records its replies and the accepted messages."""
+    """An SMTP server that replies by local part. It records its replies and the accepted messages."""
 
     port: int = 0
     replies: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -84,8 +84,8 @@ class ScriptedMailServer:
         if name == "slow":
             await asyncio.sleep(60)
         is_first = not any(recipient == address for recipient, _ in self.replies)
-        grey = b"450 4.7.1 Greylisted, try again" if name == "grey" and is_first else b"250 2.1.5 fine"
-        reply = REPLIES.get(name, grey).replace(b"%s", address.encode())
+        other_reply = b"450 4.7.1 Greylisted, try again" if name == "grey" and is_first else b"250 2.1.5 fine"
+        reply = REPLIES.get(name, other_reply).replace(b"%s", address.encode())
         self.replies[address, int(reply[:3])] += 1
         return reply + b"\r\n"
 
@@ -133,10 +133,10 @@ def postfix(folder: Path, server_port: int) -> Iterator[Postfix]:
     (config / "master.cf").write_text(MASTER_CF.replace("smtp      inet", f"127.0.0.1:{port} inet"))
     (config / "main.cf").write_text(_main_cf(folder, log, server_port))
     command = ["postfix", "-c", str(config)]
-    started = subprocess.run([*command, "start"], capture_output=True, text=True)
+    start_result = subprocess.run([*command, "start"], capture_output=True, text=True)
     try:
-        assert started.returncode == 0, started.stderr
-        assert eventually(lambda: _accepts(port)), log.read_text() if log.exists() else started.stderr
+        assert start_result.returncode == 0, start_result.stderr
+        assert eventually(lambda: _is_listening(port)), log.read_text() if log.exists() else start_result.stderr
         yield Postfix(log, port)
     finally:
         subprocess.run([*command, "stop"], capture_output=True)
@@ -176,7 +176,7 @@ def _main_cf(folder: Path, log: Path, server_port: int) -> str:
     return "".join(f"{name} = {value}\n" for name, value in settings.items())
 
 
-def _accepts(port: int) -> bool:
+def _is_listening(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

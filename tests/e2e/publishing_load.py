@@ -29,10 +29,10 @@ from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import Twin, running_twin
 from tests.twins.webhook import WebhookTwin
 
-KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
+ENCODED_CREDENTIAL_KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 """The base64 form of tests.databases.CREDENTIAL_KEYS."""
 
-TRIGGERS_PER_POST = 3
+JOBS_PER_POST = 3
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class LoadScenario:
             numbers = range(first, min(first + 200, plan.publications))
             self.posts += await asyncio.gather(*map(schedule_one, numbers))
 
-    async def trigger(self) -> None:
+    async def enqueue_repeatedly(self) -> None:
         """Enqueues every post's job three times, to provoke repeated publications."""
-        for number in range(TRIGGERS_PER_POST):
+        for number in range(JOBS_PER_POST):
             for post in self.posts:
                 await self.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, number)
 
@@ -92,24 +92,24 @@ class LoadScenario:
         return await self.stores.mongo["publications"].count_documents(query) == 0
 
     async def compare_with_ledgers(self) -> dict[str, Any]:
-        """Returns lost, repeated and early publications by the ledgers, and the counts of stored states."""
-        due_s = {post.text: post.due_at.timestamp() for post in self.posts}
+        """Returns lost, repeated and early publications according to the ledgers, and the counts of stored states."""
+        due_times_s = {post.text: post.due_at.timestamp() for post in self.posts}
         published: Counter[str] = Counter()
         early = []
         for twin in self.twins.values():
             published.update(post.text for post in twin.ledger)
-            early += [post.text for post in twin.ledger if post.at < due_s[post.text]]
+            early += [post.text for post in twin.ledger if post.at < due_times_s[post.text]]
         organization_id = self.scenario.organization_id
         for message in await self.scenario.messages():
             published[message["text"]] += 1
-            early += [message["text"]] if message["_id"]["ts"] / 1_000_000 < due_s[message["text"]] else []
+            early += [message["text"]] if message["_id"]["ts"] / 1_000_000 < due_times_s[message["text"]] else []
         async for post in self.stores.mongo["posts"].find({"_id.o": organization_id}):
             published[post["text"]] += 1
-            early += [post["text"]] if post["_id"]["ts"] / 1_000_000 < due_s[post["text"]] else []
+            early += [post["text"]] if post["_id"]["ts"] / 1_000_000 < due_times_s[post["text"]] else []
         publications = self.stores.mongo["publications"].find({"org": organization_id}, {"state": 1})
         states = Counter([publication["state"] async for publication in publications])
         return {
-            "lost": sorted(set(due_s) - set(published)),
+            "lost": sorted(set(due_times_s) - set(published)),
             "repeated": sorted(text for text, count in published.items() if count > 1),
             "early": early,
             "states": dict(states),
@@ -122,13 +122,13 @@ async def open_load_scenario(stores: Stores, plan: LoadPlan) -> AsyncIterator[Lo
     scenario = await create_publishing_scenario(stores)
     async with AsyncExitStack() as stack:
         mastodon = await stack.enter_async_context(running_twin(MastodonTwin(plan.lost_response_rate, seed=1)))
-        hook = await stack.enter_async_context(running_twin(WebhookTwin(plan.lost_response_rate, seed=2)))
+        webhook = await stack.enter_async_context(running_twin(WebhookTwin(plan.lost_response_rate, seed=2)))
         accounts = [
             await scenario.connect_account(Network.MASTODON, "token", mastodon.url),
-            await scenario.connect_account(Network.WEBHOOK, WebhookTwin.secret, f"{hook.url}/hook"),
+            await scenario.connect_account(Network.WEBHOOK, WebhookTwin.secret, f"{webhook.url}/hook"),
         ]
         targets: list[Target] = [scenario.topic, scenario.home, *map(account_target, accounts)]
-        yield LoadScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: hook}, targets)
+        yield LoadScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: webhook}, targets)
 
 
 @dataclass
@@ -151,15 +151,15 @@ class WorkerProcesses:
 
     def kill(self, number: int) -> None:
         """Kills one of the workers with SIGKILL, and starts another worker."""
-        victim = self.running.pop(number % len(self.running))
-        victim.process.kill()
-        victim.process.wait()
+        worker = self.running.pop(number % len(self.running))
+        worker.process.kill()
+        worker.process.wait()
         self.start()
 
 
 def worker_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
     """Returns the environment of a worker that may send requests to the twins."""
-    variables = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": KEYS}
+    variables = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": ENCODED_CREDENTIAL_KEYS}
     return server_variables(mongodb_uri, redis_url, database) | variables
 
 
@@ -199,7 +199,7 @@ async def run_load(
         assert await asyncio.to_thread(worker.wait_for_log, "worker_ready"), worker.log_text
     start_at = await load_scenario.scenario.now() + timedelta(seconds=max(3.0, plan.publications / 200))
     await load_scenario.schedule(plan, start_at)
-    triggers = asyncio.create_task(load_scenario.trigger())
+    enqueuing = asyncio.create_task(load_scenario.enqueue_repeatedly())
     faults = ["kill"] * plan.kills + ["redis"] * plan.redis_kills + ["stepdown"] * plan.stepdowns
     rng.shuffle(faults)
     # Faults are injected only while posts are due.
@@ -213,7 +213,7 @@ async def run_load(
             await restart_redis_without_data(valkey)
         else:
             await step_down(mongodb_uri)
-    await triggers
+    await enqueuing
     assert await poll_until_true(load_scenario.has_all_outcomes, plan.duration_s + plan.outcome_deadline_s), (
         await load_scenario.compare_with_ledgers()
     )

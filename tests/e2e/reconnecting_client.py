@@ -32,7 +32,7 @@ class ReconnectingClient:
     urls: Sequence[str]
     token: str
     http: httpx2.AsyncClient
-    repeated: Counter[str] = field(default_factory=Counter)
+    retry_reasons: Counter[str] = field(default_factory=Counter)
     """Failures after which the documentation tells clients to repeat or reconnect, by kind."""
 
     errors: list[str] = field(default_factory=list)
@@ -47,13 +47,13 @@ class ReconnectingClient:
             try:
                 return await next(self._processes).run(query, **variables)
             except httpx2.TransportError as error:
-                self.repeated[type(error).__name__] += 1
+                self.retry_reasons[type(error).__name__] += 1
                 await asyncio.sleep(RETRY_S)
             except GraphQLFailed as error:
                 if set(error.codes) != {"UNAVAILABLE"}:
                     self.errors.append(str(error))
                     raise
-                self.repeated["UNAVAILABLE"] += 1
+                self.retry_reasons["UNAVAILABLE"] += 1
                 await asyncio.sleep(RETRY_S)
 
     async def follow(self, query: str, received: list[Event], ready: asyncio.Event, **variables: Any) -> None:
@@ -72,13 +72,13 @@ class ReconnectingClient:
                         cursor = event["cursor"]
                         ready.set()
             except (OSError, InvalidHandshake):
-                self.repeated["connection refused"] += 1
+                self.retry_reasons["connection refused"] += 1
             except ConnectionClosed as closed:
                 self._record_close(closed.rcvd.code if closed.rcvd else ABNORMAL_CLOSURE)
             await asyncio.sleep(RETRY_S)
 
     def _record_close(self, code: int) -> None:
         if code in (SERVICE_RESTART, ABNORMAL_CLOSURE):
-            self.repeated[f"close {code}"] += 1
+            self.retry_reasons[f"close {code}"] += 1
         else:
             self.errors.append(f"A socket was closed with {code}.")

@@ -20,7 +20,7 @@ from tests.product import eventually, running_product
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
 ORG = "acme"
-NUMBERS = 120
+PHONE_NUMBERS = 120
 DEMO_JOBS = 3
 DAYS = 13
 DEMO_DATA_DEADLINE_S = 180
@@ -30,11 +30,11 @@ TOPICS = """{
     topics(limit: 5) { title messages(latest: "now", limit: 300) { items { id } } }
   }
 }"""
-LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { id } }"
+SET_LIMITS = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { id } }"
 JOBS = '{ callJobs(latest: "now") { items { id state } } }'
 CANCEL = "mutation ($id: ID!) { cancelCallJob(id: $id) { id } }"
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
-RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
+RECORD_DELIVERIES = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
 
 
 def main(folder: Path) -> None:
@@ -84,12 +84,12 @@ def wait_for_demo_data(product: DeployedProduct) -> None:
 
 
 def record_mail(product: DeployedProduct) -> None:
-    """Records two weeks of mail: most is delivered, some bounces, one domain is unreachable."""
+    """Records 13 days of mail: most is delivered, some bounces, one domain is unreachable."""
     server = product.token("mail-server", ORG, ["SERVICE"])
     now = datetime.now(UTC)
     for days_ago in range(DAYS):
         events = list(day_of_mail(days_ago, now - timedelta(days=days_ago)))
-        run_operation(product, server, RECORD, events=events)
+        run_operation(product, server, RECORD_DELIVERIES, events=events)
 
 
 def day_of_mail(days_ago: int, at: datetime) -> list[dict[str, Any]]:
@@ -120,14 +120,14 @@ def launch_calls(product: DeployedProduct) -> None:
     for job in jobs(product, admin):
         if job["state"] not in ("REJECTED", "COMPLETED"):
             run_operation(product, admin, CANCEL, id=job["id"])
-    run_operation(product, admin, LIMIT, input={"concurrentCalls": 12, "callsPerSecond": 4})
+    run_operation(product, admin, SET_LIMITS, input={"concurrentCalls": 12, "callsPerSecond": 4})
     launch_job(product, admin, "昨日のお礼", 6, expectedCallS=15)
     time.sleep(20)
-    week = ["MON", "TUE", "WED", "THU", "FRI"]
+    weekdays = ["MON", "TUE", "WED", "THU", "FRI"]
     hour = (datetime.now(UTC).hour + 3) % 24
-    window = {"start": f"{hour:02}:00", "end": f"{(hour + 1) % 24:02}:00", "timeZone": "UTC", "weekdays": week}
+    window = {"start": f"{hour:02}:00", "end": f"{(hour + 1) % 24:02}:00", "timeZone": "UTC", "weekdays": weekdays}
     launch_job(product, admin, "Autumn survey", 40, window=window)
-    launch_job(product, admin, "健診のご案内 11月", NUMBERS, expectedCallS=15)
+    launch_job(product, admin, "健診のご案内 11月", PHONE_NUMBERS, expectedCallS=15)
 
 
 def jobs(product: DeployedProduct, admin: str) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ async def test_call_limits_hold_through_30_kills_on_short_leases(
         assert centre.twin.rolling_faults(10) == []
         assert max(centre.twin.dialled.values()) == 1
         states = Counter([state for job in jobs for state in (await centre.states(job)).values()])
-        print(states, "refused because they were late:", sum(centre.twin.refused.values()))
+        print(states, "refused because they were late:", sum(centre.twin.refusal_counts.values()))
         assert set(states) <= {"COMPLETED", "UNKNOWN"}
         assert states["COMPLETED"] <= len(centre.twin.calls)
 
@@ -198,11 +198,11 @@ async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_u
 
 
 async def takeover_times_s(
-    deployment: CallDeployment, orgs: list[str], pid: int, number: signal.Signals
+    deployment: CallDeployment, orgs: list[str], pid: int, signal_number: signal.Signals
 ) -> list[float]:
     """Sends the signal. Returns for each organization the seconds until another process holds its lock."""
     began_s = time.monotonic()
-    os.kill(pid, number)
+    os.kill(pid, signal_number)
 
     async def takeover_s(org: str) -> float:
         await deployment.for_organization(org).wait_for_holder(except_pid=pid, deadline_s=40)

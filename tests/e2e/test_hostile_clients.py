@@ -24,7 +24,7 @@ HANDSHAKE = (
 # 1002, 1007 and 1009 concern malformed frames, text and sizes; the others belong to the subprotocol.
 SERVER_CLOSE_CODES = {1002, 1007, 1009, 4400, 4401, 4403, 4409, 4429}
 TIMEOUT_S = 30
-FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ_SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ FRAMES = st.one_of(
 @given(signs_in=st.booleans(), frames=st.lists(FRAMES, max_size=8))
 @example(signs_in=True, frames=['{"type":"subscribe","id":"1","payload":{"query":"{a}","variables":{"a":1e999}}}'])
 @example(signs_in=True, frames=["\ud83d\udd25".encode("utf-16", "surrogatepass").decode("utf-16")])
-@FUZZ
+@FUZZ_SETTINGS
 def test_arbitrary_frames_are_answered_or_closed_by_protocol(
     web: WebProcess, signs_in: bool, frames: list[str | bytes]
 ) -> None:
@@ -137,7 +137,7 @@ def test_arbitrary_frames_are_answered_or_closed_by_protocol(
 @example(data=Frame(Opcode.PING, b"x" * 125).serialize(mask=True))
 @example(data=b"\x81\xff" + (2**62).to_bytes(8) + b"mask")
 @example(data=b"\xf1\x80mask")
-@FUZZ
+@FUZZ_SETTINGS
 def test_arbitrary_bytes_affect_no_other_client(web: WebProcess, data: bytes) -> None:
     with closing(RawWebSocket(web.url)) as hostile, closing(RawWebSocket(web.url)) as other:
         hostile.socket.sendall(data)

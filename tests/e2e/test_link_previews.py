@@ -185,16 +185,16 @@ async def no_preview_is_due(product: DeployedProduct, chat: ChatTopic) -> bool:
 @pytest.mark.timeout(150)
 async def test_lost_job_redis_or_worker_only_delays_preview(killable_product: DeployedProduct) -> None:
     async with preview_scenario(killable_product, "lost") as scenario:
-        release = asyncio.Event()
+        may_respond = asyncio.Event()
         scenario.site.answers |= {
             "/deleted": respond(page("a")),
             "/unqueued": respond(page("b")),
-            "/slow": delayed_response(release),
+            "/slow": delayed_response(may_respond),
         }
         posted = [await post_and_delete_job(scenario), await post_while_redis_hangs(scenario)]
         posted.append(await post_and_kill_worker(scenario))
         assert scenario.site.paths() == ["/slow"]
-        release.set()
+        may_respond.set()
         assert await poll_until_true(lambda: have_previews(scenario, posted), SWEEPER_DEADLINE_S)
         assert sorted(scenario.site.paths()) == ["/deleted", "/slow", "/slow", "/unqueued"]
 
@@ -227,11 +227,11 @@ async def post_and_kill_worker(scenario: PreviewScenario) -> str:
     return str(posted["id"])
 
 
-def delayed_response(release: asyncio.Event) -> StubResponse:
-    """Returns a response that waits until `release` is set."""
+def delayed_response(may_respond: asyncio.Event) -> StubResponse:
+    """Returns a response that waits until `may_respond` is set."""
 
     async def respond_later(writer: asyncio.StreamWriter) -> None:
-        await release.wait()
+        await may_respond.wait()
         await respond(page("c"))(writer)
 
     return respond_later

@@ -84,11 +84,11 @@ class ElectionScenario:
     topic_scenario: TopicScenario
     acknowledged: list[int] = field(default_factory=list)
 
-    async def write(self, count: int, writers: int = WRITERS, unsafe: bool = False) -> None:
+    async def write(self, count: int, writers: int = WRITERS, is_unsafe: bool = False) -> None:
         """Runs the writer processes until each has posted `count` messages."""
         uri, topic_id = self.members.uri, self.topic_scenario.topic.id
         common = (uri, self.redis_url, self.database, self.driver, topic_id)
-        all_arguments = [WriterArguments(*common, f"writer{number}", count, unsafe) for number in range(writers)]
+        all_arguments = [WriterArguments(*common, f"writer{number}", count, is_unsafe) for number in range(writers)]
         processes = [self.start(arguments) for arguments in all_arguments]
         try:
             await until(lambda: all("ready" in self.lines(arguments) for arguments in all_arguments))
@@ -102,7 +102,7 @@ class ElectionScenario:
                 process.kill()
                 process.wait()
         for arguments in all_arguments:
-            self.collect(arguments)
+            self.collect_acknowledged(arguments)
 
     def start(self, arguments: WriterArguments) -> subprocess.Popen[bytes]:
         encoded = orjson.dumps(asdict(arguments)).decode()
@@ -110,7 +110,7 @@ class ElectionScenario:
             command = [sys.executable, "-m", "tests.e2e.writer", encoded]
             return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=out, stderr=err)
 
-    def collect(self, arguments: WriterArguments) -> None:
+    def collect_acknowledged(self, arguments: WriterArguments) -> None:
         acknowledged = [line.split() for line in self.lines(arguments) if line.startswith(arguments.writer)]
         assert len(acknowledged) == arguments.count, self.file(arguments, "err").read_text()[-2000:]
         self.acknowledged += [int(timestamp) for _, _, timestamp in acknowledged]
@@ -189,7 +189,7 @@ async def assert_unsafe_writers_are_detected(scenario: ElectionScenario) -> None
     unsafe_scenario = replace(scenario, topic_scenario=topic_scenario, acknowledged=[])
     readers = [Reader(topic_scenario) for _ in range(READERS)]
     for _ in range(20):
-        writing = asyncio.ensure_future(unsafe_scenario.write(40, writers=4, unsafe=True))
+        writing = asyncio.ensure_future(unsafe_scenario.write(40, writers=4, is_unsafe=True))
         await asyncio.gather(writing, *(reader.read_while(writing) for reader in readers))
         stored = await unsafe_scenario.stored_timestamps()
         assert sorted(unsafe_scenario.acknowledged) == stored

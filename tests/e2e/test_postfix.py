@@ -40,9 +40,9 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
             tail.restore()
             addresses = [f"{name}@reader.example" for name in NAMES] + ["x@dead.example"]
             await asyncio.to_thread(mta.send, *addresses)
-            messages = len(addresses) + len(BOUNCED)
+            message_count = len(addresses) + len(BOUNCED)
             async with asyncio.timeout(150):
-                while not mta.has_removed(messages):
+                while not mta.has_removed(message_count):
                     await tail.read_new_lines()
                     await asyncio.sleep(0.1)
             while await tail.read_new_lines():

@@ -125,13 +125,13 @@ class Connection:
         self._writer.write(HANDSHAKE.format(host).encode())
         await self._reader.readuntil(b"\r\n\r\n")
 
-    def send(self, message: object, part: float = 1) -> None:
-        """Sends a text frame, or only its beginning: `part` is the share of its bytes that is sent."""
-        self._write(Opcode.TEXT, orjson.dumps(message), part)
+    def send(self, message: object, share: float = 1) -> None:
+        """Sends a text frame, or only its beginning: `share` is the share of its bytes that is sent."""
+        self._write(Opcode.TEXT, orjson.dumps(message), share)
 
-    def _write(self, opcode: Opcode, payload: bytes, part: float = 1) -> None:
+    def _write(self, opcode: Opcode, payload: bytes, share: float = 1) -> None:
         data = Frame(opcode, payload).serialize(mask=True)
-        self._writer.write(data[: int(len(data) * part)])
+        self._writer.write(data[: int(len(data) * share)])
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
         """Yields the messages of text frames. Raises: ConnectionError when either side closes."""
@@ -193,8 +193,8 @@ async def read_connection(progress: ResumeProgress, connection: Connection, toke
     async with asyncio.timeout(TIMEOUT_S) as deadline:
         async for message in connection.messages():
             if message["type"] == "connection_ack":
-                part = 0.5 if disconnect.while_subscribing else 1
-                connection.send({"id": "1", "type": "subscribe", "payload": payload}, part)
+                share = 0.5 if disconnect.while_subscribing else 1
+                connection.send({"id": "1", "type": "subscribe", "payload": payload}, share)
                 if disconnect.while_subscribing:
                     return
                 continue
@@ -249,14 +249,14 @@ async def run_resume_scenario(product: DeployedProduct, disconnects: int, messag
         people = [await stack.enter_async_context(client(product.url, product.token(name))) for name in names]
         progress = ResumeProgress(await create_chat_topic(people[0]), disconnects, messages)
         await join(progress.chat, *people[1:])
-        shares = [[f"{name}-{n}" for n in range(i, messages, AUTHORS)] for i, name in enumerate(names)]
+        texts_by_author = [[f"{name}-{n}" for n in range(i, messages, AUTHORS)] for i, name in enumerate(names)]
         began_s = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(kill_redis_and_web_process(progress, product))
             tasks.create_task(
                 read_with_disconnects(progress, product.url, product.token("u0"), random.Random(disconnects))
             )
-            for person, texts in zip(people, shares, strict=True):
+            for person, texts in zip(people, texts_by_author, strict=True):
                 tasks.create_task(post_all(progress, person, texts))
         took_s = time.monotonic() - began_s
         timeline = await all_messages(progress.chat, people[0], "text timestamp")
@@ -264,7 +264,9 @@ async def run_resume_scenario(product: DeployedProduct, disconnects: int, messag
         f"{disconnects} disconnects, {messages} messages in {took_s:.1f} s; "
         f"longest silence {progress.longest_silence_s:.1f} s; {progress.end_reasons}"
     )
-    assert sorted(message["text"] for message in timeline) == sorted(text for texts in shares for text in texts)
+    assert sorted(message["text"] for message in timeline) == sorted(
+        text for texts in texts_by_author for text in texts
+    )
     assert [message["timestamp"] for message in timeline] == sorted({message["timestamp"] for message in timeline})
     assert [event["message"] for event in progress.events] == timeline
     assert len({event["cursor"] for event in progress.events}) == messages

@@ -27,7 +27,7 @@ def live_keys(redis: "Redis") -> Iterator[tuple[str, float | None]]:
     """Yields the keys with their remaining seconds, or None for a key that does not expire."""
     for key in redis.scan_iter(count=1000):
         left_ms = int(redis.pttl(key))
-        if left_ms != -2:  # the key has expired meanwhile
+        if left_ms != -2:  # -2 means that the key has expired meanwhile.
             yield key.decode(), None if left_ms == -1 else left_ms / 1000
 
 

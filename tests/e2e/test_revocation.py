@@ -24,10 +24,10 @@ pytestmark = pytest.mark.anyio
 
 DEADLINE_S = 60.0
 DEACTIVATE = 'mutation { deactivateUser(userId: "bob", reason: "left") { id } }'
-NARROW = 'mutation { setUserRoles(userId: "bob", roles: [MEMBER]) { id } }'
+REDUCE_ROLES = 'mutation { setUserRoles(userId: "bob", roles: [MEMBER]) { id } }'
 WEB_PROCESSES = 2
 SOCKETS = 8
-"""Enough that each web process has one of them."""
+"""So many that each web process has at least one of them."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduc
 
 
 async def close_code(person: Client, *, is_open: asyncio.Barrier) -> int | None:
-    """Opens a socket, meets the others, and returns the code with which the server closes the socket."""
+    """Opens a socket, waits until all sockets are open, and returns the code with which the server closes it."""
     async with person.socket() as socket:
         await is_open.wait()
         try:
@@ -100,14 +100,14 @@ async def test_reduced_access_ends_sockets_and_requests(product: DeployedProduct
     ):
         chat = await create_chat_topic(ada)
         await join(chat, bob)
-        for change, expected in ((NARROW, 4403), (DEACTIVATE, 4401)):
+        for change, expected_code in ((REDUCE_ROLES, 4403), (DEACTIVATE, 4401)):
             is_open = asyncio.Barrier(SOCKETS + 1)
             sockets = [asyncio.create_task(close_code(bob, is_open=is_open)) for _ in range(SOCKETS)]
             await is_open.wait()
             async with subscribed(chat, ada) as (still_open, _):
                 with sigstopped(product.processes.child("valkey-server")):
                     await ada.run(change)
-                    assert await asyncio.gather(*sockets) == [expected] * SOCKETS
+                    assert await asyncio.gather(*sockets) == [expected_code] * SOCKETS
                 await post(chat, ada, "Others stay connected")
                 assert (await still_open.next_event())["__typename"] == "MessagePosted"
 

@@ -61,8 +61,10 @@ class Deployment:
         stack = self._running[name] = ExitStack()
         log_folder = self._folder / f"{name} {len(release)}"
         process = stack.enter_context(noroshi_process(log_folder, command, self.variables | release))
-        serves = (lambda: _is_ready(url)) if kind == "web" else (lambda: "worker_ready" in process.log_text)
-        assert eventually(lambda: serves() or process.process.poll() is not None, START_DEADLINE_S), process.log_text
+        is_serving = (lambda: _is_ready(url)) if kind == "web" else (lambda: "worker_ready" in process.log_text)
+        assert eventually(lambda: is_serving() or process.process.poll() is not None, START_DEADLINE_S), (
+            process.log_text
+        )
         assert process.process.poll() is None, process.log_text
 
     def stop(self, name: str) -> None:
@@ -74,7 +76,7 @@ class Deployment:
             self.stop(name)
 
     def run(self, *command: str, release: dict[str, str]) -> ServerProcess:
-        """Runs another command to its end, which must be a success."""
+        """Runs another command, which must succeed, and waits for its end."""
         with noroshi_process(self._folder / command[0], command, self.variables | release) as process:
             assert process.process.wait(300) == 0, process.log_text
         return process
@@ -101,7 +103,7 @@ class Load:
     bob: ReconnectingClient
     mta: ReconnectingClient
     chat: ChatTopic
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    has_ended: asyncio.Event = field(default_factory=asyncio.Event)
     counts: Counter[str] = field(default_factory=Counter)
     topic_events: list[Event] = field(default_factory=list)
     home_events: list[Event] = field(default_factory=list)
@@ -110,10 +112,10 @@ class Load:
     def clients(self) -> tuple[ReconnectingClient, ...]:
         return self.ann, self.bob, self.mta
 
-    async def repeat(self, kind: str, every_s: float, do: Callable[[str], Awaitable[object]]) -> None:
-        """Calls `do` with a new text, pauses for `every_s` seconds, and repeats both until the load has ended."""
-        while not self.ended.is_set():
-            await do(f"{kind} {self.counts[kind]}")
+    async def repeat(self, kind: str, every_s: float, action: Callable[[str], Awaitable[object]]) -> None:
+        """Calls `action` with a new text, pauses for `every_s` seconds, and repeats both until the load has ended."""
+        while not self.has_ended.is_set():
+            await action(f"{kind} {self.counts[kind]}")
             self.counts[kind] += 1
             await asyncio.sleep(every_s)
 
@@ -151,7 +153,7 @@ class Load:
 
 @asynccontextmanager
 async def running_load(load: Load) -> AsyncIterator[None]:
-    """Runs all clients during the block. Raises what one of them raised."""
+    """Runs all clients during the block. Raises their errors."""
     topic_ready, home_ready = asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as group:
         topic = load.bob.follow(TOPIC_EVENTS, load.topic_events, topic_ready, topic=load.chat.topic)
@@ -168,7 +170,7 @@ async def running_load(load: Load) -> AsyncIterator[None]:
         tasks = [group.create_task(each) for each in work]
         try:
             yield
-            load.ended.set()
+            load.has_ended.set()
             await asyncio.gather(*tasks)
             await until(lambda: _is_complete(load))
         finally:
@@ -199,9 +201,9 @@ async def open_load(urls: list[str], secret: str) -> AsyncIterator[Load]:
     async with AsyncExitStack() as stack:
         roles = {"ann": ("MEMBER", "OPERATOR"), "bob": ("MEMBER",), "mta": ("SERVICE",)}
         clients = {}
-        for name, its_roles in roles.items():
+        for name, user_roles in roles.items():
             http = await stack.enter_async_context(httpx2.AsyncClient(timeout=60))
-            token = mint(secret, user_id=name, organization_id="acme", roles=its_roles)
+            token = mint(secret, user_id=name, organization_id="acme", roles=user_roles)
             clients[name] = ReconnectingClient(urls, token, http)
         ann, bob = clients["ann"], clients["bob"]
         created = await ann.run('mutation { createCommunity(input: {name: "Hills"}) { id } }')

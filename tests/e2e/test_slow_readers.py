@@ -36,14 +36,16 @@ class StallPlan:
 
     readers: int
     stalled: int
-    rate: float
-    steady_s: float
+    messages_per_s: float
+    before_stall_s: float
 
 
 PLANS = [
-    pytest.param(StallPlan(400, 40, rate=6, steady_s=4), id="40 of 400"),
+    pytest.param(StallPlan(400, 40, messages_per_s=6, before_stall_s=4), id="40 of 400"),
     pytest.param(
-        StallPlan(2_000, 200, rate=2, steady_s=20), id="200 of 2000", marks=[pytest.mark.soak, pytest.mark.timeout(400)]
+        StallPlan(2_000, 200, messages_per_s=2, before_stall_s=20),
+        id="200 of 2000",
+        marks=[pytest.mark.soak, pytest.mark.timeout(400)],
     ),
 ]
 
@@ -88,15 +90,15 @@ async def subscribed_readers(web: WebProcess, chat: ChatTopic, count: int) -> As
 
 
 @asynccontextmanager
-async def background_posts(chat: ChatTopic, author: Client, rate: float) -> AsyncIterator[list[int]]:
-    """Posts messages at the given rate, and appends the number of each posted message to the list."""
+async def background_posts(chat: ChatTopic, author: Client, messages_per_s: float) -> AsyncIterator[list[int]]:
+    """Posts `messages_per_s` messages per second, and appends the number of each posted message to the list."""
     posted: list[int] = []
 
     async def post_forever() -> None:
         while True:
             await post(chat, author, TEXT)
             posted.append(len(posted) + 1)
-            await asyncio.sleep(1 / rate)
+            await asyncio.sleep(1 / messages_per_s)
 
     task = asyncio.create_task(post_forever())
     try:
@@ -115,7 +117,7 @@ async def wait_for_position(readers: list[Reader], position: int, deadline_s: fl
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("plan", PLANS)
-async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: WebProcess, plan: StallPlan) -> None:
+async def test_stalled_readers_are_closed_within_30_s_and_delay_no_other(web: WebProcess, plan: StallPlan) -> None:
     async with client(web.url, web.token()) as ann:
         chat = await create_chat_topic(ann)
         for n in range(USERS):
@@ -123,10 +125,10 @@ async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: WebProcess,
                 await join(chat, person)
         async with (
             subscribed_readers(web, chat, plan.readers) as readers,
-            background_posts(chat, ann, plan.rate) as posted,
+            background_posts(chat, ann, plan.messages_per_s) as posted,
         ):
             stalled, healthy = readers[: plan.stalled], readers[plan.stalled :]
-            await asyncio.sleep(plan.steady_s)
+            await asyncio.sleep(plan.before_stall_s)
             memory_before_mib, lags_before_s = memory_mib(web), lags_s(healthy)
             sockets_before = open_sockets(web)
             assert sockets_before >= plan.readers
@@ -136,14 +138,14 @@ async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: WebProcess,
                 reader.ws.transport.pause_reading()
             closed_after_s, peak_mib = await wait_until_closed(web, sockets_before - plan.stalled)
             lags_during_s = lags_s(healthy)[len(lags_before_s) :]
-            last = len(posted)
-            await wait_for_position(healthy, last)
+            last_number = len(posted)
+            await wait_for_position(healthy, last_number)
 
             for reader in healthy:
                 assert reader.current.sequence_error() is None
                 assert reader.current.close_code is None
             await assert_memory_returns(web, memory_before_mib)
-            await assert_resumed(stalled, last)
+            await assert_resumed(stalled, last_number)
     print(
         f"\n{plan.stalled} of {plan.readers} stalled, closed after {closed_after_s:.1f} s; "
         f"p99 {1000 * percentile(lags_before_s, 0.99):.0f} ms before the stall, "
@@ -177,7 +179,7 @@ async def assert_memory_returns(web: WebProcess, before_mib: float) -> None:
             await asyncio.sleep(0.2)
 
 
-async def assert_resumed(stalled: list[Reader], last: int) -> None:
+async def assert_resumed(stalled: list[Reader], last_number: int) -> None:
     """Asserts that stalled readers notice the closed socket, resume after their last event, and miss nothing."""
     for reader in stalled:
         assert reader.ws is not None
@@ -187,7 +189,7 @@ async def assert_resumed(stalled: list[Reader], last: int) -> None:
             await asyncio.sleep(0.05)
     assert {reader.current.close_code for reader in stalled} <= {TRY_AGAIN_LATER, 1006}
     resubscriptions = [asyncio.create_task(reader.subscribe()) for reader in stalled]
-    await wait_for_position(stalled, last)
+    await wait_for_position(stalled, last_number)
     for reader in stalled:
         assert reader.current.resumed == [True]
         assert [subscription.sequence_error() for subscription in reader.subscriptions] == [None, None]

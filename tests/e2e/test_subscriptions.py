@@ -57,11 +57,11 @@ async def test_every_socket_gets_every_event_in_order(product: DeployedProduct) 
     async with people(product, "many", "ann") as (ann,), AsyncExitStack() as stack:
         chat = await create_chat_topic(ann)
         sockets = [(await stack.enter_async_context(subscribed(chat, ann)))[0] for _ in range(20)]
-        sent = [f"{n}" for n in range(60)]
+        posted_texts = [f"{n}" for n in range(60)]
         for n in range(0, 60, 15):
-            await post_several(chat, ann, sent[n : n + 15])
+            await post_several(chat, ann, posted_texts[n : n + 15])
         for each in sockets:
-            assert texts(await events(each, 60)) == sent
+            assert texts(await events(each, 60)) == posted_texts
 
 
 async def test_resume_continues_exactly_after_cursor(product: DeployedProduct) -> None:
@@ -71,11 +71,11 @@ async def test_resume_continues_exactly_after_cursor(product: DeployedProduct) -
             assert ready["resumed"] is False
             await post_several(chat, ann, ["a", "b", "c"])
             received = [ready, *await events(socket, 3)]
-        for missed in range(4):
-            cursor = received[3 - missed]["cursor"]
+        for missed_count in range(4):
+            cursor = received[3 - missed_count]["cursor"]
             async with subscribed(chat, ann, since=cursor) as (socket, ready):
                 assert (ready["resumed"], ready["cursor"]) == (True, cursor)
-                assert await events(socket, missed) == received[4 - missed :]
+                assert await events(socket, missed_count) == received[4 - missed_count :]
 
 
 async def test_resumed_subscription_continues_live(product: DeployedProduct) -> None:
@@ -159,10 +159,10 @@ async def test_block_withholds_events_from_blocker_only(product: DeployedProduct
             await post(chat, ben, "shown again")
             assert texts(await events(anns, 1)) == ["shown again"]
             await run_mutation(ann, "blockUser(userId: $userId)", userId="ben")
-        async with subscribed(chat, ann, since=start["cursor"]) as (again, _):
-            assert texts(await events(again, 1)) == ["shown"]
+        async with subscribed(chat, ann, since=start["cursor"]) as (resumed_socket, _):
+            assert texts(await events(resumed_socket, 1)) == ["shown"]
             await post(chat, cem, "live")
-            assert texts(await events(again, 1)) == ["live"]
+            assert texts(await events(resumed_socket, 1)) == ["live"]
 
 
 async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
@@ -185,9 +185,9 @@ async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mon
             await run_mutation(
                 ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=message["id"], emoji="👍"
             )
-            (for_ann,), (for_ben,) = await events(anns, 1), await events(bens, 1)
-    assert for_ann["message"]["reactions"] == [{"count": 1, "reacted": False}]
-    assert for_ben["message"]["reactions"] == [{"count": 1, "reacted": True}]
+            (anns_event,), (bens_event,) = await events(anns, 1), await events(bens, 1)
+    assert anns_event["message"]["reactions"] == [{"count": 1, "reacted": False}]
+    assert bens_event["message"]["reactions"] == [{"count": 1, "reacted": True}]
 
 
 @pytest.mark.parametrize("is_busy", [False, True], ids=["in a quiet topic", "in a busy topic"])

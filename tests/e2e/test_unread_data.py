@@ -67,7 +67,7 @@ def assert_others_are_served(web: WebProcess) -> None:
 
 
 async def warm_up(web: WebProcess, chat: ChatTopic) -> None:
-    """Answers one query and forgets the peak of memory, so that later growth is due to the test."""
+    """Runs one query and resets the peak of memory, so that only the test causes later growth."""
     async with client(web.url, web.token()) as ann:
         await ann.run(PAGE % "page", id=chat.topic)
     forget_peak(web)
@@ -104,7 +104,7 @@ async def test_unread_answers_of_a_socket_take_little_memory(web: WebProcess) ->
     assert peak_memory_mib(web) - before_mib < MAX_GROWTH_MIB
 
 
-def ask_without_reading(web: WebProcess, query: str, topic: str) -> socket.socket:
+def send_query_without_reading(web: WebProcess, query: str, topic: str) -> socket.socket:
     """Sends a query over HTTP, and returns the socket, whose receive buffer is small."""
     sock, address = socket.socket(), urlsplit(web.url)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -125,7 +125,7 @@ async def test_unread_responses_of_all_clients_are_bounded(web: WebProcess) -> N
     before_mib = memory_mib(web)
     with ExitStack() as stack:
         for n in range(120):
-            sock = stack.enter_context(ask_without_reading(web, PAGE % f"page{n}", chat.topic))
+            sock = stack.enter_context(send_query_without_reading(web, PAGE % f"page{n}", chat.topic))
             sock.recv(1, socket.MSG_PEEK)
         assert_others_are_served(web)
     assert peak_memory_mib(web) - before_mib < MAX_UNSENT_MIB + MAX_GROWTH_MIB

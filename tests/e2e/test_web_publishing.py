@@ -20,9 +20,11 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduc
     report = run_browser_script("web-publishing.mjs", product.url, tmp_path, token=token)
 
     scheduled, dragged, moved, published = (report[step] for step in ("scheduled", "dragged", "moved", "published"))
-    assert local(scheduled["due"]) == f"{scheduled['day']} 19:30"
+    assert new_york_time(scheduled["due"]) == f"{scheduled['day']} 19:30"
     assert (scheduled["timeZone"], scheduled["targets"]) == ("America/New_York", 2)
-    assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day must keep the time of day."
+    assert new_york_time(dragged["due"]) == f"{dragged['day']} 19:30", (
+        "A drag to another day must keep the time of day."
+    )
     assert moved["offeredReadings"] == 2, "A time that the clocks skip must have two readings."
     assert moved["due"] == f"{moved['day']}T07:30:00.000Z"
     assert report["cancelled"] == "CANCELLED"
@@ -33,6 +35,6 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduc
     assert foreign_requests(report["requests"], product.url) == []
 
 
-def local(due: str) -> str:
+def new_york_time(due: str) -> str:
     """Returns the instant as clocks in New York show it."""
     return f"{datetime.fromisoformat(due).astimezone(NEW_YORK):%Y-%m-%d %H:%M}"

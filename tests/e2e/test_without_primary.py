@@ -102,7 +102,7 @@ async def can_post(person: Client, chat: ChatTopic) -> bool:
 
 
 @pytest.mark.timeout(240)
-async def test_requests_without_primary_get_named_errors(web: WebProcess, own_mongod: Mongod) -> None:
+async def test_requests_without_primary_get_documented_errors(web: WebProcess, own_mongod: Mongod) -> None:
     limits = httpx2.Limits(max_connections=None)
     async with httpx2.AsyncClient(timeout=60, limits=limits) as http:
         people = [Client(web.url, web.token(f"user{n}"), http) for n in range(USERS)]

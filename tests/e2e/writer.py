@@ -1,7 +1,7 @@
 """A process that posts messages to one topic, and repeats each message until it is acknowledged.
 
 test_no_reader_misses.py starts it. The process prints "ready", and posts after it has read a line. At random it sleeps
-between the allocation of a timestamp and the commit. With `unsafe`, it inserts the message outside the transaction
+between the allocation of a timestamp and the commit. With `is_unsafe`, it inserts the message outside the transaction
 that allocates the timestamp, so readers may miss messages.
 """
 
@@ -48,7 +48,7 @@ class WriterArguments:
     topic_id: str
     writer: str
     count: int
-    unsafe: bool
+    is_unsafe: bool
 
 
 class DelayedMongo(Mongo):
@@ -71,7 +71,7 @@ async def sleep_at_random() -> None:
 
 
 class Writer:
-    """Posts messages as the product does."""
+    """A writer that posts messages as the product does."""
 
     def __init__(self, arguments: WriterArguments, stores: Stores) -> None:
         self.arguments = arguments
@@ -91,7 +91,7 @@ class Writer:
 
 
 class UnsafeWriter(Writer):
-    """Inserts a message some time after it has allocated its timestamp.
+    """A writer that inserts a message some time after it has allocated the message's timestamp.
 
     Timestamps are unique, but a message may become visible after messages with larger timestamps.
     """
@@ -136,7 +136,7 @@ async def main(arguments: WriterArguments) -> None:
     async with open_stores(arguments.mongodb_uri, arguments.redis_url, arguments.database, arguments.driver) as stores:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        await post_all(UnsafeWriter(arguments, stores) if arguments.unsafe else Writer(arguments, stores))
+        await post_all(UnsafeWriter(arguments, stores) if arguments.is_unsafe else Writer(arguments, stores))
 
 
 if __name__ == "__main__":

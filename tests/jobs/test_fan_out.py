@@ -26,7 +26,7 @@ from tests.storage.feed.feed_scenario import FeedScenario
 
 pytestmark = pytest.mark.anyio
 
-CHUNK = 2
+CHUNK_SIZE = 2
 READERS = [f"reader-{n:02}" for n in range(10)]
 
 
@@ -62,7 +62,7 @@ async def feed(two_stores: list[Stores]) -> FeedScenario:
 def workers(two_stores: list[Stores]) -> list[JobContext]:
     """The job contexts of two processes. Fan-outs have small chunks, so that each has several."""
     return [
-        job_context(replace(each, feeds=FeedItemStore(each.mongo, each.outbox, each.home_subscribers, CHUNK)))
+        job_context(replace(each, feeds=FeedItemStore(each.mongo, each.outbox, each.home_subscribers, CHUNK_SIZE)))
         for each in two_stores
     ]
 
@@ -89,12 +89,12 @@ async def home_feed_of(feed: FeedScenario, reader: str) -> list[int]:
 
 
 async def test_first_follower_during_commit_gets_post(feed: FeedScenario, workers: list[JobContext]) -> None:
-    held = HeldCreatePost(feed.stores.posts.plan(feed.new_post()))
+    held_creation = HeldCreatePost(feed.stores.posts.plan(feed.new_post()))
     stream = author_stream(feed.organization_id, "ann")
-    posting = asyncio.create_task(feed.stores.sequencer.commit(stream, held))
-    await held.has_read.wait()
+    posting = asyncio.create_task(feed.stores.sequencer.commit(stream, held_creation))
+    await held_creation.has_read.wait()
     await follow(feed, READERS[0])
-    held.may_commit.set()
+    held_creation.may_commit.set()
     post = await posting
     await complete_feeds(feed, workers[0])
     assert await home_feed_of(feed, READERS[0]) == [post.timestamp]

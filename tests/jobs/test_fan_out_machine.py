@@ -40,12 +40,12 @@ AUTHOR, READER = st.sampled_from(AUTHORS), st.sampled_from(READERS)
 MAX_FOLLOWERS = 3
 """A low threshold, which authors cross in both directions."""
 
-CHUNK = 2
+CHUNK_SIZE = 2
 
 
 @dataclass(frozen=True)
 class JobsOnLoop:
-    """Stores, jobs and the event loop they run on."""
+    """Stores, jobs and the event loop that they run on."""
 
     runner: asyncio.Runner
     jobs: JobContext
@@ -83,7 +83,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.deleted: set[int] = set()
         # Posts, with their authors, whose removal every subscriber must receive.
         self.expected_removals: dict[str, dict[int, str]] = {reader: {} for reader in SUBSCRIBERS}
-        self.readers_in_turn = itertools.cycle(READERS)
+        self.reader_cycle = itertools.cycle(READERS)
         self.org = self.feed.organization_id
         self.run(self.feed.sign_in(*READERS))
         self.run(self.create_subscriber_streams())
@@ -128,7 +128,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(reader=st.sampled_from(SUBSCRIBERS), author=AUTHOR)
     def follow_anew(self, reader: str, author: str) -> None:
-        """Unfollows and follows again. A backfill then brings posts into the feed without arrival events."""
+        """Unfollows and follows again. A backfill then adds posts to the feed without arrival events."""
         self.unfollow(reader, author)
         self.follow(reader, author)
 
@@ -166,13 +166,13 @@ class FeedMachine(RuleBasedStateMachine):
                 if reader == author or not post.merged:
                     self.expected_removals[reader][timestamp] = author
 
-    @rule(data=st.data(), inserted=st.booleans(), resumes_later=st.booleans())
-    def crash(self, data: st.DataObject, inserted: bool, resumes_later: bool) -> None:
+    @rule(data=st.data(), has_inserted=st.booleans(), resumes_later=st.booleans())
+    def crash(self, data: st.DataObject, has_inserted: bool, resumes_later: bool) -> None:
         """Stops a worker after it claimed a fan-out or after it inserted a chunk."""
         if self.model.posts:
             key = PostKey(self.org, data.draw(st.sampled_from(sorted(self.model.posts))))
             claim = self.run(self.claim(key))
-            if claim is not None and inserted:
+            if claim is not None and has_inserted:
                 self.run(self.insert(claim))
             if claim is not None and resumes_later:
                 self.stopped_claims.append(claim)
@@ -188,7 +188,7 @@ class FeedMachine(RuleBasedStateMachine):
         return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
 
     @rule()
-    def stopped_worker_resumes(self) -> None:
+    def resume_stopped_worker(self) -> None:
         """Lets a stopped worker insert its chunk late. The chunk counts only if no other worker took over."""
         if self.stopped_claims:
             claim = self.stopped_claims.pop()
@@ -203,15 +203,15 @@ class FeedMachine(RuleBasedStateMachine):
     def run_workers(self) -> None:
         self.run(self.work())
 
-    @rule(reader=REFUSED_READER, author=AUTHOR, works=st.booleans())
-    def database_refuses(self, reader: str, author: str, works: bool) -> None:
+    @rule(reader=REFUSED_READER, author=AUTHOR, runs_workers=st.booleans())
+    def refuse_writes(self, reader: str, author: str, runs_workers: bool) -> None:
         self.run(self.feed.refuse_writes_of("feed_items", reader))
         self.post(author)
-        if works:
+        if runs_workers:
             self.run_workers()
 
     @rule()
-    def database_accepts_again(self) -> None:
+    def accept_writes(self) -> None:
         self.run(self.feed.refuse_writes_of("feed_items", None))
 
     @rule(reader=READER)
@@ -222,7 +222,7 @@ class FeedMachine(RuleBasedStateMachine):
     @invariant()
     def feed_holds_only_visible_posts(self) -> None:
         """Checks one reader's feed at a time, because reading takes long. `check` compares all feeds at the end."""
-        reader = next(self.readers_in_turn)
+        reader = next(self.reader_cycle)
         timestamps = self.run(self.read_feed(reader))
         assert set(timestamps) <= self.model.visible_posts(reader)
         assert timestamps == sorted(timestamps, reverse=True)
@@ -311,7 +311,7 @@ def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> 
         stores_context = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
         stores = runner.run(stores_context.__aenter__())
         stores_with_small_chunks = replace(
-            stores, feeds=FeedItemStore(stores.mongo, stores.outbox, stores.home_subscribers, CHUNK)
+            stores, feeds=FeedItemStore(stores.mongo, stores.outbox, stores.home_subscribers, CHUNK_SIZE)
         )
         try:
             process = JobsOnLoop(runner, job_context(stores_with_small_chunks))
@@ -333,13 +333,13 @@ def settings_for(examples: int, steps: int) -> settings:
 
 
 def test_home_feed_matches_model(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> None:
-    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=settings_for(10, 25))
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as machine_class:
+        run_machine(machine_class, settings=settings_for(10, 25))
 
 
 @pytest.mark.soak
 def test_home_feed_matches_model_in_long_runs(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
-    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=settings_for(500, 100))
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as machine_class:
+        run_machine(machine_class, settings=settings_for(500, 100))

@@ -40,11 +40,11 @@ class CallCentre:
 
     async def limit(self, concurrent: int, per_second: float) -> None:
         """Sets the limits. The twin allows the old number of calls until the surplus calls have ended."""
-        self.twin.allowed = max(self.twin.allowed, concurrent)
+        self.twin.max_allowed = max(self.twin.max_allowed, concurrent)
         await self.stores.call_jobs.set_limits(self.org, concurrent, per_second)
         while len(await self.slots()) > concurrent:
             await asyncio.sleep(0.02)
-        self.twin.allowed = concurrent
+        self.twin.max_allowed = concurrent
 
     async def job(self, job: CallJob) -> CallJob:
         """Returns the job as it is now."""

@@ -66,10 +66,10 @@ async def test_freed_slot_is_used_at_once(stores: Stores) -> None:
     async with call_centre(stores, 1, talk_s=(0.05, 0.05)) as centre:
         await centre.limit(1, 100)
         await centre.launch(10)
-        started = time.monotonic()
+        started_at = time.monotonic()
         await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
         # With polling, each of the ten calls would wait for MAX_WAIT_S.
-        assert time.monotonic() - started < 4 * MAX_WAIT_S
+        assert time.monotonic() - started_at < 4 * MAX_WAIT_S
 
 
 async def test_freed_slots_are_used_without_wake_ups(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,12 +133,12 @@ async def test_older_broker_stops_after_takeover(stores: Stores) -> None:
     async with call_centre(stores, 2) as centre:
         await centre.limit(2, 100)
         await centre.launch(30)
-        old = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 1))
+        old_run = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 1))
         await until(lambda: has_calls(centre))
-        new = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 2))
+        new_run = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 2))
         with pytest.raises(BrokerSuperseded):
-            await asyncio.wait_for(old, DEADLINE_S)
-        await asyncio.wait_for(new, DEADLINE_S)
+            await asyncio.wait_for(old_run, DEADLINE_S)
+        await asyncio.wait_for(new_run, DEADLINE_S)
         with pytest.raises(BrokerSuperseded):
             await new_broker(centre).run(1)
         assert centre.twin.faults == []
@@ -166,14 +166,14 @@ async def test_pause_holds_at_once_and_resume_goes_on(stores: Stores) -> None:
 
 
 class _HeldBroker(Broker):
-    """A broker that holds committed calls until `due` is set."""
+    """A broker that holds committed calls until `may_place` is set."""
 
-    committed: asyncio.Event
-    due: asyncio.Event
+    has_committed: asyncio.Event
+    may_place: asyncio.Event
 
     async def _place_call(self, call: Call, due_s: float) -> None:
-        self.committed.set()
-        await self.due.wait()
+        self.has_committed.set()
+        await self.may_place.wait()
         await super()._place_call(call, time.monotonic())
 
 
@@ -187,14 +187,14 @@ async def test_call_stopped_after_its_commit_is_not_placed(
         await centre.limit(1, 100)
         job = await centre.launch(1)
         broker = _HeldBroker(stores.calls, centre.telephony, centre.org)
-        broker.committed, broker.due = asyncio.Event(), asyncio.Event()
+        broker.has_committed, broker.may_place = asyncio.Event(), asyncio.Event()
         running = asyncio.create_task(run_with_wake_ups(centre, broker))
-        await asyncio.wait_for(broker.committed.wait(), DEADLINE_S)
+        await asyncio.wait_for(broker.has_committed.wait(), DEADLINE_S)
         if action is None:
             await stores.do_not_call.add(centre.org, ["+819010000000"])
         else:
             await stores.call_jobs.act(centre.org, job.id, action)
-        broker.due.set()
+        broker.may_place.set()
         await asyncio.wait_for(running, DEADLINE_S)
         assert centre.twin.dialled == {}
         assert await centre.states(job) == {"+819010000000": state}
@@ -226,9 +226,9 @@ async def test_number_reported_do_not_call_is_not_called_again(stores: Stores) -
         assert [set((await centre.states(job)).values()) for job in jobs] == [{"SKIPPED"}, {"SKIPPED"}]
         numbers = [f"+81901000000{last}" for last in range(3)]
         assert await stores.do_not_call.listed_numbers(centre.org, numbers) == frozenset(numbers[:2])
-        again = await centre.launch(2)
+        later_job = await centre.launch(2)
         await asyncio.wait_for(run_with_wake_ups(centre, new_broker(centre)), DEADLINE_S)
-        assert set((await centre.states(again)).values()) == {"SKIPPED"}
+        assert set((await centre.states(later_job)).values()) == {"SKIPPED"}
         assert len(centre.twin.calls) == 3
 
 
@@ -254,11 +254,11 @@ async def test_call_refused_as_late_is_requeued(stores: Stores) -> None:
         job = await centre.launch(2)
         centre.twin.hold = asyncio.Event()
         running = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre)))
-        await asyncio.wait_for(centre.twin.held.wait(), DEADLINE_S)
+        await asyncio.wait_for(centre.twin.has_held.wait(), DEADLINE_S)
         await asyncio.sleep(0.5)
         centre.twin.hold.set()
         await asyncio.wait_for(running, DEADLINE_S)
-        assert sum(centre.twin.refused.values()) >= 1
+        assert sum(centre.twin.refusal_counts.values()) >= 1
         assert set(centre.twin.dialled.values()) == {1}
         tasks = await centre.stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
         assert [task.attempts for task in tasks] == [1, 1]
@@ -275,23 +275,26 @@ class _PausedProcessBroker(Broker):
 
 
 async def test_late_call_of_paused_process_is_not_sent(stores: Stores) -> None:
-    """The broker itself must drop the call, because a service that ignores notAfter would make it."""
+    """The broker itself must drop the call, because a service that ignores notAfter would place the call."""
     async with call_centre(stores, 1) as centre:
         await centre.limit(1, 100)
         job = await centre.launch(1)
         broker = _PausedProcessBroker(stores.calls, centre.telephony, centre.org)
         await asyncio.wait_for(run_with_wake_ups(centre, broker), DEADLINE_S)
-        assert f"{job.id}-2-1" not in [*centre.twin.calls, *centre.twin.refused]
+        assert f"{job.id}-2-1" not in [*centre.twin.calls, *centre.twin.refusal_counts]
         assert set(centre.twin.dialled.values()) == {1}
         (task,) = await centre.stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
         assert (task.state.value, task.attempts) == ("COMPLETED", 1)
 
 
 class _CancelledAwait:
-    """An awaitable that runs a coroutine and throws CancelledError into it at its n-th await that suspends."""
+    """An awaitable that runs a coroutine and throws CancelledError into it at await `await_number`.
 
-    def __init__(self, work: Any, at: int) -> None:
-        self.work, self.at, self.awaits = work, at, 0
+    Only awaits that suspend count.
+    """
+
+    def __init__(self, work: Any, await_number: int) -> None:
+        self.work, self.await_number, self.awaits = work, await_number, 0
 
     def __await__(self) -> Generator[Any, Any, Any]:
         inner = self.work.__await__()
@@ -304,7 +307,7 @@ class _CancelledAwait:
                 return stop.value
             self.awaits += 1
             value, error = None, None
-            if self.awaits == self.at:
+            if self.awaits == self.await_number:
                 # The awaited operation goes on, as it does when a task is cancelled during a driver's call.
                 error = asyncio.CancelledError()
                 if hasattr(waited, "_asyncio_future_blocking"):
@@ -317,28 +320,28 @@ class _CancelledAwait:
 
 
 class _CancelledBroker(Broker):
-    """A broker that is cancelled at await number `at` of a method: of `run`, or of its first call of the others."""
+    """A broker that is cancelled at await `await_number` of `method`, in the first call of this method."""
 
-    method, at, awaits = "run", -1, 0
+    method, await_number, awaits = "run", -1, 0
     running_task: asyncio.Task[None] | None = None
 
     async def run(self, fence: int) -> None:
         self.running_task = asyncio.current_task()
-        await self._interrupted("run", super().run(fence))
+        await self._run_with_cancellation("run", super().run(fence))
 
     async def _start_call(self, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
-        result: TimedStart | StartRefusal = await self._interrupted(
+        result: TimedStart | StartRefusal = await self._run_with_cancellation(
             "_start_call", super()._start_call(next_call, fence)
         )
         return result
 
     async def _place_call(self, call: Call, due_s: float) -> None:
-        await self._interrupted("_place_call", super()._place_call(call, due_s))
+        await self._run_with_cancellation("_place_call", super()._place_call(call, due_s))
 
-    async def _interrupted(self, name: str, work: Any) -> Any:
+    async def _run_with_cancellation(self, name: str, work: Any) -> Any:
         if name != self.method or self.awaits:
             return await work
-        work_with_cancel = _CancelledAwait(work, self.at)
+        work_with_cancel = _CancelledAwait(work, self.await_number)
         try:
             return await work_with_cancel
         except asyncio.CancelledError:
@@ -361,13 +364,13 @@ async def test_broker_cancelled_at_any_await_leaks_no_slot(stores: Stores, metho
     async with call_centre(stores, ORGANIZATIONS, talk_s=(0.0, 0.01)) as centre:
         listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
         polling = asyncio.create_task(poll_overdue_repeatedly(centre))
-        at = 1
+        await_number = 1
         while all(
             await asyncio.gather(
-                *(finishes_after_cancel_at(centre, brokers, method, at + n) for n in range(ORGANIZATIONS))
+                *(finishes_after_cancel_at(centre, brokers, method, await_number + n) for n in range(ORGANIZATIONS))
             )
         ):
-            at += ORGANIZATIONS
+            await_number += ORGANIZATIONS
         for task in (listening, polling):
             task.cancel()
         assert centre.twin.faults == []
@@ -380,20 +383,24 @@ async def poll_overdue_repeatedly(centre: CallCentre) -> None:
         await asyncio.sleep(0.2)
 
 
-async def finishes_after_cancel_at(centre: CallCentre, brokers: dict[str, Broker], method: str, at: int) -> bool:
+async def finishes_after_cancel_at(
+    centre: CallCentre, brokers: dict[str, Broker], method: str, await_number: int
+) -> bool:
     """Returns whether the await existed. Asserts that the next broker finishes the list and calls no number again."""
-    own_centre = replace(centre, org=f"{centre.org} {at}")
+    own_centre = replace(centre, org=f"{centre.org} {await_number}")
     broker = brokers[own_centre.org] = _CancelledBroker(own_centre.stores.calls, own_centre.telephony, own_centre.org)
-    broker.method, broker.at = method, at
+    broker.method, broker.await_number = method, await_number
     await own_centre.stores.call_jobs.set_limits(own_centre.org, 1, 100)
     job = await own_centre.launch(2)
     with suppress(asyncio.CancelledError):
-        # The broker cancels its task, which must not be this one. From Python 3.12 on, wait_for creates no task.
+        # The broker cancels the task that runs it, so it needs its own. From Python 3.12 on, wait_for creates no task.
         await asyncio.wait_for(asyncio.create_task(broker.run(1)), DEADLINE_S)
     brokers[own_centre.org] = new_broker(own_centre)
     await asyncio.wait_for(brokers[own_centre.org].run(2), DEADLINE_S)
     assert await is_completed(own_centre, job)
-    assert await own_centre.slots() == [], f"The broker was cancelled at await {at} of {method}"
+    assert await own_centre.slots() == [], f"The broker was cancelled at await {await_number} of {method}"
     dialled = Counter(call.number for call in own_centre.twin.calls.values() if call.id.startswith(job.id))
-    assert dialled == {"+819010000000": 1, "+819010000001": 1}, f"The broker was cancelled at await {at} of {method}"
-    return broker.awaits >= at
+    assert dialled == {"+819010000000": 1, "+819010000001": 1}, (
+        f"The broker was cancelled at await {await_number} of {method}"
+    )
+    return broker.awaits >= await_number

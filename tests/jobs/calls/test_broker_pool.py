@@ -29,7 +29,7 @@ async def is_completed(centre: CallCentre, job: CallJob) -> bool:
 
 
 async def lock_fence(centre: CallCentre) -> int:
-    """Returns the fence of the organization's lock. 0: no process has acquired it yet."""
+    """Returns the fence of the organization's lock, or 0 if no process has acquired the lock yet."""
     lock = await centre.stores.mongo["process_locks"].find_one({"_id": lock_name(centre.org)})
     return 0 if lock is None else int(lock["fence"])
 
@@ -62,9 +62,9 @@ async def is_free(centre: CallCentre) -> bool:
 async def test_many_pools_start_one_broker(stores: Stores, mongodb_uri: str, redis_url: str, database: str) -> None:
     async with (
         call_centre(stores, 2, talk_s=(0.2, 0.3)) as centre,
-        open_stores(mongodb_uri, redis_url, database) as others,
+        open_stores(mongodb_uri, redis_url, database) as other_stores,
     ):
-        other_centre = replace(centre, stores=others)
+        other_centre = replace(centre, stores=other_stores)
         await centre.limit(2, 50)
         job = await centre.launch(8)
         async with running_pool(centre), running_pool(other_centre), running_pool(centre):
@@ -78,18 +78,18 @@ async def test_stopping_pool_hands_over_at_once(
 ) -> None:
     async with (
         call_centre(stores, 2, talk_s=(0.05, 0.1)) as centre,
-        open_stores(mongodb_uri, redis_url, database) as others,
+        open_stores(mongodb_uri, redis_url, database) as other_stores,
     ):
-        other_centre = replace(centre, stores=others)
+        other_centre = replace(centre, stores=other_stores)
         await centre.limit(2, 20)
         job = await centre.launch(40)
         async with running_pool(centre) as first:
             await until(lambda: has_calls(centre, 1))
             async with running_pool(other_centre):
-                before = await lock_fence(centre)
+                previous_fence = await lock_fence(centre)
                 first.cancel()
                 # The expiry of a lease would take longer.
-                await until(lambda: has_greater_fence(centre, before), 8)
+                await until(lambda: has_greater_fence(centre, previous_fence), 8)
                 await until(lambda: is_completed(centre, job))
         assert set(centre.twin.dialled.values()) == {1}
         assert centre.twin.faults == []
@@ -99,8 +99,8 @@ async def has_calls(centre: CallCentre, count: int) -> bool:
     return len(centre.twin.calls) >= count
 
 
-async def has_greater_fence(centre: CallCentre, before: int) -> bool:
-    return await lock_fence(centre) > before
+async def has_greater_fence(centre: CallCentre, previous_fence: int) -> bool:
+    return await lock_fence(centre) > previous_fence
 
 
 async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) -> None:
@@ -118,8 +118,8 @@ async def test_dead_broker_is_replaced_when_its_lease_expires(stores: Stores) ->
         assert all(task.started_at and task.started_at >= stored_lock["expires_at"] for task in tasks)
 
 
-class _RacedLocks(Locks):
-    """Locks where another process acquires the lock just before the first attempt, and dies. Its lease is 1 s long."""
+class _LocksOfRival(Locks):
+    """Locks that a rival process acquires just before the first attempt. The rival dies. Its lease lasts 1 s."""
 
     rival_lock: Lock | None = None
 
@@ -130,8 +130,8 @@ class _RacedLocks(Locks):
         return await super().acquire(name, holder)
 
 
-async def test_pool_that_lost_the_race_takes_over_from_dead(stores: Stores) -> None:
-    async with call_centre(replace(stores, locks=_RacedLocks(stores.mongo)), 1, talk_s=(0.02, 0.05)) as centre:
+async def test_pool_takes_over_from_rival_that_died_with_the_lock(stores: Stores) -> None:
+    async with call_centre(replace(stores, locks=_LocksOfRival(stores.mongo)), 1, talk_s=(0.02, 0.05)) as centre:
         await centre.limit(1, 50)
         job = await centre.launch(2)
         async with running_pool(centre):
@@ -140,14 +140,14 @@ async def test_pool_that_lost_the_race_takes_over_from_dead(stores: Stores) -> N
 
 
 class _HeldLocks(Locks):
-    """Locks that set `attempted` on an attempt to acquire one, and delay the attempt until `may_acquire` is set."""
+    """Locks that set `was_attempted` when a lock is to be acquired, and wait until `may_acquire` is set."""
 
     def __init__(self, mongo: Mongo) -> None:
         super().__init__(mongo)
-        self.attempted, self.may_acquire = asyncio.Event(), asyncio.Event()
+        self.was_attempted, self.may_acquire = asyncio.Event(), asyncio.Event()
 
     async def acquire(self, name: str, holder: str = "") -> Lock | None:
-        self.attempted.set()
+        self.was_attempted.set()
         await self.may_acquire.wait()
         return await super().acquire(name, holder)
 
@@ -157,7 +157,7 @@ async def test_pool_stopped_while_acquiring_releases_the_lock(stores: Stores) ->
     async with call_centre(replace(stores, locks=locks), 1) as centre, running_pool(centre) as running:
         await centre.limit(1, 50)
         job = await centre.launch(50)
-        await locks.attempted.wait()
+        await locks.was_attempted.wait()
         running.cancel()
         await asyncio.sleep(0)
         locks.may_acquire.set()
@@ -213,15 +213,15 @@ async def test_job_outside_window_or_paused_is_not_called(stores: Stores) -> Non
     async with call_centre(stores, 1) as centre, running_pool(centre):
         now = await centre.stores.mongo.now()
         days = list(Weekday)
-        closed = CallingWindow("00:00", "23:59", "UTC", (days[(now.weekday() + 3) % 7],))
-        job = await centre.launch(1, window=closed)
+        closed_window = CallingWindow("00:00", "23:59", "UTC", (days[(now.weekday() + 3) % 7],))
+        job = await centre.launch(1, window=closed_window)
         assert job.state is CallJobState.WAITING_FOR_WINDOW
-        paused = await centre.launch(1)
-        await centre.stores.call_jobs.act(centre.org, paused.id, JobAction.PAUSE)
+        paused_job = await centre.launch(1)
+        await centre.stores.call_jobs.act(centre.org, paused_job.id, JobAction.PAUSE)
         callable_job = await centre.launch(1)
         await until(lambda: is_completed(centre, callable_job))
         assert not await is_completed(centre, job)
-        assert (await centre.job(paused)).progress.queued + (await centre.job(paused)).progress.active <= 1
+        assert (await centre.job(paused_job)).progress.queued + (await centre.job(paused_job)).progress.active <= 1
 
 
 async def test_failed_broker_is_restarted(stores: Stores) -> None:

@@ -1,4 +1,4 @@
-"""Reconciliation of overdue calls by polling: when a slot ends, and when a number may be called again."""
+"""Reconciliation of overdue calls by polling: when a slot is freed, and when a number may be called again."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -86,11 +86,11 @@ async def poll_once(centre: CallCentre, answer: CallState) -> tuple[str, bool, i
         (CallNotFound(), BEFORE_START_S, ("DIALLING", True, 1)),
         (CallNotFound(), AFTER_START_S, ("QUEUED", False, 0)),
         (QueryFailed("no answer"), AFTER_START_S, ("DIALLING", True, 1)),
-        # Time alone does not end a slot.
+        # Time alone frees no slot.
         (QueryFailed("no answer"), PAST_UNKNOWN_S, ("UNKNOWN", True, 1)),
     ],
 )
-async def test_unreported_call_is_settled_by_the_answer(
+async def test_unreported_call_is_reconciled_by_the_answer(
     stores: Stores, answer: CallState, age_s: float, expected: tuple[str, bool, int]
 ) -> None:
     async with call_centre(stores, 1) as centre:
@@ -110,12 +110,12 @@ class HeldAnswerTelephony(FixedAnswerTelephony):
     """A telephony service that answers only after `needed_polls` polls have arrived."""
 
     needed_polls: int = 1
-    polled: list[str] = field(default_factory=list)
+    polled_call_ids: list[str] = field(default_factory=list)
     have_all_arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def look_up(self, call: Call) -> CallState:
-        self.polled.append(call.id)
-        if len(self.polled) >= self.needed_polls:
+        self.polled_call_ids.append(call.id)
+        if len(self.polled_call_ids) >= self.needed_polls:
             self.have_all_arrived.set()
         await self.have_all_arrived.wait()
         return self.answer
@@ -125,14 +125,14 @@ async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) ->
     numbers = 120
     async with call_centre(stores, numbers) as centre:
         job = await centre.launch(numbers)
-        overdue = {"state": "DIALLING", "call": {"n": 1, "seq": -1, "over": False}, "dials": 1, "attempts": 1}
+        overdue_fields = {"state": "DIALLING", "call": {"n": 1, "seq": -1, "over": False}, "dials": 1, "attempts": 1}
         times = {"call.start_at": {"$subtract": ["$$NOW", 60_000]}, "ask_at": {"$subtract": ["$$NOW", 1000]}}
-        await stores.mongo["call_tasks"].update_many({"_id.j": job.id}, [{"$set": overdue}, {"$set": times}])
-        slow = HeldAnswerTelephony(CallActive(), needed_polls=numbers)
-        jobs = job_context(centre.stores, telephony=slow)
+        await stores.mongo["call_tasks"].update_many({"_id.j": job.id}, [{"$set": overdue_fields}, {"$set": times}])
+        held_telephony = HeldAnswerTelephony(CallActive(), needed_polls=numbers)
+        jobs = job_context(centre.stores, telephony=held_telephony)
         async with asyncio.timeout(DEADLINE_S):
             counts = await asyncio.gather(*(poll_overdue_calls(jobs) for _ in range(2)))
-        assert sum(counts) == len(slow.polled) == len(set(slow.polled)) == numbers
+        assert sum(counts) == len(held_telephony.polled_call_ids) == len(set(held_telephony.polled_call_ids)) == numbers
 
 
 @pytest.mark.parametrize("answer", [CallUntraceable(), CallEnded(None)])
@@ -145,13 +145,13 @@ async def test_answered_untraceable_call_keeps_its_slot(stores: Stores, answer: 
 
 
 async def test_call_not_yet_in_list_keeps_its_slot(stores: Stores) -> None:
-    """Without callIds, only the service's list of calls can be searched. A call that just started may not be in it."""
+    """Without callIds, only the service's list of calls can be searched. It may lack a call that just started."""
     async with call_centre(stores, 1) as centre:
         await start_call(centre, AFTER_START_S)
         await centre.make_calls_overdue()
-        unlisted = FixedAnswerTelephony(CallUntraceable())
-        unlisted.honours_not_after = False
-        await poll_overdue_calls(job_context(centre.stores, telephony=unlisted))
+        telephony = FixedAnswerTelephony(CallUntraceable())
+        telephony.honours_not_after = False
+        await poll_overdue_calls(job_context(centre.stores, telephony=telephony))
         assert await centre.slots() != []
         assert await poll_once(centre, CallUntraceable()) == ("UNKNOWN", False, 1)
 
@@ -192,7 +192,7 @@ async def is_sid_stored(centre: CallCentre, twin: TwilioTwin, index: int) -> boo
     return await centre.stores.mongo["call_tasks"].find_one({"call.reference": {"$in": sids}}) is not None
 
 
-async def test_late_report_settles_an_unknown_call(stores: Stores) -> None:
+async def test_late_report_finishes_an_unknown_call(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, PAST_UNKNOWN_S)
         assert await poll_once(centre, QueryFailed("no answer")) == ("UNKNOWN", True, 1)

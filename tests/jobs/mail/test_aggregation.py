@@ -84,7 +84,7 @@ async def test_broken_partition_stops_no_other(stores: Stores, monkeypatch: pyte
     await stores.mongo["mail_ledger"].update_one({"domain": "broken.example"}, {"$unset": {"outcome": ""}})
     with capture_logs() as logs:
         async with running_loops(stores):
-            await until(lambda: _is_true(any(each["event"] == "mail_aggregation_crashed" for each in logs)), 30)
+            await until(lambda: _is_logged(logs, "mail_aggregation_crashed"), 30)
             others = [
                 f"d{number}.example" for number in range(60) if partition(f"d{number}.example") != broken_partition
             ]
@@ -101,8 +101,8 @@ async def _is_only_pending(stores: Stores, broken_partition: int) -> bool:
     return await stores.aggregator.pending_partitions() == [broken_partition]
 
 
-async def _is_true(found: bool) -> bool:
-    return found
+async def _is_logged(logs: list[Any], event: str) -> bool:
+    return any(each["event"] == event for each in logs)
 
 
 async def test_all_partitions_are_aggregated_few_at_once(stores: Stores) -> None:

@@ -34,13 +34,13 @@ EXPIRED = QUEUE + "from=<n@example.com>, status=expired, returned to sender"
 REMOVED = QUEUE + "removed"
 
 
-def read(*lines: str, log: PostfixLogParser | None = None) -> list[DeliveryEvent]:
-    parser = log or PostfixLogParser(UTC)
+def events_of(*lines: str, parser: PostfixLogParser | None = None) -> list[DeliveryEvent]:
+    parser = parser or PostfixLogParser(UTC)
     return [event for line in lines for event in parser.parse_line(line.encode() + b"\n", NOW)]
 
 
 @pytest.mark.parametrize(
-    ("line", "smtp", "status", "expected"),
+    ("line", "smtp_code", "status", "expected_outcome"),
     [
         (SENT, 250, "2.0.0", Outcome.DELIVERED),
         (DEFERRED, 452, "4.2.2", Outcome.SOFT),
@@ -48,34 +48,34 @@ def read(*lines: str, log: PostfixLogParser | None = None) -> list[DeliveryEvent
         (CONNECTION_REFUSED, None, "4.4.1", Outcome.DOMAIN),
     ],
 )
-def test_delivery_line_gives_one_event(line: str, smtp: int, status: str, expected: Outcome) -> None:
-    (event,) = read(line)
-    assert (event.address, event.smtp_code, event.enhanced_status) == ("ann@example.org", smtp, status)
+def test_delivery_line_gives_one_event(line: str, smtp_code: int, status: str, expected_outcome: Outcome) -> None:
+    (event,) = events_of(line)
+    assert (event.address, event.smtp_code, event.enhanced_status) == ("ann@example.org", smtp_code, status)
     assert event.message_id == "4Q1ABC2XYZ"
     assert event.at == datetime(2026, 11, 21, 11, 0, 0, 123456, tzinfo=UTC)
-    assert outcome(event) is expected
+    assert outcome(event) is expected_outcome
 
 
 def test_event_id_is_unique_per_line() -> None:
-    assert read(SENT)[0].event_id == read(SENT)[0].event_id
-    assert len({read(line)[0].event_id for line in (SENT, DEFERRED, SENT.replace("2219", "2220"))}) == 3
+    assert events_of(SENT)[0].event_id == events_of(SENT)[0].event_id
+    assert len({events_of(line)[0].event_id for line in (SENT, DEFERRED, SENT.replace("2219", "2220"))}) == 3
 
 
 def test_expired_message_gives_event_per_deferred_recipient() -> None:
     other = DEFERRED.replace("to=<ann@", "to=<bob@")
     sent = SENT.replace("to=<ann@", "to=<bob@")
-    events = read(DEFERRED, DEFERRED, other, sent, EXPIRED)
+    events = events_of(DEFERRED, DEFERRED, other, sent, EXPIRED)
     assert [(each.address, each.enhanced_status) for each in events[4:]] == [("ann@example.org", "4.4.7")]
     assert outcome(events[4]) is Outcome.SOFT
-    assert read(EXPIRED) == []
+    assert events_of(EXPIRED) == []
 
 
 def test_removed_message_drops_deferred_recipients() -> None:
-    log = PostfixLogParser(UTC)
-    read(DEFERRED, REMOVED, EXPIRED, log=log)
-    assert log.deferred == {}
-    read(DEFERRED, log=log)
-    assert log.deferred == {"4Q1ABC2XYZ": ["ann@example.org"]}
+    parser = PostfixLogParser(UTC)
+    events_of(DEFERRED, REMOVED, EXPIRED, parser=parser)
+    assert parser.deferred == {}
+    events_of(DEFERRED, parser=parser)
+    assert parser.deferred == {"4Q1ABC2XYZ": ["ann@example.org"]}
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,17 @@ def test_removed_message_drops_deferred_recipients() -> None:
     ],
 )
 def test_other_lines_give_no_event(line: str) -> None:
-    assert read(line) == []
+    assert events_of(line) == []
 
 
 def test_line_without_year_is_within_last_year_in_local_zone() -> None:
     tokyo = PostfixLogParser(ZoneInfo("Asia/Tokyo"))
-    old = "Nov 21 20:00:00" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
-    assert read(old, log=tokyo)[0].at == datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
-    assert read(old.replace("Nov 21", "Dec  3"), log=tokyo)[0].at == datetime(2025, 12, 3, 11, 0, tzinfo=UTC)
-    assert read(old.replace("Nov 21", "Feb 29"), log=tokyo)[0].at == NOW
+    line_without_year = "Nov 21 20:00:00" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
+    assert events_of(line_without_year, parser=tokyo)[0].at == datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
+    assert events_of(line_without_year.replace("Nov 21", "Dec  3"), parser=tokyo)[0].at == datetime(
+        2025, 12, 3, 11, 0, tzinfo=UTC
+    )
+    assert events_of(line_without_year.replace("Nov 21", "Feb 29"), parser=tokyo)[0].at == NOW
 
 
 def test_line_read_after_new_year_keeps_its_year() -> None:

@@ -104,12 +104,12 @@ Spam Spam Spam
 """
 
 
-def read(text: str) -> list[DeliveryEvent]:
+def events_of(text: str) -> list[DeliveryEvent]:
     return delivery_events(text.encode(), NOW)
 
 
 def test_dsn_gives_event_per_final_recipient() -> None:
-    gone, full, fine = read(DSN)
+    gone, full, fine = events_of(DSN)
     assert (gone.address, gone.smtp_code, gone.enhanced_status) == ("Gone@Example.org", 550, "5.1.1")
     assert gone.diagnostic is not None
     assert "Recipient address rejected: User unknown" in gone.diagnostic
@@ -121,45 +121,45 @@ def test_dsn_gives_event_per_final_recipient() -> None:
 
 
 def test_report_by_another_route_has_same_event_ids() -> None:
-    other = f"Received: from somewhere\n{DSN}"
-    assert [each.event_id for each in read(other)] == [each.event_id for each in read(DSN)]
-    assert len({each.event_id for each in read(DSN)}) == 3
+    forwarded = f"Received: from somewhere\n{DSN}"
+    assert [each.event_id for each in events_of(forwarded)] == [each.event_id for each in events_of(DSN)]
+    assert len({each.event_id for each in events_of(DSN)}) == 3
 
 
 def test_dsn_without_queue_id_uses_original_message_id() -> None:
-    assert read(DSN.replace("X-Postfix-Queue-ID: 4Q1ABC\n", ""))[0].message_id == "<news-1@example.com>"
+    assert events_of(DSN.replace("X-Postfix-Queue-ID: 4Q1ABC\n", ""))[0].message_id == "<news-1@example.com>"
 
 
 def test_report_without_date_has_current_time() -> None:
-    assert read(DSN.replace("Date: Fri, 20 Nov 2026 09:30:00 +0900\n", "", 1))[0].at == NOW
+    assert events_of(DSN.replace("Date: Fri, 20 Nov 2026 09:30:00 +0900\n", "", 1))[0].at == NOW
 
 
 def test_failed_recipient_without_status_counts_nothing() -> None:
-    event = read(DSN.replace("Status: 5.1.1\n", "").replace("550 5.1.1 <gone", "<gone").replace("User unknown", "no"))[
-        0
-    ]
+    event = events_of(
+        DSN.replace("Status: 5.1.1\n", "").replace("550 5.1.1 <gone", "<gone").replace("User unknown", "no")
+    )[0]
     assert outcome(event) is Outcome.NOTHING
 
 
 def test_complaint_gives_event_of_recipient() -> None:
-    (event,) = read(ARF)
+    (event,) = events_of(ARF)
     assert (event.kind, event.address) == (DeliveryEventKind.COMPLAINT, "user@example.net")
 
 
 @pytest.mark.parametrize("name", ["Received-Date", "Arrival-Date"])
 def test_complaint_of_old_message_has_date_of_report(name: str) -> None:
-    old = ARF.replace("Received-Date: Thu, 19 Nov", f"{name}: Mon, 02 Nov")
-    assert read(old)[0].at == datetime(2026, 11, 20, 17, 40, 36, tzinfo=UTC)
+    old_complaint = ARF.replace("Received-Date: Thu, 19 Nov", f"{name}: Mon, 02 Nov")
+    assert events_of(old_complaint)[0].at == datetime(2026, 11, 20, 17, 40, 36, tzinfo=UTC)
 
 
 def test_complaint_without_recipient_uses_original_message() -> None:
-    (event,) = read(ARF.replace("Original-Rcpt-To: <user@example.net>\n", ""))
+    (event,) = events_of(ARF.replace("Original-Rcpt-To: <user@example.net>\n", ""))
     assert event.address == "other@example.net"
 
 
 @pytest.mark.parametrize("kind", ["not-spam", "auth-failure"])
 def test_feedback_without_complaint_gives_no_event(kind: str) -> None:
-    assert read(ARF.replace("Feedback-Type: abuse", f"Feedback-Type: {kind}")) == []
+    assert events_of(ARF.replace("Feedback-Type: abuse", f"Feedback-Type: {kind}")) == []
 
 
 QMAIL = """\
@@ -184,13 +184,13 @@ Subject: News
 
 
 def test_nonstandard_bounce_is_classified_by_text() -> None:
-    (event,) = read(QMAIL)
+    (event,) = events_of(QMAIL)
     assert event.address == "gone@example.net"
     assert outcome(event) is Outcome.HARD
 
 
 def test_nonstandard_bounce_without_reason_counts_nothing() -> None:
-    (event,) = read(QMAIL.replace("Sorry, no mailbox here by that name. (#5.1.1)", "We don't like you."))
+    (event,) = events_of(QMAIL.replace("Sorry, no mailbox here by that name. (#5.1.1)", "We don't like you."))
     assert outcome(event) is Outcome.NOTHING
 
 
@@ -205,14 +205,14 @@ def test_nonstandard_bounce_without_reason_counts_nothing() -> None:
 )
 def test_other_message_is_refused(text: str) -> None:
     with pytest.raises(NotADeliveryReport):
-        read(text)
+        events_of(text)
 
 
 def test_dsn_invalid_recipient_is_skipped() -> None:
-    broken = DSN.replace("rfc822; gone@example.org", "nobody").replace("rfc822;Gone@Example.org", "x")
-    assert [each.address for each in read(broken)] == ["full@example.org", "fine@example.org"]
+    dsn = DSN.replace("rfc822; gone@example.org", "nobody").replace("rfc822;Gone@Example.org", "x")
+    assert [each.address for each in events_of(dsn)] == ["full@example.org", "fine@example.org"]
 
 
 def test_empty_report_gives_no_event() -> None:
-    assert read("Content-Type: message/delivery-status\n\n\n") == []
-    assert read("Content-Type: message/feedback-report\n\n\n") == []
+    assert events_of("Content-Type: message/delivery-status\n\n\n") == []
+    assert events_of("Content-Type: message/feedback-report\n\n\n") == []

@@ -53,7 +53,7 @@ async def add_mail(stores: Stores, delivered: int, bounced: int, days: int = 0) 
     await OrganizationMail(stores, "acme").add_events(*deliveries, *bounces)
 
 
-def mails(tmp_path: Path) -> list[Any]:
+def sent_mails(tmp_path: Path) -> list[Any]:
     return [message_from_bytes(file.read_bytes()) for file in sorted((tmp_path / "mail").glob("*.eml"))]
 
 
@@ -61,7 +61,7 @@ async def test_summary_of_yesterday_is_sent_once(jobs: JobContext, tmp_path: Pat
     await add_mail(jobs.stores, 9, 1, days=1)
     assert await report_bounces(jobs) == 1
     assert await report_bounces(jobs) == 0
-    (mail,) = mails(tmp_path)
+    (mail,) = sent_mails(tmp_path)
     assert "10.00% of acme" in mail["Subject"]
     text = mail.get_payload(decode=True).decode()
     assert "Sent: 10, bounced: 1" in text
@@ -71,7 +71,7 @@ async def test_summary_of_yesterday_is_sent_once(jobs: JobContext, tmp_path: Pat
 async def test_concurrent_workers_send_one_summary(jobs: JobContext, tmp_path: Path) -> None:
     await add_mail(jobs.stores, 9, 1, days=1)
     assert sum(await asyncio.gather(*(report_bounces(jobs) for _ in range(8)))) == 1
-    assert len(mails(tmp_path)) == 1
+    assert len(sent_mails(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(("delivered", "bounced", "alarms"), [(98, 2, 0), (97, 3, 1), (10, 10, 0)])
@@ -81,14 +81,14 @@ async def test_alarm_needs_threshold_and_enough_mail(
     await add_mail(jobs.stores, delivered, bounced)
     assert await report_bounces(jobs) == alarms
     assert await report_bounces(jobs) == 0
-    assert [mail["Subject"].startswith("Too many mails bounce") for mail in mails(tmp_path)] == [True] * alarms
+    assert [mail["Subject"].startswith("Too many mails bounce") for mail in sent_mails(tmp_path)] == [True] * alarms
 
 
 async def test_alarm_of_domain_below_organization_threshold(jobs: JobContext, tmp_path: Path) -> None:
     await add_mail(jobs.stores, 3000, 50)
     assert await report_bounces(jobs) == 1
     assert await report_bounces(jobs) == 0
-    (mail,) = mails(tmp_path)
+    (mail,) = sent_mails(tmp_path)
     assert "100.00% of x.example acme" in mail["Subject"]
     assert "Sent: 50, bounced: 50" in mail.get_payload(decode=True).decode()
 

@@ -52,17 +52,17 @@ class LoggingMailServer:
     """A mail server that appends delivery lines to its log. Line n is of a mail to a<n>@example.org."""
 
     path: Path
-    written: int = 0
+    written_lines: int = 0
 
     def lines(self, count: int) -> str:
         """Returns the next `count` lines, which the caller must write."""
-        first = self.written
-        self.written += count
+        first = self.written_lines
+        self.written_lines += count
         at = datetime.now(UTC).isoformat()
         return "".join(
             f"{at} mx postfix/smtp[7]: 4Q{number:08d}: to=<a{number}@example.org>, relay=x, delay=1, dsn=2.0.0, "
             "status=sent (250 2.0.0 Ok)\n"
-            for number in range(first, self.written)
+            for number in range(first, self.written_lines)
         )
 
     def write(self, count: int = 3) -> None:
@@ -107,7 +107,7 @@ async def drain(tail: MailLogFollower) -> None:
 def is_complete(mta: LoggingMailServer, ledger: FakeLedger) -> bool:
     """Returns whether the ledger has one event for each written line."""
     return sorted(event.address for event in ledger.events.values()) == sorted(
-        f"a{number}@example.org" for number in range(mta.written)
+        f"a{number}@example.org" for number in range(mta.written_lines)
     )
 
 
@@ -158,14 +158,14 @@ async def test_tail_renamed_log_is_read_to_its_end(
     tail = start_tail()
     mta.write()
     await drain(tail)
-    with mta.path.open("a") as late:
+    with mta.path.open("a") as open_log:
         mta.write()
         mta.path.rename(mta.path.with_name("mail.log.1"))
-        late.write(mta.lines(2))
-        late.flush()
+        open_log.write(mta.lines(2))
+        open_log.flush()
         mta.write()
         await drain(tail)
-        late.write(mta.lines(2))
+        open_log.write(mta.lines(2))
     await drain(tail)
     assert is_complete(mta, ledger)
 
@@ -237,7 +237,7 @@ async def test_tail_first_start_skips_rotated_logs(
 ) -> None:
     mta.write()
     mta.path.rename(mta.path.with_name("mail.log.1"))
-    mta.written = 0
+    mta.written_lines = 0
     mta.write(2)
     tail = start_tail()
     await drain(tail)

@@ -62,7 +62,7 @@ async def stub_server(
 
 
 def head(status: int = 200, content_type: str = "text/html; charset=utf-8", **headers: str) -> bytes:
-    """Returns the status line and the headers of a response. An underscore in a name stands for a hyphen."""
+    """Returns the status line and the headers of a response. Underscores in names become hyphens."""
     all_headers = {"Content-Type": content_type, "Connection": "close", **headers}
     lines = [f"HTTP/1.1 {status} X", *(f"{name.replace('_', '-')}: {value}" for name, value in all_headers.items())]
     return "\r\n".join(lines).encode() + b"\r\n\r\n"

@@ -20,11 +20,11 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 @dataclass
 class RawServer:
-    """The address of a server that sends raw bytes, its requests by connection, and how many connections ended."""
+    """The address of a server that sends raw bytes, the requests of each connection, and how many connections ended."""
 
     url: str = ""
     requests: list[list[bytes]] = field(default_factory=list)
-    ended: int = 0
+    ended_connections: int = 0
 
 
 @asynccontextmanager
@@ -51,7 +51,7 @@ async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Ra
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
-            raw.ended += 1
+            raw.ended_connections += 1
             writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -116,10 +116,10 @@ async def test_concurrent_requests_have_a_connection_each(pool: ConnectionPool) 
 async def test_idle_connection_closes_after_a_second(pool: ConnectionPool) -> None:
     async with raw_server(OK) as server:
         await get(pool, server.url)
-        assert server.ended == 0
+        assert server.ended_connections == 0
 
         async def has_ended() -> bool:
-            return server.ended == 1
+            return server.ended_connections == 1
 
         assert await poll_until_true(has_ended)
         await get(pool, server.url)
@@ -222,7 +222,7 @@ async def test_endless_headers_close_the_connection(pool: ConnectionPool, start:
             await get(pool, server.url)
 
         async def has_ended() -> bool:
-            return server.ended == 1
+            return server.ended_connections == 1
 
         assert await poll_until_true(has_ended)
 
@@ -240,8 +240,8 @@ async def test_large_request_and_response_arrive_whole(pool: ConnectionPool) -> 
 
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    sent = bytes(range(256)) * (size // 256)
-    assert (await send(pool, httpx2.Request("POST", url, content=sent))).content == sent == received[0]
+    content = bytes(range(256)) * (size // 256)
+    assert (await send(pool, httpx2.Request("POST", url, content=content))).content == content == received[0]
     server.close()
 
 

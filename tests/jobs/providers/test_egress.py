@@ -152,8 +152,8 @@ ADDRESSES = st.one_of(
 )
 
 
-def embedded(address: IpAddress) -> list[IPv4Address]:
-    """Returns every IPv4 address embedded in the address. The module `ipaddress` finds all but those of NAT64."""
+def embedded_ipv4_addresses(address: IpAddress) -> list[IPv4Address]:
+    """Returns every IPv4 address embedded in the address. NAT64 is the only way of embedding unknown to `ipaddress`."""
     if isinstance(address, IPv4Address):
         return []
     nat64 = [IPv4Address(address.packed[-4:])] if address.packed[:12] == bytes.fromhex("0064ff9b") + bytes(8) else []
@@ -164,10 +164,10 @@ def embedded(address: IpAddress) -> list[IPv4Address]:
 @given(ADDRESSES)
 def test_public_address_is_global_and_embeds_no_private_one(address: IpAddress) -> None:
     if is_public(address):
-        inside = embedded(address)
-        assert inside or address.is_global
-        assert all(ipv4.is_global for ipv4 in inside)
-        for each in (address, *inside):
+        embedded_addresses = embedded_ipv4_addresses(address)
+        assert embedded_addresses or address.is_global
+        assert all(ipv4.is_global for ipv4 in embedded_addresses)
+        for each in (address, *embedded_addresses):
             assert not each.is_multicast
             assert not each.is_loopback
             assert not each.is_link_local
@@ -261,7 +261,7 @@ AnswerLookup = Callable[[list[str]], None]
 
 @pytest.fixture
 def answer_lookup(monkeypatch: pytest.MonkeyPatch) -> AnswerLookup:
-    """A function that queues the addresses for the next lookup of `name.example`. Further lookups repeat the last."""
+    """A function that queues addresses for a lookup of `name.example`. Further lookups repeat the last answer."""
     queued: list[list[str]] = []
     system = socket.getaddrinfo
 
@@ -375,11 +375,11 @@ async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerL
                 requests.append(await reader.readuntil(b"\r\n\r\n"))
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         writer.close()
-        ended.set()
+        has_ended.set()
 
     requests: list[bytes] = []
     connections: list[asyncio.StreamWriter] = []
-    ended = asyncio.Event()
+    has_ended = asyncio.Event()
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
         answer_lookup([address])
@@ -389,7 +389,7 @@ async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerL
         await egress_guard.get(url)
     assert (len(connections), len(requests)) == (1, 2)
     await egress_guard.aclose()
-    await ended.wait()
+    await has_ended.wait()
     with suppress(ConnectionError):
         await connections[0].wait_closed()
     listening.close()

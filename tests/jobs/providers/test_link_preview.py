@@ -32,7 +32,7 @@ def preview_of(html: str | bytes, content_type: str = "text/html; charset=utf-8"
 
 # Complete previews
 
-FULL = """<!doctype html><html><head>
+COMPLETE_PAGE = """<!doctype html><html><head>
 <title>Title of the page</title>
 <meta property="og:title" content="狼煙 &amp; 烽火">
 <meta property="og:description" content="From hilltop
@@ -44,7 +44,7 @@ FULL = """<!doctype html><html><head>
 
 @pytest.mark.anyio
 async def test_open_graph_page_gives_full_preview(server: StubServer) -> None:
-    server.answers["/a"] = respond(FULL.encode())
+    server.answers["/a"] = respond(COMPLETE_PAGE.encode())
     assert await fetch_preview(EGRESS, server.url("/a")) == Preview(
         url=server.url("/a"),
         title="狼煙 & 烽火",
@@ -137,7 +137,7 @@ async def test_oembed_fills_missing_fields(server: StubServer) -> None:
 
 @pytest.mark.anyio
 async def test_oembed_is_not_requested_for_complete_page(server: StubServer) -> None:
-    serve_page_with_oembed(server, head=FULL)
+    serve_page_with_oembed(server, head=COMPLETE_PAGE)
     assert await fetch_preview(EGRESS, server.url()) is not None
     assert server.paths() == ["/"]
 
@@ -179,9 +179,9 @@ async def test_page_and_oembed_share_one_deadline(server: StubServer, monkeypatc
     monkeypatch.setattr("jobs.providers.link_preview.TIMEOUT_S", 2)
     serve_page_with_oembed(server, head="<title>T</title>")
     server.answers["/oembed?format=json"] = silent()
-    started = time.monotonic()
+    started_at = time.monotonic()
     assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started_at < 20
 
 
 # Parsing of pages
@@ -311,9 +311,9 @@ def test_undecodable_bytes_are_replaced() -> None:
 
 def test_tag_over_4096_characters_is_skipped() -> None:
     tag = "<meta property=og:title content={}>"
-    fitting = tag.format("a" * (4096 - len(tag) + 2))
-    assert preview_of(fitting)["title"] == "a" * 300
-    assert preview_of(fitting.replace(">", "a>") + "<title>after</title>")["title"] == "after"
+    longest_tag = tag.format("a" * (4096 - len(tag) + 2))
+    assert preview_of(longest_tag)["title"] == "a" * 300
+    assert preview_of(longest_tag.replace(">", "a>") + "<title>after</title>")["title"] == "after"
 
 
 def test_only_the_first_1000_tags_are_read() -> None:
@@ -400,6 +400,6 @@ def test_arbitrary_page_gives_displayable_preview(body: bytes, content_type: str
 )
 def test_hostile_page_is_read_in_linear_time(piece: bytes) -> None:
     page = piece * (MAX_PAGE_BYTES // len(piece))
-    started = time.process_time()
+    started_at = time.process_time()
     preview_of(page, "text/html")
-    assert time.process_time() - started < 5
+    assert time.process_time() - started_at < 5

@@ -21,7 +21,7 @@ from tests.jobs.publishing.runs import quick_networks
 
 
 class StepCounter:
-    """Counts steps, and kills the process at step `kill_at`. With 0, it kills nothing."""
+    """A counter of steps that kills the process at step `kill_at`. With 0, it kills nothing."""
 
     def __init__(self, kill_at: int) -> None:
         self.count, self._kill_at = 0, kill_at

@@ -1,4 +1,4 @@
-"""Rights of authors at the due moment: the roles of their tokens last for some time."""
+"""Rights of authors at the due moment. An author keeps the roles of earlier tokens for some time."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.storage.publishing.scenario import PublishingScenario, account_target
 pytestmark = pytest.mark.anyio
 
 
-async def test_token_with_fewer_roles_fails_no_waiting_post(
+async def test_token_with_fewer_roles_fails_no_scheduled_post(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
@@ -27,9 +27,7 @@ async def test_token_with_fewer_roles_fails_no_waiting_post(
         assert len(twin.ledger) == 5
 
 
-async def test_author_whose_tokens_stopped_may_not_publish(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
+async def test_author_whose_roles_ended_may_not_publish(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         post = await scenario.schedule(account_target(account), scenario.home, in_s=-1)
         await scenario.end_roles(*Role)

@@ -88,7 +88,7 @@ class CrashScenario:
 
         Returns the number of steps if the worker finished, otherwise None.
         """
-        before = {network: len(twin.ledger) for network, (twin, _) in self.networks.items()}
+        counts_before = {network: len(twin.ledger) for network, (twin, _) in self.networks.items()}
         # X refuses a repeated text, which would hide a second call.
         post = await self.scenario.schedule(*self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}")
         steps = await self.killable_worker.work(kill_at)
@@ -96,7 +96,7 @@ class CrashScenario:
         for publication in await self.run_until_finished(post):
             target = publication.target
             if isinstance(target, AccountTarget):
-                published_count = len(self.networks[target.network][0].ledger) - before[target.network]
+                published_count = len(self.networks[target.network][0].ledger) - counts_before[target.network]
             else:
                 published_count = await self.published_internally(target, post.text)
             assert published_count <= 1, (

@@ -1,4 +1,4 @@
-"""Failure mails are sent once, and again if the mail server is unreachable. The job and the sweepers publish posts."""
+"""Failure mails are sent once. Mails to an unreachable server are retried. The job and the sweepers publish posts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A lease is renewed while its holder works. A holder that may have lost it is cancelled, or never begins."""
+"""A lease is renewed while its holder works. Work whose lease may be lost is cancelled, or does not begin."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 class FakeClaimStore:
-    """Counts renewals. Refuses them unless `is_held`, and raises while `is_down`."""
+    """A store that counts renewals. It refuses them unless `is_held`, and raises while `is_down`."""
 
     def __init__(self) -> None:
         self.renewals, self.is_held, self.is_down = 0, True, False
@@ -47,17 +47,17 @@ async def test_stopped_worker_verifies_claim_before_call() -> None:
     async with ClaimLease(store.renew, 6, loop_time_s() - 20).hold():
         assert store.renewals == 1
     store.is_held = False
-    began = False
+    has_begun = False
     with pytest.raises(ClaimLost):
         async with ClaimLease(store.renew, 6, loop_time_s() - 20).hold():
-            began = True
-    assert not began
+            has_begun = True
+    assert not has_begun
 
 
-@pytest.mark.parametrize("fault", ["is_down", "taken"])
+@pytest.mark.parametrize("fault", ["is_down", "taken_over"])
 async def test_failed_renewal_cancels_work(fault: str) -> None:
     store = FakeClaimStore()
-    store.is_down, store.is_held = fault == "is_down", fault != "taken"
+    store.is_down, store.is_held = fault == "is_down", fault != "taken_over"
     finished = asyncio.Event()
 
     async def work() -> None:

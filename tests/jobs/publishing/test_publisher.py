@@ -151,16 +151,16 @@ async def test_outage_fails_only_publications_past_deadline(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     account = account_target(await scenario.connect_account())
-    late = [await scenario.schedule(each, max_lateness_s=60) for each in (scenario.topic, account)]
-    in_time = [await scenario.schedule(each, max_lateness_s=3600) for each in (scenario.topic, account)]
+    late_posts = [await scenario.schedule(each, max_lateness_s=60) for each in (scenario.topic, account)]
+    posts_in_time = [await scenario.schedule(each, max_lateness_s=3600) for each in (scenario.topic, account)]
     await scenario.pass_time(180)
     await publisher.sweep()
     await publisher.wait_until_idle()
-    for post in late:
+    for post in late_posts:
         failed = await scenario.publication(post)
         assert failed.error is not None
         assert (failed.state, failed.error.code) == (S.FAILED, "TOO_LATE")
-    assert {(await scenario.publication(post)).state for post in in_time} == {S.PUBLISHED}
+    assert {(await scenario.publication(post)).state for post in posts_in_time} == {S.PUBLISHED}
 
 
 async def test_close_releases_waiting_and_finishes_started(scenario: PublishingScenario, egress: Egress) -> None:
@@ -191,7 +191,7 @@ async def test_preparation_of_dead_worker_is_continued(scenario: PublishingScena
 async def test_hanging_network_does_not_block_others(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         twin.faults.extend([Fault.SILENT_BEFORE] * 10)
-        stuck = [await scenario.schedule(account_target(account), in_s=-1) for _ in range(10)]
+        hanging_posts = [await scenario.schedule(account_target(account), in_s=-1) for _ in range(10)]
         await publisher.sweep()
 
         async def are_all_hanging() -> bool:
@@ -205,7 +205,7 @@ async def test_hanging_network_does_not_block_others(scenario: PublishingScenari
             return (await scenario.publication(post)).state is S.PUBLISHED
 
         assert await poll_until_true(is_published)
-        assert {(await scenario.publication(each)).state for each in stuck} == {S.PUBLISHING}
+        assert {(await scenario.publication(each)).state for each in hanging_posts} == {S.PUBLISHING}
     await publisher.wait_until_idle()
 
 
@@ -239,7 +239,7 @@ async def seconds_until_published(scenario: PublishingScenario, publisher: PostP
 async def test_claim_of_killed_worker_is_published_within_15_s(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, phase: PublishingPhase | None
 ) -> None:
-    """The worker dies at the due moment, or after it has stored `phase`. The lease of this phase is the longest."""
+    """The worker dies after its claim, or, with `phase`, after it has stored this phase, whose lease is the longest."""
     async with connected_twin(scenario, network) as (twin, account):
         media = [IMAGE] if network is Network.INSTAGRAM else []
         post = await scenario.schedule(account_target(account), in_s=0, media=media)

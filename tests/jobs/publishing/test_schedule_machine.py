@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 TARGETS = ["topic", "home", "hook", "x", "instagram"]
 FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.LATE, Fault.BUSY])
-OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
+OPEN_STATES = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class PostModel:
     post_id: str
     text: str
     due_in_s: float
-    cancelled: bool = False
+    is_cancelled: bool = False
     texts: set[str] = field(default_factory=set)
 
 
@@ -71,8 +71,8 @@ class ScheduleMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.number = 0
-        self.expected: dict[int, PostModel] = {}
-        self.claimed: list[Publication] = []
+        self.models: dict[int, PostModel] = {}
+        self.claimed_publications: list[Publication] = []
         self.run(self.set_up())
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -111,50 +111,50 @@ class ScheduleMachine(RuleBasedStateMachine):
         text = f"post {self.number}"
         media = [IMAGE] if target_name == "instagram" else []
         post = self.run(self.scenario.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
-        self.expected[self.number] = PostModel(post.id, text, due_in_s, texts={text})
+        self.models[self.number] = PostModel(post.id, text, due_in_s, texts={text})
         return self.number
 
     @rule(number=posts, due_in_s=st.sampled_from([None, 3.0, 60.0]))
     def edit(self, number: int, due_in_s: float | None) -> None:
-        expected = self.expected[number]
-        text = f"{expected.text}'"
-        self.run(self._edit(expected, text, due_in_s))
+        model = self.models[number]
+        text = f"{model.text}'"
+        self.run(self._edit(model, text, due_in_s))
 
-    async def _edit(self, expected: PostModel, text: str, due_in_s: float | None) -> None:
+    async def _edit(self, model: PostModel, text: str, due_in_s: float | None) -> None:
         due_at = None if due_in_s is None else await self.scenario.now() + timedelta(seconds=due_in_s)
         edit = ScheduledPostEdit(text=text, due_at=due_at)
         try:
-            await self.scenario.stores.scheduled_posts.update(self.scenario.organization_id, expected.post_id, edit)
+            await self.scenario.stores.scheduled_posts.update(self.scenario.organization_id, model.post_id, edit)
         except Conflict:
             return
-        expected.text = text
-        expected.texts = {text}
-        expected.due_in_s = expected.due_in_s if due_in_s is None else due_in_s
+        model.text = text
+        model.texts = {text}
+        model.due_in_s = model.due_in_s if due_in_s is None else due_in_s
 
     @rule(number=posts)
     def cancel(self, number: int) -> None:
-        expected = self.expected[number]
+        model = self.models[number]
         try:
-            self.run(self.scenario.stores.scheduled_posts.cancel(self.scenario.organization_id, expected.post_id))
+            self.run(self.scenario.stores.scheduled_posts.cancel(self.scenario.organization_id, model.post_id))
         except Conflict:
             return
-        expected.cancelled = True
+        model.is_cancelled = True
 
     @rule(seconds=st.sampled_from([2.0, 6.0, 16.0, 60.0]))
     def pass_time(self, seconds: float) -> None:
         self.run(self.scenario.pass_time(seconds))
-        for expected in self.expected.values():
-            expected.due_in_s -= seconds
+        for model in self.models.values():
+            model.due_in_s -= seconds
 
     @rule()
     def claim(self) -> None:
-        """A slow worker claims the due publications, and continues in `publish_claimed`."""
-        self.claimed += self.run(self.scenario.stores.claims.claim(100))
+        """Lets a slow worker claim the due publications. The worker continues in `publish_claimed`."""
+        self.claimed_publications += self.run(self.scenario.stores.claims.claim(100))
 
     @rule(times=st.integers(1, 3))
     def publish_claimed(self, times: int) -> None:
-        """The slow worker continues, perhaps with lost claims, and perhaps several times."""
-        claimed, self.claimed = self.claimed, []
+        """Lets the slow worker continue `times` times. It may have lost its claims by then."""
+        claimed, self.claimed_publications = self.claimed_publications, []
         due = [each for each in claimed for _ in range(times) if self.is_due(each)]
         self.run(_gather(self.publish(each) for each in due))
 
@@ -167,14 +167,12 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     def is_due(self, publication: Publication) -> bool:
         """Returns whether the publication is due. The publisher would wait in real time until it is."""
-        expected = next(
-            (each for each in self.expected.values() if each.post_id == publication.scheduled_post_id), None
-        )
-        return expected is not None and expected.due_in_s < -0.5
+        model = next((each for each in self.models.values() if each.post_id == publication.scheduled_post_id), None)
+        return model is not None and model.due_in_s < -0.5
 
     @rule(steps=st.integers(1, 30))
     def crash(self, steps: int) -> None:
-        """A worker claims the due publications, and dies while it publishes them."""
+        """Lets a worker claim the due publications, and die while it publishes them."""
         for publication in self.run(self.scenario.stores.claims.claim(100)):
             if self.is_due(publication):
                 self.run(self._crash(publication, steps))
@@ -228,19 +226,17 @@ class ScheduleMachine(RuleBasedStateMachine):
         query = {"_id.o": self.scenario.organization_id}
         published_texts.update([post["text"] async for post in self.scenario.stores.mongo["posts"].find(query)])
         assert [text for text, count in published_texts.items() if count > 1] == [], "A post was published twice."
-        for expected in self.expected.values():
-            (publication,) = await self.scenario.stores.scheduled_posts.publications_of(expected.post_id)
-            published = publication.state is PublicationState.PUBLISHED
+        for model in self.models.values():
+            (publication,) = await self.scenario.stores.scheduled_posts.publications_of(model.post_id)
             is_x = publication.target == self.targets["x"]
-            if expected.cancelled:
-                assert published_texts[expected.text] == 0, "A cancelled post was published."
-            assert published <= (published_texts[expected.text] == 1), (
-                f"{expected} is PUBLISHED, but was not published once."
-            )
-            if publication.state in OPEN:
+            if model.is_cancelled:
+                assert published_texts[model.text] == 0, "A cancelled post was published."
+            if publication.state is PublicationState.PUBLISHED:
+                assert published_texts[model.text] == 1, f"{model} is PUBLISHED, but was not published once."
+            if publication.state in OPEN_STATES:
                 assert is_x, f"{publication} is still open."
             if publication.state is PublicationState.FAILED:
-                assert published_texts[expected.text] == 0, f"{publication} is FAILED, but was published."
+                assert published_texts[model.text] == 0, f"{publication} is FAILED, but was published."
 
 
 async def _gather(work: Any) -> None:
@@ -290,11 +286,15 @@ def run_schedule_machine(process: StoresOnLoop, examples: int, steps: int) -> No
         pass
 
     Machine.process = process
-    health = list(HealthCheck)
+    health_checks = list(HealthCheck)
     run_machine(
         Machine,
         settings=settings(
-            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=health, database=None
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=health_checks,
+            database=None,
         ),
     )
 

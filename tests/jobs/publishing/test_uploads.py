@@ -41,11 +41,11 @@ async def test_media_are_uploaded_ten_minutes_ahead(
         assert await run_uploads(publisher) == 0
         await scenario.pass_time(61)
         assert await run_uploads(publisher) == 1
-        ready = await scenario.publication(post)
-        assert ready.media_state is MediaState.READY
-        assert ready.upload is not None
-        assert ready.upload.expires_at is not None
-        assert ready.upload.expires_at - ready.due_at > timedelta(hours=23)
+        uploaded = await scenario.publication(post)
+        assert uploaded.media_state is MediaState.READY
+        assert uploaded.upload is not None
+        assert uploaded.upload.expires_at is not None
+        assert uploaded.upload.expires_at - uploaded.due_at > timedelta(hours=23)
         await scenario.pass_time(600)
         assert (await run_once(publisher, scenario, post)).state is PublicationState.PUBLISHED
         assert await run_uploads(publisher) == 0
@@ -89,19 +89,19 @@ async def test_failed_upload_is_repeated_at_due_moment(
         await scenario.pass_time(301)
         assert (await run_once(publisher, scenario, post)).state is PublicationState.PUBLISHED
         media.answers["/a.png"] = respond(b"no", 404)
-        lost = await run_until_finished(
+        failed = await run_until_finished(
             publisher, scenario, await scenario.schedule(account_target(account), in_s=-1, media=[image(media)])
         )
-        assert lost.error is not None
-        assert (lost.state, lost.error.code) == (PublicationState.FAILED, "MEDIA_UNAVAILABLE")
+        assert failed.error is not None
+        assert (failed.state, failed.error.code) == (PublicationState.FAILED, "MEDIA_UNAVAILABLE")
         assert len(twin.ledger) == 1
 
 
 async def test_upload_to_unreachable_server_is_retried(
     scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
-    dead = await scenario.connect_account(Network.MASTODON, "token", "http://127.0.0.1:1")
-    post = await scenario.schedule(account_target(dead), in_s=300, media=[image(media)])
+    unreachable = await scenario.connect_account(Network.MASTODON, "token", "http://127.0.0.1:1")
+    post = await scenario.schedule(account_target(unreachable), in_s=300, media=[image(media)])
     await run_uploads(publisher)
     failed = await scenario.publication(post)
     assert failed.media_state is MediaState.FAILED
@@ -127,20 +127,20 @@ async def test_slow_uploads_do_not_block_others(
         connected_twin(scenario, Network.MASTODON) as (_, account),
         connected_twin(scenario, Network.INSTAGRAM) as (
             _,
-            other,
+            other_account,
         ),
     ):
-        release = asyncio.Event()
+        may_finish = asyncio.Event()
 
-        async def slow(_: asyncio.StreamWriter) -> None:
-            await release.wait()
+        async def respond_late(_: asyncio.StreamWriter) -> None:
+            await may_finish.wait()
 
-        media.answers["/a.png"] = slow
+        media.answers["/a.png"] = respond_late
         for _ in range(MAX_UPLOADS - 1):
             await scenario.schedule(account_target(account), in_s=300, media=[image(media)])
         assert await publisher.uploads.start_due_uploads() == MAX_UPLOADS - 1
         assert await publisher.uploads.start_due_uploads() == 0
-        posts = [await scenario.schedule(account_target(other), in_s=300, media=[IMAGE]) for _ in range(2)]
+        posts = [await scenario.schedule(account_target(other_account), in_s=300, media=[IMAGE]) for _ in range(2)]
 
         async def are_ready() -> bool:
             await publisher.uploads.start_due_uploads()
@@ -148,4 +148,4 @@ async def test_slow_uploads_do_not_block_others(
             return all(each.media_state is MediaState.READY for each in publications)
 
         assert await poll_until_true(are_ready)
-        release.set()
+        may_finish.set()

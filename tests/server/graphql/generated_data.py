@@ -58,7 +58,7 @@ class GeneratedData:
     fault_percentage: int
 
     def value(self, type_: GraphQLOutputType, path: str) -> Any:
-        """Returns a value of the type, or, with `fault_percentage` percent probability, a value that it does not allow."""
+        """Returns a value of the type, or, with `fault_percentage` percent probability, a value of no such type."""
         rng = random.Random(f"{self.seed} {path}")
         if rng.randrange(100) < self.fault_percentage:
             return self._faulty_value(rng, type_, path)

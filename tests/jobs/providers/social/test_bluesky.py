@@ -1,4 +1,4 @@
-"""Bluesky against its twin: sessions, blobs, and records under chosen keys."""
+"""Bluesky against its twin: sessions, blobs, and records whose keys the product chooses."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta

@@ -122,24 +122,24 @@ async def test_response_of_unexpected_shape_is_detected(http: HttpClient, media:
 
 
 async def test_videos_on_disk_are_limited_apart_from_images(http: HttpClient, media: StubServer) -> None:
-    loaded, max_loaded = 0, 0
+    videos_on_disk, max_videos_on_disk = 0, 0
     may_finish = asyncio.Event()
 
     async def upload() -> None:
-        nonlocal loaded, max_loaded
+        nonlocal videos_on_disk, max_videos_on_disk
         async with http.load_medium(medium(media.url("/b.mp4")), MAX_VIDEO_BYTES):
-            loaded += 1
-            max_loaded = max(max_loaded, loaded)
+            videos_on_disk += 1
+            max_videos_on_disk = max(max_videos_on_disk, videos_on_disk)
             await may_finish.wait()
-            loaded -= 1
+            videos_on_disk -= 1
 
     tasks = [asyncio.create_task(upload()) for _ in range(MAX_CONCURRENT_VIDEOS + 2)]
 
     async def is_limit_reached() -> bool:
-        return loaded == MAX_CONCURRENT_VIDEOS
+        return videos_on_disk == MAX_CONCURRENT_VIDEOS
 
     assert await poll_until_true(is_limit_reached)
     assert (await fetch(http, media.url("/a.png"), 5000)).content_type == "image/png"
     may_finish.set()
     await asyncio.gather(*tasks)
-    assert max_loaded == MAX_CONCURRENT_VIDEOS
+    assert max_videos_on_disk == MAX_CONCURRENT_VIDEOS

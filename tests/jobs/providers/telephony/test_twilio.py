@@ -105,7 +105,7 @@ async def test_call_of_known_sid_is_distinguished() -> None:
         twin.set_status(first.reference, "busy")
         assert await telephony.look_up(replace(call(), reference=first.reference)) == CallEnded(CallOutcome.BUSY)
         assert await telephony.look_up(replace(call(), reference=second.reference)) == CallActive()
-        # A call in progress cannot be deleted.
+        # Twilio deletes no call in progress, so a call that Twilio does not know has ended.
         assert await telephony.look_up(replace(call(), reference="CA" + "9" * 32)) == CallEnded(None)
 
 

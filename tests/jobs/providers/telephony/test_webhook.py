@@ -55,7 +55,7 @@ async def has_ended(telephony: WebhookTelephony) -> bool:
     return await telephony.look_up(call()) == CallEnded(CallOutcome.ANSWERED)
 
 
-async def test_request_after_deadline_is_not_placed() -> None:
+async def test_call_after_deadline_is_not_placed() -> None:
     async with telephony_twin(1) as service:
         telephony = telephony_at(service.url)
         assert await telephony.start(call(lateness_s=10)) == CallDeferred()
@@ -91,7 +91,7 @@ async def test_too_many_requests_are_retried_after_delay() -> None:
     assert [hold_off_s(text) for text in ("", "soon", "0", "9999")] == [1.0, 1.0, 1.0, 60.0]
 
 
-async def test_refused_connection_has_no_effect_broken_one_may() -> None:
+async def test_refused_connection_has_no_effect_but_dropped_one_may() -> None:
     telephony = telephony_at("http://127.0.0.1:1")
     assert await telephony.start(call()) == CallDeferred(1.0)
     assert isinstance(await telephony.look_up(call()), QueryFailed)

@@ -23,7 +23,8 @@ E164 = re.compile(r"\+[1-9]\d{6,14}")
 class TwilioTwin:
     """Twilio's service for one account. `calls` are the account's calls by SID.
 
-    With `is_busy`, it answers 429. With `drops_answers`, it acts and closes the connection instead of answering.
+    With `is_busy`, it answers 429. With `drops_answers`, it carries out requests and closes the connection without
+    answering.
     """
 
     url: str = ""

@@ -37,13 +37,13 @@ class TwinCall:
 
 @dataclass
 class TelephonyTwin:
-    """A telephony service. `allowed` is how many calls may be active at a time; `faults` describes each excess.
+    """A telephony service. `max_allowed` is how many calls may be active at a time; `faults` describes each excess.
 
-    `lose_answers` and `lose_reports` are shares of the responses and reports. Requests wait for `hold`, if it is set,
-    and set `held`. `report` replaces the signed callback.
+    `lose_answers` and `lose_reports` are shares of the responses and reports. If `hold` is given, requests set
+    `has_held` and wait for `hold`. `report` replaces the signed callback.
     """
 
-    allowed: int
+    max_allowed: int
     talk_s: tuple[float, float] = (0.1, 0.4)
     outcome: str = "ANSWERED"
     report: Report | None = None
@@ -52,12 +52,12 @@ class TelephonyTwin:
     host: str = "127.0.0.1"
     port: int = 0
     hold: asyncio.Event | None = None
-    held: asyncio.Event = field(default_factory=asyncio.Event)
+    has_held: asyncio.Event = field(default_factory=asyncio.Event)
     calls: dict[str, TwinCall] = field(default_factory=dict)
     active: set[str] = field(default_factory=set)
     max_active: int = 0
     faults: list[str] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
+    refusal_counts: Counter[str] = field(default_factory=Counter)
     polls: Counter[str] = field(default_factory=Counter)
     rng: random.Random = field(default_factory=lambda: random.Random(1))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -102,7 +102,7 @@ class TelephonyTwin:
         if method == "GET":
             return self._look_up(path.rpartition("/")[2])
         if self.hold is not None:
-            self.held.set()
+            self.has_held.set()
             await self.hold.wait()
         return self._begin(orjson.loads(body))
 
@@ -118,14 +118,14 @@ class TelephonyTwin:
         if report["callId"] in self.calls:
             return 200, {}
         if now_s > report["notAfter"]:
-            self.refused[report["callId"]] += 1
+            self.refusal_counts[report["callId"]] += 1
             return 410, {}
         call = TwinCall(report["callId"], report["phoneNumber"], now_s, report["callbackUrl"])
         self.calls[call.id] = call
         self.active.add(call.id)
         self.max_active = max(self.max_active, len(self.active))
-        if len(self.active) > self.allowed:
-            self.faults.append(f"{len(self.active)} active, {self.allowed} allowed")
+        if len(self.active) > self.max_allowed:
+            self.faults.append(f"{len(self.active)} active, {self.max_allowed} allowed")
         task = asyncio.create_task(self._run_call(call))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -159,9 +159,9 @@ class TelephonyTwin:
 
 
 @asynccontextmanager
-async def telephony_twin(allowed: int, **options: Any) -> AsyncIterator[TelephonyTwin]:
-    """Serves a twin on `host`, which is loopback unless it is given."""
-    service = TelephonyTwin(allowed, **options)
+async def telephony_twin(max_allowed: int, **options: Any) -> AsyncIterator[TelephonyTwin]:
+    """Serves a twin on `host`, which is loopback by default."""
+    service = TelephonyTwin(max_allowed, **options)
     server = await asyncio.start_server(service.serve, service.host, 0)
     service.port = server.sockets[0].getsockname()[1]
     try:
