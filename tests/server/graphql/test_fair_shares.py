@@ -154,7 +154,7 @@ async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, b
     use_up(mallory)
     shares.mark_active(shares.of(user("ann"), MEMBER))
     waiting = asyncio.create_task(begin("mallory"))
-    await settle()
+    await let_tasks_proceed()
     mallory._used_s = 0
     assert mallory.must_wait(), "An earlier operation still waits."
     await waiting
@@ -163,7 +163,7 @@ async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, b
 
 async def test_time_of_a_begun_operation_counts_for_its_viewer(shares: FairShares, begin: Begin) -> None:
     await begin("ann")
-    await Measured(settle())
+    await Measured(let_tasks_proceed())
     assert shares.of(user("ann"), MEMBER).used_s(time.perf_counter()) > 0
 
 
