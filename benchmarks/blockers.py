@@ -1,8 +1,8 @@
-"""Delivery of events whose author many users blocked: only the listeners' blocks are read, or all blocks.
+"""Delivery of the events of an author whom many users blocked, with two ways to read the blocks.
 
 Sockets subscribe to one topic in one process. The author posts one message after another. The time of a
-delivery begins with the call that posts the message and ends when every socket has received it. The variants are
-interleaved.
+delivery begins with the call that posts the message and ends when every socket has received it. The product
+reads the blocks of the listeners only; the other variant reads all blocks of the author. The variants are interleaved.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class UnfilteredRelationStore(RelationStore):
 
 
 async def block_author(stores: Stores, organization_id: str, count: int) -> None:
-    """Replaces the blocks of the author."""
+    """Deletes all blocks of the organization, and stores `count` blocks of the author."""
     await stores.mongo["blocks"].delete_many({"org": organization_id})
     blocks = [{"org": organization_id, "user": f"blocker-{n:08}", "blocked": AUTHOR} for n in range(count)]
     for start in range(0, count, 10_000):
@@ -79,7 +79,7 @@ async def measure(blockers: list[int], messages: int) -> dict[tuple[int, str], l
 
 @app.command()
 def main(
-    blockers: Annotated[str, typer.Option(help="Numbers of blockers, with commas.")] = "0,1000,50000",
+    blockers: Annotated[str, typer.Option(help="Numbers of blockers, separated by commas.")] = "0,1000,50000",
     messages: Annotated[int, typer.Option(min=2, help="Messages of each variant.")] = 50,
 ) -> None:
     """Measures both variants and prints a table."""

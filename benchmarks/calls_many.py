@@ -46,7 +46,7 @@ class Sample:
     cpu: CpuTimes
 
 
-def length_s(talk_s: float, call_id: str) -> float:
+def call_length_s(talk_s: float, call_id: str) -> float:
     """Returns the length of a call: 50 to 150 % of `talk_s`, so that concurrent calls do not end together."""
     return talk_s * random.Random(call_id).uniform(0.5, 1.5)
 
@@ -56,7 +56,7 @@ async def measure_organizations(
 ) -> None:
     """Prints a table with a row for every 15 s, and the result of the check of the limits. Raises: AssertionError."""
     async with servers(driver) as (stores, mongod_pid):
-        jobs = job_context(stores, telephony=simulator(stores, partial(length_s, talk_s)))
+        jobs = job_context(stores, telephony=simulator(stores, partial(call_length_s, talk_s)))
         await _launch_lists(stores, count, active, talk_s, seconds)
         title = f"{count} organizations, each {active} calls at once of about {talk_s:g} s and 1 start/s, one worker"
         table = Table(title=title)
@@ -127,7 +127,7 @@ async def _check_limits(stores: Stores, active: int, talk_s: float) -> str:
     async for call in stores.mongo[SIMULATED_CALLS].find({}):
         job_id, row, _ = call["_id"].rsplit("-", 2)
         began_s = call["at"].timestamp()
-        calls[organization_of_job[job_id]].append((began_s, began_s + length_s(talk_s, call["_id"])))
+        calls[organization_of_job[job_id]].append((began_s, began_s + call_length_s(talk_s, call["_id"])))
         numbers[f"{job_id}-{row}"] += 1
     most_concurrent = max(_max_overlap(spans) for spans in calls.values())
     gaps = [later - earlier for spans in calls.values() for (earlier, _), (later, _) in pairwise(sorted(spans))]

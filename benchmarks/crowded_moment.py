@@ -39,7 +39,7 @@ MARGIN_S = 3.0
 """How long calls are placed before the mutations begin, and again after the mutations have ended."""
 
 NUMBERS = 5000
-PAGE = 1000
+PAGE_SIZE = 1000
 INSERT_BATCH = 10_000
 
 Search = Callable[[FreeTimestamps, Mongo, Session, str, datetime], Awaitable[None]]
@@ -55,9 +55,9 @@ async def search_by_reading(
     is_taken = True
     while is_taken:
         filter_ = {"org": organization_id, "ts": {"$gte": free}}
-        rows = await mongo.find(SCHEDULED_POSTS, filter_, {"_id": 0, "ts": 1}, [("ts", 1)], PAGE, session)
-        taken = sum(row["ts"] == ts for row, ts in zip(rows, range(free, free + PAGE), strict=False))
-        is_taken, free = taken == PAGE, free + taken
+        rows = await mongo.find(SCHEDULED_POSTS, filter_, {"_id": 0, "ts": 1}, [("ts", 1)], PAGE_SIZE, session)
+        taken = sum(row["ts"] == ts for row, ts in zip(rows, range(free, free + PAGE_SIZE), strict=False))
+        is_taken, free = taken == PAGE_SIZE, free + taken
     self.free.add(next(ts for ts in count(free) if ts not in self.free))
 
 

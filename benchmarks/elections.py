@@ -1,6 +1,6 @@
 """Pages of a topic after elections whose new primary holds a message and does not know that it was acknowledged.
 
-Each try kills the primary of a replica set of three once it has acknowledged such a message. The product and the driver
+Each try kills the primary of a replica set of three when it has acknowledged a message. The product and the driver
 alone then read the newest page until both show every acknowledged message.
 """
 
@@ -29,7 +29,7 @@ from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 PAUSE_S = 0.01
 UNCOMMITTED_S = 4.0
-"""How long nothing reaches a majority on the new primary."""
+"""How long the new primary can commit nothing by majority."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -79,8 +79,8 @@ async def open_variants(uri: str, redis_url: str) -> AsyncIterator[list[Variant]
             yield [Variant("Noroshi", product), Variant("driver alone", driver_alone)]
 
 
-async def attempt(members: ReplicaSet, variants: list[Variant]) -> None:
-    """Kills the primary after a message, and reads while the new primary gets no majority and afterwards."""
+async def run_try(members: ReplicaSet, variants: list[Variant]) -> None:
+    """Kills the primary after a message. Both variants read until the new primary has had a majority for a while."""
     scenario: TopicScenario = await create_topic_scenario(variants[0].stores)
     acknowledged: set[int] = set()
 
@@ -105,7 +105,7 @@ async def run(tries: int, folder: Path) -> list[Variant]:
             open_variants(members.uri, valkey.url) as variants,
         ):
             for number in range(tries):
-                await attempt(members, variants)
+                await run_try(members, variants)
                 counts = ", ".join(f"{each.name} {each.incomplete} of {each.pages}" for each in variants)
                 print(f"try {number + 1}: incomplete pages so far: {counts}", flush=True)
             return variants
@@ -114,7 +114,7 @@ async def run(tries: int, folder: Path) -> list[Variant]:
 
 
 @app.command()
-def main(tries: Annotated[int, typer.Option(help="Elections")] = 50) -> None:
+def main(tries: Annotated[int, typer.Option(help="Number of elections.")] = 50) -> None:
     """Prints how many pages lacked an acknowledged message."""
     with TemporaryDirectory() as folder:
         variants = asyncio.run(run(tries, Path(folder)))

@@ -57,7 +57,9 @@ class Tally:
     last_s: float = 0.0
     """When the last data arrived, by the monotonic clock."""
 
-    cpu_s: float = field(default_factory=time.process_time)
+    began_cpu_s: float = field(default_factory=time.process_time)
+    """Processor time of this process at the last `reset`."""
+
     frame_bytes: int = 0
 
 
@@ -245,7 +247,7 @@ class LoadGenerator:
     def report(self) -> dict[str, Any]:
         """Returns the tally."""
         tally, counts = self.tally, [each.frames - each.frames_at_reset for each in self._by_index.values()]
-        cpu_percent = 100 * (time.process_time() - tally.cpu_s) / (time.monotonic() - tally.began_s)
+        cpu_percent = 100 * (time.process_time() - tally.began_cpu_s) / (time.monotonic() - tally.began_s)
         return {
             **self.progress(),
             "frames": sum(counts),

@@ -2,7 +2,7 @@
 
 One web process reaches Redis through a TCP proxy, another one directly. A member posts through both, and a socket of
 the first process receives the events. A round has a healthy phase and two faults. The proxy discards the traffic of the
-connections that are open, as after a NAT entry expired, or all traffic, that of new connections included.
+connections that are open when the fault begins, as after a NAT entry expired, or of all connections, new ones included.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 async def drop_nothing(proxy: FaultyProxy) -> None:
-    """Leaves everything as it is."""
+    """Drops no packets."""
 
 
 async def drop_open_connections(proxy: FaultyProxy) -> None:
@@ -57,18 +57,18 @@ FAULTS: dict[str, Fault] = {
 
 
 @dataclass
-class Phase:
+class PhaseResults:
     """Results of all phases with the same fault, or without one."""
 
     latencies_s: list[float] = field(default_factory=list)
-    posts_s: list[float] = field(default_factory=list)
+    post_durations_s: list[float] = field(default_factory=list)
     noticed_s: list[float] = field(default_factory=list)
     """Seconds from each fault until the hub gave its connection up."""
 
     hub_disconnects: int = 0
     lost: int = 0
     unavailable_s: list[float] = field(default_factory=list)
-    """Seconds in each phase during which /readyz said that Redis does not answer."""
+    """Seconds of each phase during which /readyz reported that Redis does not answer."""
 
     def cells(self) -> list[str]:
         """Returns the cells of the table."""
@@ -77,7 +77,7 @@ class Phase:
             f"{len(latencies):,}",
             f"{latencies[len(latencies) // 2] * 1000:.0f} ms",
             f"{latencies[-1]:.2f} s",
-            f"{max(self.posts_s) * 1000:.0f} ms",
+            f"{max(self.post_durations_s) * 1000:.0f} ms",
             " ".join(f"{each:.1f}" for each in self.noticed_s) or "-",
             " ".join(f"{each:.1f}" for each in self.unavailable_s),
             str(self.lost),
@@ -99,22 +99,22 @@ class Scenario:
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     async def receive(self) -> None:
-        """Records events until it is cancelled. A repeated event is an error, and so is the end of the socket."""
+        """Records events until the task is cancelled. Raises if an event is repeated, or if the socket is closed."""
         while True:
             text = (await self.socket.next_event())["message"]["text"]
             assert text not in self.received_at_s, f"repeated: {text}"
             self.received_at_s[text] = time.perf_counter()
 
-    async def post_until(self, ends_at_s: float, poster: Client, phase: Phase, texts: list[str]) -> None:
+    async def post_until(self, ends_at_s: float, poster: Client, phase: PhaseResults, texts: list[str]) -> None:
         """Posts one message after the other."""
         while (began_s := time.perf_counter()) < ends_at_s:
             texts.append(str(next(self.numbers)))
             self.posted_at_s[texts[-1]] = began_s
             await post(self.chat, poster, texts[-1])
-            phase.posts_s.append(time.perf_counter() - began_s)
+            phase.post_durations_s.append(time.perf_counter() - began_s)
             await asyncio.sleep(PAUSE_S)
 
-    async def run_phase(self, phase: Phase, seconds: float, fault: Fault) -> None:
+    async def run_phase(self, phase: PhaseResults, seconds: float, fault: Fault) -> None:
         """Begins a fault, posts for some seconds, ends the fault, and waits for the last events."""
         disconnects, texts = await self.hub_disconnects(), list[str]()
         await fault(self.proxy)
@@ -129,7 +129,7 @@ class Scenario:
         phase.latencies_s += [self.received_at_s[text] - self.posted_at_s[text] for text in arrived]
         phase.lost += len(texts) - len(arrived)
 
-    async def watch_hub(self, phase: Phase, disconnects: int, ends_at_s: float) -> None:
+    async def watch_hub(self, phase: PhaseResults, disconnects: int, ends_at_s: float) -> None:
         """Records when the hub gives its connection up."""
         began_s = time.perf_counter()
         while (now_s := time.perf_counter()) < ends_at_s:
@@ -138,7 +138,7 @@ class Scenario:
                 return
             await asyncio.sleep(POLL_S)
 
-    async def watch_readiness(self, phase: Phase, ends_at_s: float) -> None:
+    async def watch_readiness(self, phase: PhaseResults, ends_at_s: float) -> None:
         """Records for how long /readyz reports that Redis does not answer."""
         phase.unavailable_s.append(0.0)
         async with httpx2.AsyncClient(timeout=30) as http:
@@ -150,8 +150,8 @@ class Scenario:
     async def hub_disconnects(self) -> int:
         """Returns how many connections the hub behind the proxy has lost."""
         text = (await self.posters[0].http.get(f"{self.web.url}/metrics")).text
-        found = re.search(r"^noroshi_hub_disconnects_total(?:{[^}]*})? ([\d.e+]+)$", text, re.MULTILINE)
-        return int(float(found[1])) if found else 0
+        match = re.search(r"^noroshi_hub_disconnects_total(?:{[^}]*})? ([\d.e+]+)$", text, re.MULTILINE)
+        return int(float(match[1])) if match else 0
 
 
 @asynccontextmanager
@@ -173,9 +173,9 @@ async def open_scenario(folder: Path) -> AsyncIterator[Scenario]:
         yield Scenario(web, proxy, chat, posters, socket)
 
 
-async def measure(rounds: int, seconds: float) -> dict[str, Phase]:
+async def measure(rounds: int, seconds: float) -> dict[str, PhaseResults]:
     """Alternates healthy phases and both faults."""
-    phases = {name: Phase() for name in FAULTS}
+    phases = {name: PhaseResults() for name in FAULTS}
     with TemporaryDirectory() as folder:
         async with open_scenario(Path(folder)) as scenario:
             receiving = asyncio.create_task(scenario.receive())

@@ -1,8 +1,8 @@
-"""Others' requests, and the memory of the web process, while one member sends the most expensive documents.
+"""Latency of five members, and memory of the web process, while another member sends expensive documents.
 
-Five members post and read in one topic. In every second phase, another member keeps eight connections busy: four HTTP
-connections and two WebSockets with documents that validation accepts, an HTTP connection with documents that are
-refused, and a WebSocket with subscriptions. Phases with and without that member alternate in one run.
+Five members post and read in one topic. In every second phase, the hostile member keeps eight connections busy: four
+HTTP connections and two WebSockets with documents that validation accepts, an HTTP connection with documents that are
+refused, and a WebSocket with subscriptions. Phases with and without the hostile member alternate in one run.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post_several
 
 OTHERS = 5
+"""Number of members besides the hostile one."""
+
 HTTP_CONNECTIONS = 4
 SOCKETS = 2
 MESSAGES = 300
@@ -100,7 +102,7 @@ class PhaseResults:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """Returns the smallest value that at least `share` of the values do not exceed."""
+    """Returns a percentile of the values. `share` is 0.5 for p50."""
     return sorted(values)[min(int(len(values) * share), len(values) - 1)] if values else 0.0
 
 
@@ -161,7 +163,7 @@ async def attack_by_refusals(url: str, token: str, phase: PhaseResults) -> None:
 
 
 async def attack_by_subscriptions(person: Client, chat: ChatTopic, phase: PhaseResults) -> None:
-    """Subscribes to the topic where the others post, and counts events, until it is cancelled."""
+    """Subscribes to the topic where the other members post, and counts events, until it is cancelled."""
     async with person.socket() as socket:
         for query in subscriptions(chat):
             await socket.subscribe(query)
@@ -171,15 +173,15 @@ async def attack_by_subscriptions(person: Client, chat: ChatTopic, phase: PhaseR
 
 def memory_mib(pid: int, name: str) -> float:
     """Returns VmRSS or VmHWM of a process."""
-    found = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0
+    match = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return int(match[1]) / 1024 if match else 0.0
 
 
 @asynccontextmanager
 async def hostile_member(
     running: Deployment, queries: list[str], chat: ChatTopic, phase: PhaseResults
 ) -> AsyncIterator[None]:
-    """Attacks during the block."""
+    """Runs all attacks of the hostile member during the block."""
     url, token = running.product.url, running.token("mallory")
     async with client(url, token) as mallory:
         attacks = [attack_by_http(url, token, queries, phase, n % len(queries)) for n in range(HTTP_CONNECTIONS)]
@@ -197,7 +199,7 @@ async def hostile_member(
 
 
 async def fill(people: list[Client], chat: ChatTopic) -> None:
-    """Posts the messages of the hostile member's topic, with reactions of every person."""
+    """Posts the messages of the topic that the hostile member's documents read, with reactions of every person."""
     for start in range(0, MESSAGES, 15):
         await post_several(chat, people[start // 15 % len(people)], [TEXT] * 15)
     query = 'query ($id: ID!) { messages(topicId: $id, latest: "now", limit: 999) { items { id } } }'
@@ -216,23 +218,23 @@ async def measure(running: Deployment, seconds: float, rounds: int, only: str | 
     async with AsyncExitStack() as stack:
         names = [*(f"user{n}" for n in range(OTHERS)), "mallory"]
         members = [await stack.enter_async_context(client(running.product.url, running.token(name))) for name in names]
-        quiet, attacked = await create_chat_topic(members[0]), await create_chat_topic(members[0])
-        for chat in (quiet, attacked):
+        shared_chat, large_chat = await create_chat_topic(members[0]), await create_chat_topic(members[0])
+        for chat in (shared_chat, large_chat):
             await join(chat, *members)
         people = members[:OTHERS]
-        await fill(people, attacked)
-        queries = [text for name, text in documents(attacked).items() if only in (None, name)]
+        await fill(people, large_chat)
+        queries = [text for name, text in documents(large_chat).items() if only in (None, name)]
         (pid,) = running.web_processes.pids
         for _ in range(rounds):
-            await run_phase(phases["without"], people, quiet, seconds, pid)
-            async with hostile_member(running, queries, quiet, phases["with"]):
-                await run_phase(phases["with"], people, quiet, seconds, pid)
+            await run_phase(phases["without"], people, shared_chat, seconds, pid)
+            async with hostile_member(running, queries, shared_chat, phases["with"]):
+                await run_phase(phases["with"], people, shared_chat, seconds, pid)
             await asyncio.sleep(PAUSE_AFTER_ATTACK_S)
     return phases
 
 
 async def run_phase(phase: PhaseResults, people: list[Client], chat: ChatTopic, seconds: float, pid: int) -> None:
-    """Measures the others' requests, and the growth of the web process's memory."""
+    """Measures the requests of `people`, and the growth of the web process's memory."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     before_mib, ends_at_s = memory_mib(pid, "VmRSS"), time.perf_counter() + seconds
     await asyncio.gather(*(time_requests(person, chat, phase, ends_at_s) for person in people))
@@ -241,7 +243,7 @@ async def run_phase(phase: PhaseResults, people: list[Client], chat: ChatTopic, 
 
 def print_table(phases: dict[str, PhaseResults]) -> None:
     table = Table(
-        "hostile member", "reads p50", "reads p99", "posts p50", "posts p99", "errors", "memory", "its answers"
+        "hostile member", "reads p50", "reads p99", "posts p50", "posts p99", "errors", "memory", "answers to it"
     )
     for name, phase in phases.items():
         figures = [

@@ -25,7 +25,10 @@ CONTENT_LENGTH = b"\r\ncontent-length: "
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """One measurement, with a client for each request. Answers during the warm-up are not timed."""
+    """One measurement, with a client for each request. Answers during the warm-up are not timed.
+
+    `pids` are the processes whose processor time is measured.
+    """
 
     port: int
     requests: list[str]
@@ -38,7 +41,7 @@ class LoadSpec:
 class Report:
     """Result of a load. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up.
 
-    `disordered` counts messages whose timestamp is not later than one that was acknowledged before they were sent.
+    `disordered` counts messages whose timestamp is at or before one that was acknowledged before the message was sent.
     `cpu_percent` is percent of one processor by process id; "others" is the rest of the machine.
     """
 

@@ -49,7 +49,7 @@ REPEATS = 10
 """Number of runs with a single publication. arq's lateness varies between 0 and its poll delay."""
 
 PHASE_S = 1.0
-"""The lead time gets a random part of up to this length, so that no polling interval is favoured."""
+"""Maximum length of the random part of the lead time, so that due times fall anywhere in a polling interval."""
 
 TOPICS = 10
 SWEEPS = 20
@@ -148,11 +148,11 @@ def running_receiver() -> Iterator[str]:
 
 async def measure_arq_lateness(redis_url: str, count: int) -> list[float]:
     """Returns milliseconds from the due time to the start of an empty job."""
-    late: list[float] = []
+    lateness_ms: list[float] = []
     due_at = datetime.now(UTC) + timedelta(seconds=LEAD_TIME_S + count / 500 + random.uniform(0, PHASE_S))
 
     async def job(ctx: dict[str, Any]) -> None:
-        late.append((time.time() - due_at.timestamp()) * 1000)
+        lateness_ms.append((time.time() - due_at.timestamp()) * 1000)
 
     settings = RedisSettings.from_dsn(redis_url)
     pool = await create_pool(settings, default_queue_name="bench")
@@ -161,7 +161,7 @@ async def measure_arq_lateness(redis_url: str, count: int) -> list[float]:
     worker = Worker([func(job, name="job", keep_result=0)], queue_name="bench", redis_settings=settings, poll_delay=0.1,
                     max_jobs=50, queue_read_limit=2000, handle_signals=False, burst=False)  # fmt: skip
     task = asyncio.create_task(worker.async_run())
-    while len(late) < count:
+    while len(lateness_ms) < count:
         await asyncio.sleep(0.05)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -169,7 +169,7 @@ async def measure_arq_lateness(redis_url: str, count: int) -> list[float]:
     with suppress(asyncio.CancelledError):
         await worker.close()
     await pool.aclose()
-    return late
+    return lateness_ms
 
 
 async def measure_sweep(stores: Stores, waiting: int) -> tuple[float, int]:
@@ -190,17 +190,17 @@ async def measure_sweep(stores: Stores, waiting: int) -> tuple[float, int]:
     return statistics.median(durations_ms), explained["executionStats"]["totalKeysExamined"]
 
 
-def quantiles(late: Sequence[float]) -> tuple[str, str, str]:
+def quantiles(lateness_ms: Sequence[float]) -> tuple[str, str, str]:
     """Returns p50, p99 and the maximum as texts."""
-    ordered = sorted(late)
+    ordered = sorted(lateness_ms)
     at = [ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.99)]
     return f"{at[0]:.0f}", f"{at[1]:.0f}", f"{ordered[-1]:.0f}"
 
 
 async def measure(counts: Sequence[int], waiting: Sequence[int], console: Console) -> None:
     """Measures lateness for each count of posts, and sweeps for each number of waiting posts. Prints both tables."""
-    lateness = Table("due at once", "variant", "p50 ms", "p99 ms", "max ms", "early")
-    sweeps = Table("waiting", "a sweep, median ms", "index entries examined")
+    lateness_table = Table("due at once", "variant", "p50 ms", "p99 ms", "max ms", "early")
+    sweeps_table = Table("waiting", "a sweep, median ms", "index entries examined")
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder, running_receiver() as url:
         async with embedded_stores(Path(folder)) as stores:
             egress = Egress((ip_network("127.0.0.0/8"),))
@@ -213,26 +213,29 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
                 calls = [await measure_external_lateness(scenarios[0], publisher, url, count) for _ in range(runs)]
                 variants = {
                     "Noroshi, topics": [
-                        late
+                        each
                         for _ in range(runs)
-                        for late in await measure_internal_lateness(scenarios, publisher, count)
+                        for each in await measure_internal_lateness(scenarios, publisher, count)
                     ],
-                    "Noroshi, webhook: call begun": [late for starts, _ in calls for late in starts],
-                    "Noroshi, webhook: received": [late for _, arrivals in calls for late in arrivals],
+                    "Noroshi, webhook: call begun": [each for starts, _ in calls for each in starts],
+                    "Noroshi, webhook: received": [each for _, arrivals in calls for each in arrivals],
                     "arq defer_until": [
-                        late for _ in range(runs) for late in await measure_arq_lateness(redis_url, count)
+                        each for _ in range(runs) for each in await measure_arq_lateness(redis_url, count)
                     ],
                 }
-                for variant, late in variants.items():
-                    assert len(late) == count * runs, f"{variant}: {len(late)} of {count * runs} were published"
-                    lateness.add_row(str(count), variant, *quantiles(late), str(sum(each < 0 for each in late)))
-            lateness.add_row("any", "a cron job each minute (computed)", "30000", "59400", "60000", "0")
+                for variant, lateness_ms in variants.items():
+                    assert len(lateness_ms) == count * runs, (
+                        f"{variant}: {len(lateness_ms)} of {count * runs} were published"
+                    )
+                    early = sum(each < 0 for each in lateness_ms)
+                    lateness_table.add_row(str(count), variant, *quantiles(lateness_ms), str(early))
+            lateness_table.add_row("any", "a cron job each minute (computed)", "30000", "59400", "60000", "0")
             for number in waiting:
                 median_ms, examined = await measure_sweep(stores, number)
-                sweeps.add_row(f"{number:,}", f"{median_ms:.1f}", str(examined))
+                sweeps_table.add_row(f"{number:,}", f"{median_ms:.1f}", str(examined))
             await publisher.close()
             await egress.aclose()
-    console.print(lateness, sweeps)
+    console.print(lateness_table, sweeps_table)
 
 
 @app.command()

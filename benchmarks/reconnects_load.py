@@ -29,11 +29,11 @@ class ReconnectingLoad(LoadGenerator):
         for subscriber in self._cut_subscribers.values():
             subscriber.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             subscriber.sock.close()
-        cut_s = time.monotonic()
+        cut_at_s = time.monotonic()
         connected = self.connect()
-        while self.progress()["least"] == 0 and time.monotonic() < cut_s + 2 * self.connect_timeout_s:
+        while self.progress()["least"] == 0 and time.monotonic() < cut_at_s + 2 * self.connect_timeout_s:
             self._read_sockets(0.1)
-        first_ms = sorted(1000 * (each.first_event_s - cut_s) for each in self._by_index.values() if each.frames)
+        first_ms = sorted(1000 * (each.first_event_s - cut_at_s) for each in self._by_index.values() if each.frames)
         return {**self.progress(), "connect_s": connected["seconds"], "first_ms": first_ms, "faults": self.tally.faults}
 
     def _new_subscriber(self, index: int, is_sampled: bool) -> Subscriber:

@@ -47,7 +47,7 @@ WARM_UP_S = 1.5
 RANDOM_REQUESTS = 2000
 LAYERS_S = 6.0
 RANDOM, NEWEST, NEWEST_MANY = "random", "newest", f"newest, {MANY_CONNECTIONS}"
-HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
+HOT_PAGE_HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 VARIANTS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
     "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
@@ -72,7 +72,7 @@ class WebProcess:
 
     def hot_page_hits(self) -> float:
         """Returns the number of reads that hot pages answered."""
-        match = HITS.search(self.get("/metrics"))
+        match = HOT_PAGE_HITS.search(self.get("/metrics"))
         return float(match[1]) if match else 0.0
 
 

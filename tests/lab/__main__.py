@@ -1,7 +1,7 @@
 """The command line: `python -m tests.lab --seed 7 --minutes 5 --nemesis kill,partition`.
 
-The laboratory starts itself again in network, mount and process namespaces of its own. The kernel ends all processes
-and removes all mounts and hosts with the first process of these namespaces, also after Ctrl-C or a crash.
+The laboratory starts itself again in network, mount and process namespaces of its own. When the first process of these
+namespaces ends, also by Ctrl-C or a crash, the kernel ends all other processes and removes all mounts and hosts.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.lab.workloads.catalogue import WORKLOADS
 
 ISOLATED = "--isolated"
 CANNOT_RUN = 77
-"""The exit code where the laboratory can't run: that of a skipped test in Automake and Meson."""
+"""The exit code if the laboratory can't run here. Automake and Meson take this code for a skipped test."""
 
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
 
@@ -37,7 +37,7 @@ nft add table inet lab
 nft "add chain inet lab input { type filter hook input priority 0; }"
 nft add rule inet lab input ip saddr 10.0.0.1 numgen random mod 100 '<' 10 drop
 """
-"""Tries everything that a host needs (`hosts.py`), in namespaces that end with it."""
+"""A script that tries everything that `hosts.py` does. It runs in namespaces that the kernel removes afterwards."""
 
 
 def main() -> int:
@@ -45,7 +45,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     if arguments.outage:
         arguments.nemesis = []
-    if missing := _missing(arguments.nemesis):
+    if missing := missing_requirement(arguments.nemesis):
         print(f"The laboratory can't run here: {missing}")
         return CANNOT_RUN
     if not arguments.isolated:
@@ -84,7 +84,7 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _missing(faults: list[str]) -> str | None:
+def missing_requirement(faults: list[str]) -> str | None:
     if sys.platform != "linux" or os.geteuid() != 0:
         return "it needs Linux and the user root."
     for program, package in {"ip": "iproute2", "nft": "nftables", "unshare": "util-linux"}.items():
@@ -94,18 +94,18 @@ def _missing(faults: list[str]) -> str | None:
         return "faketime is not installed (`apt-get install faketime`)."
     if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode:
         return "the user root may not create namespaces here."
-    tried = subprocess.run([*NAMESPACES, "sh", "-ec", PROBE], capture_output=True, text=True)
-    return f"the kernel or the container refuses a host: {tried.stderr.strip()}" if tried.returncode else None
+    probe = subprocess.run([*NAMESPACES, "sh", "-ec", PROBE], capture_output=True, text=True)
+    return f"the kernel or the container refuses a host: {probe.stderr.strip()}" if probe.returncode else None
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description="Runs workloads under faults.")
     parser.add_argument("--seed", help="seed of the choice of operations and faults; random if omitted")
-    parser.add_argument("--minutes", type=float, default=3.0, help="time of the faults (default: 3)")
+    parser.add_argument("--minutes", type=float, default=3.0, help="duration of the faults in minutes (default: 3)")
     parser.add_argument(
         "--nemesis", type=_names_of(FAULTS), default=list(FAULTS), help="faults, separated by commas; or none"
     )
-    parser.add_argument("--outage", choices=OUTAGES, help="one outage for the whole time, instead of faults")
+    parser.add_argument("--outage", choices=OUTAGES, help="one outage for the whole duration, instead of faults")
     parser.add_argument(
         "--areas", type=_names_of(WORKLOADS), default=list(WORKLOADS), help="areas, separated by commas"
     )

@@ -1,4 +1,4 @@
-"""The deployment: the programs of each host, their configuration, and the state of the whole."""
+"""The deployment: the programs of each host, their configuration, and whether they serve."""
 
 import asyncio
 import base64
@@ -37,7 +37,7 @@ class Cluster:
     hosts: list[Host]
     programs: dict[str, Program]
     kept_away: set[str] = field(default_factory=set)
-    """Names of programs that nothing starts."""
+    """Names of programs that must not be started, because an outage keeps them away."""
 
     @property
     def web_urls(self) -> list[str]:
@@ -86,7 +86,7 @@ class Cluster:
         config = {"_id": "rs0", "members": members, "settings": settings}
         uri = f"mongodb://{members[0]['host']}/?directConnection=true"
 
-        async def initiated() -> bool:
+        async def initiate() -> bool:
             async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=2_000) as client:
                 try:
                     await client.admin.command("replSetInitiate", config)
@@ -94,7 +94,7 @@ class Cluster:
                     return error.code == ALREADY_INITIATED
             return True
 
-        await _until(initiated, "The replica set can't be initiated.")
+        await _until(initiate, "The replica set can't be initiate.")
 
     def start_stopped(self) -> None:
         """Starts every program that does not run and is not kept away, as a supervisor does."""

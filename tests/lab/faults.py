@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass
 class Nemesis:
-    """Injects faults by chance, one after another."""
+    """Injects faults that are chosen at random, one after another."""
 
     cluster: Cluster
     history: HistoryRecorder
@@ -86,25 +86,25 @@ async def kill(nemesis: Nemesis) -> str:
 
 
 async def partition(nemesis: Nemesis) -> str:
-    """Cuts a host from the two others: both ways, one way, or on and off."""
+    """Cuts a host from the two others: both ways, one direction, or on and off."""
     host = await nemesis.choose_host()
-    way = nemesis.rng.choice(("both ways", "incoming", "outgoing", "flapping"))
-    for _ in range(4 if way == "flapping" else 1):
-        drop_packets(nemesis, host, way)
-        await nemesis.pause(nemesis.rng.uniform(1, 3) if way == "flapping" else nemesis.rng.uniform(6, 18))
+    direction = nemesis.rng.choice(("both ways", "incoming", "outgoing", "flapping"))
+    for _ in range(4 if direction == "flapping" else 1):
+        drop_packets(nemesis, host, direction)
+        await nemesis.pause(nemesis.rng.uniform(1, 3) if direction == "flapping" else nemesis.rng.uniform(6, 18))
         for each in nemesis.cluster.hosts:
             each.accept_all()
-        if way == "flapping":
+        if direction == "flapping":
             await nemesis.pause(nemesis.rng.uniform(0.3, 2))
-    return f"partitioned {host.name}: {way}"
+    return f"partitioned {host.name}: {direction}"
 
 
-def drop_packets(nemesis: Nemesis, host: Host, way: str) -> None:
-    """Drops incoming packets of the host, outgoing packets, or both."""
+def drop_packets(nemesis: Nemesis, host: Host, direction: str) -> None:
+    """Drops packets between the host and the other hosts: incoming, outgoing, or both."""
     others = nemesis.others(host)
-    if way != "outgoing":
+    if direction != "outgoing":
         host.drop_from(others)
-    if way != "incoming":
+    if direction != "incoming":
         for other in others:
             other.drop_from([host])
 

@@ -39,12 +39,12 @@ class HistoryRecorder:
     operations: History = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._began_s = time.time() - time.monotonic()
+        self._clock_offset_s = time.time() - time.monotonic()
         self._out = self.file.open("wb", buffering=0)
 
     def now(self) -> float:
         """Returns Unix seconds that never jump."""
-        return self._began_s + time.monotonic()
+        return self._clock_offset_s + time.monotonic()
 
     def record(
         self,

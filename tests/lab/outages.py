@@ -1,7 +1,7 @@
-"""Outages: something that the product needs is missing for minutes, while users go on.
+"""Outages: servers or disk space that the product needs are missing for minutes, while users continue.
 
-A fault is one of many in a run. An outage is the only thing that happens in its run: a minute before it, its time, and
-a while after it. `recovery.py` compares the three.
+A run has many faults, or one outage. A run with an outage has three phases: before, during and after the outage.
+`recovery.py` compares the phases.
 """
 
 import asyncio
@@ -33,21 +33,21 @@ class Outage:
     cluster: Cluster
     disks: list[Path] = field(default_factory=list)
     missing: list[Program] = field(default_factory=list)
-    serves: Callable[[], Awaitable[bool]] | None = None
-    """Whether the missing servers serve again; None means at once."""
-    restarts: list[Program] = field(default_factory=list)
-    """Programs that are restarted in the middle of the outage, and have to start without what is missing."""
+    are_serving: Callable[[], Awaitable[bool]] | None = None
+    """Returns whether the missing servers serve again. None: they serve as soon as the outage ends."""
+    restarted: list[Program] = field(default_factory=list)
+    """Programs that are restarted in the middle of the outage, to check that they start during it."""
 
     is_over: bool = False
 
-    async def last(self, seconds: float) -> None:
-        """Lets the outage begin, lasts that long, and ends it."""
+    async def run(self, seconds: float) -> None:
+        """Begins the outage, and ends it after `seconds`."""
         self.cluster.kept_away |= {program.name for program in self.missing}
         for program in self.missing:
             program.kill()
         filling = asyncio.create_task(self._keep_full())
         await asyncio.sleep(seconds / 2)
-        for program in self.restarts:
+        for program in self.restarted:
             await asyncio.to_thread(program.terminate)
         await asyncio.sleep(seconds / 2)
         self.is_over = True
@@ -59,11 +59,11 @@ class Outage:
 
     async def wait_until_served(self) -> None:
         """Waits until the missing servers serve."""
-        while self.serves is not None and not await self.serves():
+        while self.are_serving is not None and not await self.are_serving():
             await asyncio.sleep(RETRY_S)
 
     async def _keep_full(self) -> None:
-        """Fills the disks again and again, since their programs free what they can."""
+        """Fills the disks again and again, because programs may delete files on them."""
         while not self.is_over:
             for disk in self.disks:
                 await asyncio.to_thread(fill, disk / "filler")
@@ -73,25 +73,25 @@ class Outage:
 async def full_disks_of_mongodb(cluster: Cluster) -> Outage:
     """Fills the disks of all three members of the replica set."""
     disks = [host.disk / "mongodb" for host in cluster.hosts]
-    return Outage(cluster, disks, serves=lambda: _has_primary(cluster))
+    return Outage(cluster, disks, are_serving=lambda: _has_primary(cluster))
 
 
 async def full_disks_of_the_web(cluster: Cluster) -> Outage:
-    """Fills the disks that web processes and workers log to, and have their temporary files on."""
+    """Fills the disks that hold the logs and temporary files of web processes and workers."""
     programs = cluster.of_kind("web", "worker")
-    return Outage(cluster, [each.log.parent for each in programs], restarts=programs[:1])
+    return Outage(cluster, [each.log.parent for each in programs], restarted=programs[:1])
 
 
 async def no_redis(cluster: Cluster) -> Outage:
     """Kills all of Redis: master, replica and Sentinels."""
-    return Outage(cluster, missing=cluster.of_kind("redis", "sentinel"), serves=lambda: _has_master(cluster))
+    return Outage(cluster, missing=cluster.of_kind("redis", "sentinel"), are_serving=lambda: _has_master(cluster))
 
 
 async def no_primary(cluster: Cluster) -> Outage:
     """Kills the primary and another member, so that the last one can't be elected."""
     primary = await cluster.primary()
     other = next(each for each in cluster.of_kind("mongod") if each is not primary)
-    return Outage(cluster, missing=[primary, other], serves=lambda: _has_primary(cluster))
+    return Outage(cluster, missing=[primary, other], are_serving=lambda: _has_primary(cluster))
 
 
 OUTAGES: dict[str, Callable[[Cluster], Awaitable[Outage]]] = {
@@ -112,17 +112,17 @@ def separate_disks(cluster: Cluster) -> None:
         program.variables = {**program.variables, "TMPDIR": str(program.log.parent), "NOROSHI_LOG_LEVEL": "debug"}
 
 
-async def suffer(cluster: Cluster, name: str, minutes: float, now: Callable[[], float]) -> Phases:
-    """Lets users act undisturbed, then during the outage, then after it. Returns when each phase began, and memory."""
+async def run_outage(cluster: Cluster, name: str, minutes: float, now: Callable[[], float]) -> Phases:
+    """Runs the phases before, during and after the outage. Returns when each phase began, and samples of memory."""
     phases = Phases(begin=now())
     sampling = asyncio.create_task(_sample_memory(cluster, phases, now))
     supervision = asyncio.create_task(cluster.supervise())
     await asyncio.sleep(BEFORE_S)
     outage = await OUTAGES[name](cluster)
-    phases.missing = now()
+    phases.outage_begin = now()
     print(f"{name} begins.", flush=True)
-    await outage.last(60 * minutes)
-    phases.ended = now()
+    await outage.run(60 * minutes)
+    phases.outage_end = now()
     await outage.wait_until_served()
     phases.served = now()
     print(f"{name} ends.", flush=True)

@@ -1,4 +1,4 @@
-"""Programs on the hosts: started, killed, suspended and started again."""
+"""Programs on the hosts, which faults kill, suspend and restart."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ class Program:
         return self.process is not None and self.process.poll() is None
 
     def keep_log(self, folder: Path) -> None:
-        """Copies the log into the folder, unless it is there."""
+        """Copies the log into the folder, unless the program logs to this folder."""
         if self.log.parent != folder and self.log.exists():
             shutil.copy(self.log, folder)
 

@@ -1,4 +1,4 @@
-"""How an outage went: errors while it lasted, how soon the product was as fast as before, and memory."""
+"""The tables of an outage: errors during it, how soon the product was as fast as before, and memory."""
 
 import math
 import statistics
@@ -18,11 +18,11 @@ Samples = list[tuple[float, float]]
 
 @dataclass
 class Phases:
-    """When the phases of a run began, and samples of memory as program, time and MiB."""
+    """The times that separate the phases of a run, and samples of memory as program, time and MiB."""
 
     begin: float = 0.0
-    missing: float = 0.0
-    ended: float = 0.0
+    outage_begin: float = 0.0
+    outage_end: float = 0.0
     """When the operator has freed the disk, or started the missing servers."""
     served: float = 0.0
     """When the missing servers served again. From this moment on the product may recover."""
@@ -66,9 +66,12 @@ def slowest_window(values: Samples, begin: float, end: float) -> tuple[float, fl
     return max((p50 for p50, _ in found), default=math.nan), max((p99 for _, p99 in found), default=math.nan)
 
 
-def recovered_after(values: Samples, phases: Phases) -> float | None:
-    """Returns after how many seconds a window began that was no slower than the slowest one before the outage."""
-    p50, p99 = slowest_window(values, phases.begin, phases.missing)
+def recovery_s(values: Samples, phases: Phases) -> float | None:
+    """Returns the seconds until a window began that was no slower than the slowest window before the outage.
+
+    The seconds count from the time at which the servers served again. None if there is no such window.
+    """
+    p50, p99 = slowest_window(values, phases.begin, phases.outage_begin)
     for seconds in range(int(phases.end - phases.served - WINDOW_S)):
         start = phases.served + seconds
         found = percentiles(values, start, start + WINDOW_S)
@@ -78,15 +81,15 @@ def recovered_after(values: Samples, phases: Phases) -> float | None:
 
 
 def errors_table(history: History, phases: Phases) -> list[str]:
-    """Returns a line for each code: how often it was answered during the outage, after how long, and one message."""
+    """Returns a line for each code of an answer in the outage: count, time until the answer, most frequent message."""
     times: dict[str, list[float]] = defaultdict(list)
     messages: dict[str, Counter[str]] = defaultdict(Counter)
     for row in history:
-        if row["operation"] in READS | WRITES and phases.missing <= row["begin"] < phases.served:
+        if row["operation"] in READS | WRITES and phases.outage_begin <= row["begin"] < phases.served:
             code = "ok" if row["outcome"] == "ok" else row["result"]["code"]
             times[code].append(row["end"] - row["begin"])
             messages[code][row["result"]["message"] if code != "ok" else ""] += 1
-    lines = [f"{'answers while it lasted':<24} {'count':>8} {'p50 s':>7} {'max s':>7}   most frequent message"]
+    lines = [f"{'answers in the outage':<24} {'count':>8} {'p50 s':>7} {'max s':>7}   most frequent message"]
     for code, values in sorted(times.items()):
         middle, (message, _) = statistics.median(values), messages[code].most_common(1)[0]
         lines.append(f"{code:<24} {len(values):>8} {middle:>7.2f} {max(values):>7.2f}   {message[:90]}")
@@ -94,15 +97,19 @@ def errors_table(history: History, phases: Phases) -> list[str]:
 
 
 def recovery_table(history: History, phases: Phases) -> list[str]:
-    """Returns a line for reads, writes and events: p50 and p99 of each phase in ms, and the time of recovery."""
-    phase_ends = [(phases.begin, phases.missing), (phases.missing, phases.ended), (phases.end - 30, phases.end)]
+    """Returns a line for reads, writes and events: p50 and p99 of each phase in ms, and the recovery time."""
+    phase_ends = [
+        (phases.begin, phases.outage_begin),
+        (phases.outage_begin, phases.outage_end),
+        (phases.end - 30, phases.end),
+    ]
     lines = [
-        f"The servers served {phases.served - phases.ended:.1f} s after the end. Figures are p50/p99 in ms.",
-        f"{'':<8} {'before':>14} {'slowest 5 s':>14} {'while':>14} {'after':>14}   as fast as before after",
+        f"The servers served {phases.served - phases.outage_end:.1f} s after the outage. Figures are p50/p99 in ms.",
+        f"{'':<8} {'before':>14} {'slowest 5 s':>14} {'during':>14} {'after':>14}   recovery",
     ]
     for kind, values in samples(history).items():
         before, during, after = (percentiles(values, *each) for each in phase_ends)
-        slowest, seconds = slowest_window(values, phases.begin, phases.missing), recovered_after(values, phases)
+        slowest, seconds = slowest_window(values, phases.begin, phases.outage_begin), recovery_s(values, phases)
         texts = [f"{_ms(p50)}/{_ms(p99)}" for p50, p99 in (before, slowest, during, after)]
         cells = " ".join(f"{text:>14}" for text in texts)
         lines.append(f"{kind:<8} {cells}   {'never' if seconds is None else f'{seconds} s'}")
@@ -115,25 +122,29 @@ def _ms(seconds: float) -> str:
 
 def memory_table(phases: Phases) -> list[str]:
     """Returns a line for each program: its greatest resident memory in MiB before, during and after the outage."""
-    bounds = [(phases.begin, phases.missing), (phases.missing, phases.ended), (phases.end - 30, phases.end)]
+    bounds = [
+        (phases.begin, phases.outage_begin),
+        (phases.outage_begin, phases.outage_end),
+        (phases.end - 30, phases.end),
+    ]
     found: dict[str, list[float]] = {}
     for name, at, size in phases.memory:
         row = found.setdefault(name, [0.0] * len(bounds))
         for number, (begin, end) in enumerate(bounds):
             row[number] = max(row[number], size if begin <= at < end else 0.0)
-    lines = [f"{'resident MiB':<12} {'before':>8} {'while':>8} {'after':>8}"]
+    lines = [f"{'resident MiB':<12} {'before':>8} {'during':>8} {'after':>8}"]
     return lines + [f"{name:<12} " + " ".join(f"{size:>8.0f}" for size in row) for name, row in found.items()]
 
 
 def acknowledged_line(history: History, phases: Phases, violations: int) -> str:
     """Returns how many writes were acknowledged in each phase, and how many violations the checkers found."""
-    bounds = [(phases.begin, phases.missing), (phases.missing, phases.served), (phases.served, phases.end)]
+    bounds = [(phases.begin, phases.outage_begin), (phases.outage_begin, phases.served), (phases.served, phases.end)]
     counts = [
         sum(row["outcome"] == "ok" and row["operation"] in WRITES and begin <= row["begin"] < end for row in history)
         for begin, end in bounds
     ]
     before, during, after = counts
-    return f"acknowledged writes: {before} before, {during} while, {after} after; violations: {violations}"
+    return f"acknowledged writes: {before} before, {during} during, {after} after; violations: {violations}"
 
 
 def outage_tables(history: History, phases: Phases, violations: int) -> list[list[str]]:

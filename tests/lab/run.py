@@ -1,4 +1,4 @@
-"""One run: starts the deployment, lets workloads and faults act, heals everything, reads everything, and checks."""
+"""One run: starts the deployment, runs workloads and faults, heals all faults, reads the final state, and checks."""
 
 import asyncio
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tests.lab.cluster import Cluster, plan_cluster
 from tests.lab.faults import Nemesis
 from tests.lab.history import HistoryRecorder
 from tests.lab.hosts import create_hosts
-from tests.lab.outages import separate_disks, suffer
+from tests.lab.outages import run_outage, separate_disks
 from tests.lab.outside import outside_services
 from tests.lab.recovery import Phases, outage_tables
 from tests.lab.report import checks_table, faults_table, operations_table
@@ -70,7 +70,7 @@ async def _run_workloads(
     for workload in workloads:
         await workload.prepare()
     running = asyncio.gather(*(workload.run() for workload in workloads))
-    phases = await (_suffer_outage if options.outage else _suffer_faults)(options, laboratory, cluster)
+    phases = await (_run_outage if options.outage else _run_faults)(options, laboratory, cluster)
     print("Healed. Reading everything.", flush=True)
     # Users repeat operations that were not answered. The supervisor starts programs that failed to start.
     supervision = asyncio.create_task(cluster.supervise())
@@ -82,16 +82,16 @@ async def _run_workloads(
     return phases
 
 
-async def _suffer_faults(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
+async def _run_faults(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
     begin = laboratory.history.now()
     nemesis = Nemesis(cluster, laboratory.history, laboratory.random("nemesis"), laboratory.ended)
     await asyncio.gather(nemesis.run(options.faults), _end_after_minutes(options, laboratory))
     return Phases(begin, end=laboratory.history.now())
 
 
-async def _suffer_outage(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
+async def _run_outage(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
     assert options.outage is not None
-    phases = await suffer(cluster, options.outage, options.minutes, laboratory.history.now)
+    phases = await run_outage(cluster, options.outage, options.minutes, laboratory.history.now)
     laboratory.ended.set()
     (options.folder / "phases.json").write_bytes(orjson.dumps(phases))
     return phases

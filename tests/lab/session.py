@@ -15,7 +15,7 @@ from tests.lab.cluster import AUTH_SECRET
 from tests.lab.history import FINAL, HistoryRecorder, Outcome
 
 ORGANIZATION = "lab"
-REFUSALS = {"BAD_USER_INPUT", "FORBIDDEN", "NOT_FOUND", "CONFLICT", "RATE_LIMITED", "UNAUTHENTICATED"}
+REFUSAL_CODES = {"BAD_USER_INPUT", "FORBIDDEN", "NOT_FOUND", "CONFLICT", "RATE_LIMITED", "UNAUTHENTICATED"}
 TIMEOUT_S = 15.0
 RETRY_S = 0.5
 
@@ -113,7 +113,7 @@ class Session:
         except GraphQLFailed as failed:
             code = failed.codes[0]
             error = {"code": code, "message": failed.errors[0]["message"]}
-            return ("fail" if code in REFUSALS else "unknown"), error
+            return ("fail" if code in REFUSAL_CODES else "unknown"), error
         except httpx2.ConnectError as error:
             return "fail", {"code": "NOT_CONNECTED", "message": str(error)}
         except (httpx2.HTTPError, ValueError, KeyError) as error:
@@ -123,7 +123,7 @@ class Session:
 
 
 def _is_refusal(result: Any) -> bool:
-    return isinstance(result, dict) and result.get("code") in REFUSALS - {"RATE_LIMITED"}
+    return isinstance(result, dict) and result.get("code") in REFUSAL_CODES - {"RATE_LIMITED"}
 
 
 def micros(timestamp: str) -> int:

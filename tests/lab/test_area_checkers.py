@@ -53,7 +53,11 @@ FEEDS: History = [
     feed(9, ["a", "b", "d"]),
     operation("followers", 9, 1, FINAL, user="ann"),
 ]
-LONG: History = [FEEDS[0], *(post(f"p{n}", 2 * n, timestamp=n) for n in range(901)), post("x", 2, outcome="unknown")]
+LONG_FEED: History = [
+    FEEDS[0],
+    *(post(f"p{n}", 2 * n, timestamp=n) for n in range(901)),
+    post("x", 2, outcome="unknown"),
+]
 """A history of more posts than a feed keeps. One of them may have been stored without an acknowledgement."""
 
 
@@ -93,9 +97,9 @@ def calls(*placed: tuple[str, float, float | None]) -> Operation:
     return operation("calls", 30, [list(each) for each in placed], FINAL)
 
 
-def job(*tasks: tuple[str, str, int], name: str = "COMPLETED") -> Operation:
+def job(*tasks: tuple[str, str, int], job_state: str = "COMPLETED") -> Operation:
     rows = [[number, state, None, attempts] for number, state, attempts in tasks]
-    return operation("callJob", 29, {"state": name, "tasks": rows}, FINAL, job="j")
+    return operation("callJob", 29, {"state": job_state, "tasks": rows}, FINAL, job="j")
 
 
 LIMITS = operation("setCallLimits", 0, concurrentCalls=1, callsPerSecond=2)
@@ -127,7 +131,7 @@ CASES: dict[str, tuple[Checker, History]] = {
     "feed holds a post of a stranger": (feeds_hold_every_post_once, [*FEEDS[:-2], feed(9, ["a", "b", "c"])]),
     "feed lacks one of its newest posts": (
         feeds_hold_every_post_once,
-        [*LONG, feed(99_999, [f"p{n}" for n in range(103, 901)])],
+        [*LONG_FEED, feed(99_999, [f"p{n}" for n in range(103, 901)])],
     ),
     "author does not see a post": (
         authors_see_their_posts_at_once,
@@ -173,7 +177,7 @@ CASES: dict[str, tuple[Checker, History]] = {
     "blocked number is called": (numbers_are_called_once, [*LAUNCHES, calls(("2", 2.0, 2.5))]),
     "number is called outside of its window": (numbers_are_called_once, [*LAUNCHES, calls(("4", 2.0, 2.5))]),
     "number of a refused job is called": (numbers_are_called_once, [*LAUNCHES, calls(("5", 2.0, 2.5))]),
-    "job does not end": (states_of_calls_are_true, [*LAUNCHES, job(("1", "QUEUED", 0), name="RUNNING")]),
+    "job does not end": (states_of_calls_are_true, [*LAUNCHES, job(("1", "QUEUED", 0), job_state="RUNNING")]),
     "COMPLETED number was not called": (states_of_calls_are_true, [*LAUNCHES, job(("1", "COMPLETED", 1)), calls()]),
     "attempts are wrong": (
         states_of_calls_are_true,
@@ -204,4 +208,4 @@ def test_good_history_has_no_violation(checker: Checker) -> None:
 
 def test_posts_beyond_the_newest_may_be_missing() -> None:
     texts = [f"p{n}" for n in range(102, 901)]
-    assert feeds_hold_every_post_once([*LONG, feed(99_999, texts)]).violations == []
+    assert feeds_hold_every_post_once([*LONG_FEED, feed(99_999, texts)]).violations == []

@@ -4,14 +4,16 @@ import math
 
 from tests.lab.history import History
 from tests.lab.operations import operation
-from tests.lab.recovery import Phases, errors_table, memory_table, percentiles, recovered_after, samples
+from tests.lab.recovery import Phases, errors_table, memory_table, percentiles, recovery_s, samples
 
-PHASES = Phases(begin=0, missing=10, ended=20, served=22, end=60, memory=[("web1", 5, 100.0), ("web1", 15, 120.0)])
+PHASES = Phases(
+    begin=0, outage_begin=10, outage_end=20, served=22, end=60, memory=[("web1", 5, 100.0), ("web1", 15, 120.0)]
+)
 REFUSED = {"code": "UNAVAILABLE", "message": "The database is busy."}
 
 
 def posts(begin: int, end: int, is_ok: bool = True) -> History:
-    """Returns a post in each second; one that succeeds takes half a second."""
+    """Returns a post in each second: each takes half a second, and succeeds or is refused."""
     if is_ok:
         return [operation("post", second) for second in range(begin, end)]
     return [operation("post", second, REFUSED, outcome="unknown") for second in range(begin, end)]
@@ -21,14 +23,14 @@ OUTAGE: History = [*posts(0, 10), *posts(10, 30, is_ok=False), *posts(30, 60)]
 
 
 def test_recovery_begins_with_the_first_window_as_fast() -> None:
-    assert recovered_after(samples(OUTAGE)["writes"], PHASES) == 8
+    assert recovery_s(samples(OUTAGE)["writes"], PHASES) == 8
 
 
 def test_outage_that_does_not_end_has_no_recovery() -> None:
-    assert recovered_after(samples([*posts(0, 10), *posts(10, 60, is_ok=False)])["writes"], PHASES) is None
+    assert recovery_s(samples([*posts(0, 10), *posts(10, 60, is_ok=False)])["writes"], PHASES) is None
 
 
-def test_failed_operation_counts_as_endless() -> None:
+def test_failed_operation_counts_as_infinitely_slow() -> None:
     assert percentiles(samples(OUTAGE)["writes"], 12, 20) == (math.inf, math.inf)
 
 
@@ -38,7 +40,7 @@ def test_event_counts_if_the_subscriber_was_ready() -> None:
     assert samples(history)["events"] == [(8.0, 0.5)]
 
 
-def test_errors_while_it_lasted_are_counted_by_code() -> None:
+def test_errors_during_the_outage_are_counted_by_code() -> None:
     lines = errors_table(OUTAGE, PHASES)
     assert [line.split()[:2] for line in lines[1:]] == [["UNAVAILABLE", "12"]]
     assert "The database is busy." in lines[1]

@@ -25,29 +25,30 @@ from tests.test_architecture import DOCUMENT_TYPES, MODULES, ROOT, TESTED_ELSEWH
 FOLDER = Path(__file__).parent
 DEFAULT = ("storage", "resolvers", "server/graphql")
 IN_MEMORY = Path("/dev/shm")
-_NAMES = r'("(_id\.)?(org|o)"|\borganization_id\b|\borg\b)'
+_ORGANIZATION = r'("(_id\.)?(org|o)"|\borganization_id\b|\borg\b)'
 ORGANIZATION_FILTERS = "|".join(
     [
         r'without `"(_id\.)?(org|o)":',
-        rf"without `[^`{{]*{_NAMES}[^`{{]*`$",
+        rf"without `[^`{{]*{_ORGANIZATION}[^`{{]*`$",
         r"`[^`{]*(organization_id|organization)` -> `None`",
-        rf"`[^`{{]*{_NAMES} [!=]= [^`{{]*` -> `(True|False)`|`[^`{{]* [!=]= [^`{{]*{_NAMES}` -> `(True|False)`",
+        rf"`[^`{{]*{_ORGANIZATION} [!=]= [^`{{]*` -> `(True|False)`",
+        rf"`[^`{{]* [!=]= [^`{{]*{_ORGANIZATION}` -> `(True|False)`",
     ]
 )
-"""Mutants without an entry, a condition or a part of a key that names the organization."""
+"""Matches the names of mutants that lack an entry, a condition or a part of a key with the organization."""
 
 COLUMNS = ("killed", "timeout", "survived", "uncovered")
 
 
 def modules_of(paths: list[str]) -> list[str]:
     """Returns the modules at or below the paths."""
-    wanted = [Path(path) for path in paths]
-    found = [each for each in MODULES if any(each == path or path in each.parents for path in wanted)]
+    roots = [Path(path) for path in paths]
+    found = [each for each in MODULES if any(each == path or path in each.parents for path in roots)]
     return [str(each) for each in found if each.name != "__init__.py" and each not in DOCUMENT_TYPES]
 
 
 def tests_of(module: str) -> list[str]:
-    """Returns the test file of a module's name, and then further tests that tests.toml names for it or its folder."""
+    """Returns the test file of the module's name, and the tests that tests.toml lists for the module or its folders."""
     own = [str(each) for each in possible_test_files(Path(module)) if (ROOT / each).exists()]
     own += [TESTED_ELSEWHERE[module]] if module in TESTED_ELSEWHERE else []
     more: dict[str, list[str]] = tomllib.loads((FOLDER / "tests.toml").read_text(encoding="utf-8"))
@@ -56,7 +57,7 @@ def tests_of(module: str) -> list[str]:
 
 
 def equivalents() -> dict[str, dict[str, str]]:
-    """Returns the reason why each listed mutant need not be noticed, by module and mutant."""
+    """Returns the reasons why listed mutants need not be noticed by a test, by module and mutant."""
     listed: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "equivalent.toml").read_text(encoding="utf-8"))
     return listed
 

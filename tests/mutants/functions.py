@@ -21,9 +21,9 @@ class ImportedFunctions:
         self._codes = list(_outermost_functions(compile(source, self._file, "exec")))
 
     def change_to(self, source: str) -> Callable[[], None] | None:
-        """Returns a function that changes the functions to those of another source.
+        """Returns a function that replaces the code of the functions by their code in another source.
 
-        None if the module must be imported again, such as for a changed default, constant or decorator.
+        Returns None if the module must be imported again, such as for a changed default, constant or decorator.
         """
         codes = list(_outermost_functions(compile(source, self._file, "exec")))
         if len(codes) != len(self._codes):
@@ -38,7 +38,7 @@ class ImportedFunctions:
         return lambda: _replace([(self._functions[old], new) for old, new in pairs])
 
     def _is_replaceable(self, old: CodeType, new: CodeType) -> bool:
-        """Tells whether the function exists, and none of its inner functions, such as a decorator's, existed before."""
+        """Returns whether the function was imported, and no inner function of it exists already, as of a decorator."""
         has_inner = any(each in self._functions for each in _inner_functions(old))
         return old in self._functions and old.co_freevars == new.co_freevars and not has_inner
 

@@ -313,7 +313,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _lines(statement: Statement) -> range:
-    """Returns the lines of a statement; of a compound statement those of its head."""
+    """Returns the lines of a statement. For a compound statement, these are the lines before its body."""
     body = getattr(statement, "body", None) or getattr(statement, "cases", None)
     first = body[0] if isinstance(body, list) else None
     last = getattr(first, "lineno", None) or (first.pattern.lineno if isinstance(first, ast.match_case) else None)

@@ -30,7 +30,7 @@ import tests.databases
 from tests.mutants.functions import ImportedFunctions
 from tests.mutants.kept_databases import kept_database
 from tests.mutants.operators import Mutant, find_mutants
-from tests.mutants.tracing import IMPORT, CollectedTests, LineRecorder, SelectedTestRunner
+from tests.mutants.tracing import IMPORT, CollectionHandler, LineRecorder, SelectedTestRunner
 
 PRODUCT = ("server", "schema", "resolvers", "jobs", "storage", "tests")
 LIST_LIBRARIES = "import sys, server.web, server.worker, tests.conftest; print(*sys.modules)"
@@ -38,9 +38,9 @@ PYTEST_OPTIONS = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--hypoth
 IGNORE_EARLY_IMPORTS = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 KILLED, SURVIVED, TIMEOUT, UNCOVERED = "killed", "survived", "timeout", "uncovered"
 TIME_LIMIT_FACTOR = 5
-"""A mutant may make a test this many times slower, and some seconds more, before it counts as noticed."""
+"""A test of a mutant times out after this many times its usual duration, plus TIME_LIMIT_EXTRA_S."""
 TIME_LIMIT_EXTRA_S = 6.0
-LIMIT_S = 12 * 3600.0
+RUN_LIMIT_S = 12 * 3600.0
 """Time limit of the processes that run the tests of many mutants."""
 
 
@@ -52,10 +52,10 @@ class Baseline:
     lines: dict[str, list[int]]
 
     def tests_of(self, mutant: Mutant, kills: Counter[str]) -> dict[str, float]:
-        """Returns the time limits of the tests that execute the lines.
+        """Returns the tests that execute the mutant's lines, each with its time limit in seconds.
 
-        Quick tests and those that killed many mutants come first. A line that is executed by the import alone concerns
-        all tests.
+        Quick tests, and tests that killed many mutants, come first. If only the import executes the lines, all tests
+        are returned.
         """
         by_import = set(self.lines.get(IMPORT, ()))
         covering = [test for test in self.seconds if not set(mutant.lines).isdisjoint(self.lines.get(test, ()))]
@@ -75,7 +75,7 @@ def import_libraries() -> None:
 
 
 def run_forked(work: Callable[[], int], output: Path, limit_s: float) -> int | None:
-    """Runs the function in a fork. Returns its result; None if it took too long."""
+    """Runs the function in a fork. Returns its result, or None after `limit_s`."""
     pid = os.fork()
     if pid == 0:
         _work_and_exit(work, output)
@@ -135,7 +135,7 @@ def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Ba
         result.write_text(json.dumps([recorder.seconds, lines, recorder.failures]))
         return code
 
-    if run_forked(record, scratch / "output", LIMIT_S) not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+    if run_forked(record, scratch / "output", RUN_LIMIT_S) not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         raise SystemExit(f"The tests cannot run:\n{(scratch / 'output').read_text()[-4000:]}")
     seconds, lines, failures = json.loads(result.read_text())
     for test, text in failures.items():
@@ -146,50 +146,52 @@ def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Ba
 
 @dataclass(frozen=True)
 class MutantTester:
-    """Runs the tests against the mutants of a module, and prints the outcomes as lines of JSON to a file descriptor."""
+    """Runs the tests against the mutants of a module, and writes the outcomes to `results_fd` as lines of JSON."""
 
     module: Path
     baseline: Baseline
     tests: list[str]
     scratch: Path
-    results: int
+    results_fd: int
     kills: Counter[str] = field(default_factory=Counter)
 
-    def judge_all(self, mutants: list[Mutant]) -> None:
-        """Judges the mutants of functions first, and then those that need the module to be imported."""
+    def test_mutants(self, mutants: list[Mutant]) -> None:
+        """Tests the mutants of functions first, and then the mutants that need a new import of the module."""
         by_import = set(self.baseline.lines.get(IMPORT, ()))
         of_functions = [each for each in mutants if by_import.isdisjoint(each.lines)]
-        judged = self.scratch / "judged"
-        judged.touch()
+        tested = self.scratch / "tested"
+        tested.touch()
 
         def work() -> int:
-            return run_tests(self.tests, CollectedTests(lambda session: self._judge_functions(session, of_functions)))
+            return run_tests(
+                self.tests, CollectionHandler(lambda session: self._test_function_mutants(session, of_functions))
+            )
 
-        if of_functions and run_forked(work, self.scratch / "collected", LIMIT_S) != 0:
+        if of_functions and run_forked(work, self.scratch / "collected", RUN_LIMIT_S) != 0:
             raise SystemExit(f"The collection failed:\n{(self.scratch / 'collected').read_text()[-4000:]}")
-        keys = set(judged.read_text().splitlines())
-        judged.unlink()
+        keys = set(tested.read_text().splitlines())
+        tested.unlink()
         for mutant in mutants:
             if mutant.key not in keys:
-                self._judge(mutant, lambda limits: run_tests(files_of(limits), SelectedTestRunner(limits)))
+                self._test_mutant(mutant, lambda limits: run_tests(files_of(limits), SelectedTestRunner(limits)))
 
-    def _judge_functions(self, session: pytest.Session, mutants: list[Mutant]) -> None:
-        """Judges the mutants whose functions can be replaced in this process's forks. Records their keys."""
+    def _test_function_mutants(self, session: pytest.Session, mutants: list[Mutant]) -> None:
+        """Tests the mutants whose functions can be replaced in forks of this process. Records their keys."""
         source = self.module.read_text(encoding="utf-8")
         functions = ImportedFunctions(self.module.resolve(), source)
         for mutant in mutants:
             if change := functions.change_to(mutant.apply(source)):
-                self._judge(mutant, lambda limits, change=change: run_changed(session, limits, change))  # type: ignore[misc]
-                with (self.scratch / "judged").open("a") as judged:
-                    judged.write(mutant.key + "\n")
+                self._test_mutant(mutant, lambda limits, change=change: run_with_change(session, limits, change))  # type: ignore[misc]
+                with (self.scratch / "tested").open("a") as tested:
+                    tested.write(mutant.key + "\n")
 
-    def _judge(self, mutant: Mutant, run: Callable[[dict[str, float]], int]) -> None:
+    def _test_mutant(self, mutant: Mutant, run: Callable[[dict[str, float]], int]) -> None:
         started_at = time.monotonic()
         outcome, test = self._outcome(mutant, run)
         seconds = round(time.monotonic() - started_at, 1)
         result = {"line": mutant.lines.start, "outcome": outcome, "test": test, "seconds": seconds}
         line = json.dumps({"module": str(self.module), "mutant": mutant.key, **result})
-        os.write(self.results, f"{line}\n".encode())
+        os.write(self.results_fd, f"{line}\n".encode())
 
     def _outcome(self, mutant: Mutant, run: Callable[[dict[str, float]], int]) -> tuple[str, str]:
         """Runs the tests of a mutant. Returns the outcome and the test that failed."""
@@ -217,7 +219,7 @@ def files_of(tests: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(test.partition("::")[0] for test in tests))
 
 
-def run_changed(session: pytest.Session, limits_s: dict[str, float], change: Callable[[], None]) -> int:
+def run_with_change(session: pytest.Session, limits_s: dict[str, float], change: Callable[[], None]) -> int:
     """Changes functions of this process, and runs the collected tests with the node ids."""
     change()
     session.config.pluginmanager.register(SelectedTestRunner(limits_s))
@@ -236,8 +238,8 @@ def end_transactions() -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """Judges the mutants of modules. The argument is a JSON object, see tests/mutants/__main__.py."""
-    plan, results = json.loads(arguments[0]), os.dup(1)
+    """Tests the mutants of modules. The argument is a JSON object, see tests/mutants/__main__.py."""
+    plan, results_fd = json.loads(arguments[0]), os.dup(1)
     import_libraries()
     tests.databases.fresh_database = kept_database
     groups: defaultdict[tuple[str, ...], dict[str, list[Mutant]]] = defaultdict(dict)
@@ -249,7 +251,9 @@ def main(arguments: list[str]) -> None:
         for test_files, modules in groups.items():
             baselines = measure(list(modules), list(test_files), Path(folder))
             for name, mutants in modules.items():
-                MutantTester(Path(name), baselines[name], list(test_files), Path(folder), results).judge_all(mutants)
+                MutantTester(Path(name), baselines[name], list(test_files), Path(folder), results_fd).test_mutants(
+                    mutants
+                )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class LineRecorder:
             self._test = IMPORT
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Records a failure. A test that fails on the unchanged source can't judge a mutant."""
+        """Records a failure. A test that fails on the unchanged source is not used for mutants."""
         if report.failed:
             self.failures[report.nodeid] = report.longreprtext
 
@@ -55,7 +55,7 @@ class LineRecorder:
         return self._step
 
 
-class CollectedTests:
+class CollectionHandler:
     """Calls a function with the collected tests instead of running them."""
 
     def __init__(self, work: Callable[[pytest.Session], None]) -> None:

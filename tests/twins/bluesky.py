@@ -34,7 +34,7 @@ class BlueskyTwin(Twin):
         super().__init__(lose_rate, seed)
         self.records: dict[str, Any] = {}
         self.blobs: set[str] = set()
-        self.jwts = 0
+        self.jwt_count = 0
         self.jobs: dict[str, dict[str, Any]] = {}
         self.video_result: dict[str, Any] = {"state": "JOB_STATE_COMPLETED"}
         self.polls_until_ready = 2
@@ -54,12 +54,12 @@ class BlueskyTwin(Twin):
         body = await request.json()
         if (body["identifier"], body["password"]) != ("ann.example", "app-pass"):
             return xrpc_error(401, "AuthenticationRequired", "Invalid identifier or password")
-        self.jwts += 1
-        body = {"accessJwt": f"jwt{self.jwts}", "refreshJwt": "r", "did": DID, "handle": "ann.example"}
+        self.jwt_count += 1
+        body = {"accessJwt": f"jwt{self.jwt_count}", "refreshJwt": "r", "did": DID, "handle": "ann.example"}
         return JSONResponse({**body, "didDoc": {"id": DID, "service": [SERVICE]}})
 
     def is_signed_in(self, request: Request) -> bool:
-        return bearer_token(request) == f"jwt{self.jwts}"
+        return bearer_token(request) == f"jwt{self.jwt_count}"
 
     async def service_auth(self, request: Request) -> Response:
         if not self.is_signed_in(request):

@@ -34,9 +34,9 @@ class Fault(Enum):
     BUSY = "answers 429 without acting"
 
 
-NOT_ACTED = {Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE, Fault.LATE}
-SILENT = {Fault.SILENT_BEFORE, Fault.SILENT_AFTER}
-CUT = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
+FAULTS_WITHOUT_ACT = {Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE, Fault.LATE}
+SILENT_FAULTS = {Fault.SILENT_BEFORE, Fault.SILENT_AFTER}
+CUTTING_FAULTS = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TwinPost:
 
 
 class Twin:
-    """A network with its accounts. `lose_rate` is the share of calls that are acted on and answered with a fault."""
+    """A network with its accounts. `lose_rate` is the share of calls that publish and lose their response."""
 
     token = "token"
 
@@ -62,6 +62,8 @@ class Twin:
         """Requests by method and path, such as "POST /hook"."""
 
         self.bodies: list[Any] = []
+        """The published posts in the network's format, for networks that record them."""
+
         self.faults: deque[Fault] = deque()
         """The faults of the next publishing calls, one for each."""
 
@@ -90,7 +92,7 @@ class Twin:
         return post
 
     async def act_with_faults(self, act: Callable[[], Awaitable[Response]]) -> Response:
-        """Calls `act`, which publishes, and returns its response. A requested fault prevents or replaces that."""
+        """Calls `act`, which publishes, and returns its response. A fault prevents or replaces this."""
         fault = self.faults.popleft() if self.faults else None
         if fault is None and self._random.random() < self._lose_rate:
             fault = Fault.SILENT_AFTER if self._random.random() < 0.5 else Fault.FAIL_AFTER
@@ -100,10 +102,10 @@ class Twin:
             return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
         if fault is Fault.LATE:
             self._late_acts.append(act)
-        answer = None if fault in NOT_ACTED else await act()
-        if fault in SILENT:
+        answer = None if fault in FAULTS_WITHOUT_ACT else await act()
+        if fault in SILENT_FAULTS:
             await asyncio.sleep(60)
-        if fault in CUT:
+        if fault in CUTTING_FAULTS:
             return NoResponse()
         if answer is None or fault is Fault.FAIL_AFTER:
             return JSONResponse({"error": "Something went wrong"}, 500)
@@ -129,7 +131,7 @@ class Twin:
 
 
 class NoResponse(Response):
-    """Closes the connection instead of a response. Tests that lose an answer need not wait for a timeout."""
+    """A response that closes the connection, so that tests of lost responses need not wait for a timeout."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"]["abort"]()

@@ -7,7 +7,7 @@ from itertools import pairwise
 from tests.lab.checkers import CheckResult
 from tests.lab.history import FINAL, History, select
 
-KEPT = 800
+KEPT_POSTS = 800
 """The newest posts that a home feed keeps: docs/semantics.md, 4."""
 
 
@@ -33,7 +33,7 @@ def feeds_hold_every_post_once(history: History) -> CheckResult:
 
 
 def kept_posts(history: History, authors: Collection[str]) -> set[str]:
-    """Returns the acknowledged posts of these authors that are certainly among their newest KEPT posts."""
+    """Returns the acknowledged posts of these authors that are certainly among their newest KEPT_POSTS posts."""
     acknowledged: dict[str, int] = {}
     possible: set[str] = set()
     for operation in select(history, "createPost", outcome=None):
@@ -42,7 +42,7 @@ def kept_posts(history: History, authors: Collection[str]) -> set[str]:
         if operation["process"] in authors and operation["outcome"] == "ok":
             acknowledged[operation["arguments"]["text"]] = operation["result"]
     newest = sorted(acknowledged, key=acknowledged.__getitem__, reverse=True)
-    return set(newest[: max(0, KEPT - len(possible - acknowledged.keys()))])
+    return set(newest[: max(0, KEPT_POSTS - len(possible - acknowledged.keys()))])
 
 
 def authors_see_their_posts_at_once(history: History) -> CheckResult:
@@ -95,10 +95,12 @@ def arrivals_are_reported(history: History) -> CheckResult:
             if operation["process"] == reader and operation["end"] < ready
         }
         received = {text for operation in operations for _, text in operation["result"]["events"]}
-        first_tried: dict[str, float] = {}
+        first_attempts: dict[str, float] = {}
         for operation in select(history, "createPost", outcome=None):
-            first_tried.setdefault(operation["arguments"]["text"], operation["begin"])
-        expected = [each for each, author in acknowledged.items() if author in followed and first_tried[each] > ready]
+            first_attempts.setdefault(operation["arguments"]["text"], operation["begin"])
+        expected = [
+            each for each, author in acknowledged.items() if author in followed and first_attempts[each] > ready
+        ]
         checked += len(expected)
         violations += [f"{reader} never received {text}" for text in expected if text not in received]
         for operation in operations:
@@ -115,7 +117,7 @@ def feed_subscriptions_are_resumed(history: History) -> CheckResult:
         operation for operation in select(history, "homeSubscription") if operation["arguments"]["since"] is not None
     ]
     lost = [
-        f"{operation['process']}'s at {operation['begin']:.3f}"
+        f"{operation['process']}'s subscription at {operation['begin']:.3f}"
         for operation in operations
         if not operation["result"]["resumed"]
     ]

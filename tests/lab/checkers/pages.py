@@ -16,7 +16,7 @@ class Topic:
     """All messages of a topic that anybody ever saw, and when each was acknowledged."""
 
     acknowledged_at: dict[int, float] = field(default_factory=dict)
-    """The end of the post by timestamp."""
+    """The end of the mutation that posted a message, by the message's timestamp."""
 
     known: set[int] = field(default_factory=set)
 
@@ -76,16 +76,18 @@ def pages_hold_acknowledged_messages(history: History) -> CheckResult:
 def no_smaller_timestamp_appears(history: History) -> CheckResult:
     """Each page holds every message up to its greatest timestamp, so no smaller timestamp appears later.
 
-    "Every message" includes those that somebody sees only later.
+    "Every message" includes messages that only later operations return.
     """
     topics_by_id, violations, checked = topics(history), [], 0
     for page in select(history, "page"):
         items = {timestamp for timestamp, _ in page["result"]["items"]}
         low, high = covered_range(page)
-        seen = min(high, max(items, default=-1))
-        missing = [each for each in topics_by_id[page["arguments"]["topic"]].between(low, seen) if each not in items]
+        greatest = min(high, max(items, default=-1))
+        missing = [
+            each for each in topics_by_id[page["arguments"]["topic"]].between(low, greatest) if each not in items
+        ]
         checked += len(items)
-        violations += [f"{_name(page)} lacks {each}, and holds {seen}" for each in missing]
+        violations += [f"{_name(page)} lacks {each}, and holds {greatest}" for each in missing]
     return CheckResult(checked, violations)
 
 

@@ -71,7 +71,7 @@ class ChatWorkload:
         for number, topic in enumerate(self.topics):
             text = f"last-{number}"
             await poster.run_until_ok(
-                "post", {"topic": topic, "text": text}, POST, _posted, input=_message(topic, text)
+                "post", {"topic": topic, "text": text}, POST, _id_and_timestamp, input=_message(topic, text)
             )
             readers = [each for each in self.subscribers if each.topic == topic]
             await asyncio.gather(*(each.read_until(text) for each in readers))
@@ -100,7 +100,9 @@ class ChatWorkload:
             topic, text = session.rng.choice(self.topics), f"{session.process}-{number}"
             for _ in range(session.rng.choice((1, 3, 10))):
                 arguments = {"topic": topic, "text": text}
-                outcome, result = await session.run("post", arguments, POST, _posted, input=_message(topic, text))
+                outcome, result = await session.run(
+                    "post", arguments, POST, _id_and_timestamp, input=_message(topic, text)
+                )
                 if outcome == "ok":
                     self.posted.append((topic, result["id"], result["timestamp"]))
                     break
@@ -196,7 +198,7 @@ def _message(topic: str, text: str) -> dict[str, str]:
     return {"topicId": topic, "text": text, "idempotencyKey": text}
 
 
-def _posted(message: dict[str, Any]) -> dict[str, Any]:
+def _id_and_timestamp(message: dict[str, Any]) -> dict[str, Any]:
     return {"id": message["id"], "timestamp": micros(message["timestamp"])}
 
 

@@ -24,7 +24,7 @@ EVENTS = """subscription ($since: Cursor) { homeFeedEvents(since: $since) {
 
 @dataclass
 class HomeSubscriber:
-    """A reader's subscription to the home feed, which loses its socket and resumes after its last event."""
+    """A reader who subscribes to the home feed, loses the socket, and resumes after the last received event."""
 
     session: Session
     cursor: str | None = None
@@ -38,7 +38,7 @@ class HomeSubscriber:
             await self.session.laboratory.pause(RETRY_S)
 
     async def subscribe(self, seconds: float, expected: frozenset[str] = frozenset()) -> None:
-        """Records one subscription. Ends it early if it has received all posts of `expected`."""
+        """Records one subscription. Ends the subscription early if it has received all posts of `expected`."""
         begin = self.session.history.now()
         result: dict[str, Any] = {"resumed": None, "ready": None, "events": []}
         arguments = {"since": self.cursor}
@@ -128,7 +128,7 @@ class FeedWorkload:
             text = f"{session.process}-{number}"
             key = {"text": text, "idempotencyKey": text}
             for _ in range(session.rng.choice((1, 3, 10))):
-                outcome, _result = await session.run("createPost", {"text": text}, CREATE, _created, input=key)
+                outcome, _result = await session.run("createPost", {"text": text}, CREATE, _timestamp, input=key)
                 if outcome == "ok":
                     await self._read_newest(session)
                     break
@@ -142,14 +142,16 @@ class FeedWorkload:
 
     async def _read_newest(self, session: Session) -> None:
         arguments = {"oldest": None, "latest": "now", "limit": 20, "reader": session.process}
-        await session.run("homeFeed", arguments, HOME, _home, latest="now", limit=20)
+        await session.run("homeFeed", arguments, HOME, _feed_page, latest="now", limit=20)
 
     async def _read_all(self, session: Session, reader: str | None = None) -> set[str]:
         """Reads the whole feed, and returns the texts."""
         position, has_newer, texts = 0, True, set()
         while has_newer:
             arguments = {"oldest": position, "latest": None, "limit": 999, "reader": reader or session.process}
-            page = await session.run_until_ok("homeFeed", arguments, HOME, _home, oldest=timestamp(position), limit=999)
+            page = await session.run_until_ok(
+                "homeFeed", arguments, HOME, _feed_page, oldest=timestamp(position), limit=999
+            )
             texts |= {text for _, text in page["items"]}
             position, has_newer = max([position, *(at for at, _ in page["items"])]), page["newer"]
         return texts
@@ -163,7 +165,7 @@ class FeedWorkload:
         await self._follow(number, number)
 
 
-def _created(post: dict[str, Any]) -> int:
+def _timestamp(post: dict[str, Any]) -> int:
     return micros(post["timestamp"])
 
 
@@ -171,5 +173,5 @@ def _follower_count(user: dict[str, Any]) -> Any:
     return user["followerCount"]
 
 
-def _home(page: dict[str, Any]) -> dict[str, Any]:
+def _feed_page(page: dict[str, Any]) -> dict[str, Any]:
     return {"items": [[micros(item["timestamp"]), item["text"]] for item in page["items"]], "newer": page["hasNewer"]}

@@ -68,7 +68,9 @@ class PublishingWorkload:
         session = self._session("editor0").as_final()
         while open_posts:
             for text, id_ in list(open_posts.items()):
-                post = await session.run_until_ok("scheduledPost", {"text": text}, SCHEDULED, _states, id=id_)
+                post = await session.run_until_ok(
+                    "scheduledPost", {"text": text}, SCHEDULED, _states_and_errors, id=id_
+                )
                 if {state for state, *_ in post} <= FINAL_STATES:
                     del open_posts[text]
             if self.laboratory.history.now() > begin + FINISH_DEADLINE_S:
@@ -89,7 +91,7 @@ class PublishingWorkload:
         oldest, items = "0.000000", [("", 0.0)]
         while items:
             arguments = {"target": target}
-            items = await session.run_until_ok("published", arguments, query, _published, id=id_, oldest=oldest)
+            items = await session.run_until_ok("published", arguments, query, _texts_and_times, id=id_, oldest=oldest)
             if items:
                 microseconds = round(max(at for _, at in items) * 1_000_000)
                 oldest = f"{microseconds // 1_000_000}.{microseconds % 1_000_000:06d}"
@@ -105,7 +107,7 @@ class PublishingWorkload:
             await self._schedule_one(session, text)
             if text in self.scheduled and session.rng.random() < 0.2:
                 await self.laboratory.pause(session.rng.uniform(0, 4))
-                await session.run("cancel", {"text": text}, CANCEL, _states, id=self.scheduled[text])
+                await session.run("cancel", {"text": text}, CANCEL, _states_and_errors, id=self.scheduled[text])
             await self.laboratory.pause(session.rng.uniform(0.2, 1.5))
 
     async def _schedule_one(self, session: Session, text: str) -> None:
@@ -129,9 +131,9 @@ class PublishingWorkload:
             await self.laboratory.pause(session.rng.uniform(0.1, 1.0))
 
 
-def _states(post: dict[str, Any]) -> list[Any]:
+def _states_and_errors(post: dict[str, Any]) -> list[Any]:
     return [[each["state"], (each["error"] or {}).get("code")] for each in post["publications"]]
 
 
-def _published(page: dict[str, Any]) -> list[tuple[str, float]]:
+def _texts_and_times(page: dict[str, Any]) -> list[tuple[str, float]]:
     return [(item["text"], micros(item["timestamp"]) / 1_000_000) for item in page["items"]]

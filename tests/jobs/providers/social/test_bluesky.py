@@ -78,8 +78,8 @@ async def test_bluesky_record_keys_are_timestamp_identifiers() -> None:
 async def test_bluesky_session_is_reused_until_it_expires(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     for number in range(3):
         await bluesky.publish(account(twin, SECRET), outgoing(str(number)), bluesky.new_key("p", DUE_AT), ())
-    assert twin.jwts == 1
-    twin.jwts = 5
+    assert twin.jwt_count == 1
+    twin.jwt_count = 5
     with pytest.raises(RetryableFailure) as expired:
         await bluesky.publish(account(twin, SECRET), outgoing(), bluesky.new_key("p", DUE_AT), ())
     assert expired.value.after_s == 0
@@ -106,7 +106,7 @@ async def test_missing_blob_is_reported_as_upload_expired(
 async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
     for post in (outgoing("x", medium(media.url("/a.png"))), outgoing("x", video(media))):
         await bluesky.upload(account(twin, SECRET), post)
-        twin.jwts += 5
+        twin.jwt_count += 5
         with pytest.raises(RetryableFailure) as expired:
             await bluesky.upload(account(twin, SECRET), post)
         assert expired.value.after_s == 0
