@@ -41,6 +41,10 @@ async def community_members(
         CommunityRole | None,
         strawberry.argument(description="Only members with this role. Omitted or null: all members."),
     ] = UNSET,
+    user_id: Annotated[
+        ID | None,
+        strawberry.argument(description="Only the person with this id, if a member. Omitted or null: all members."),
+    ] = UNSET,
     after_user_id: AfterUserId = UNSET,
     limit: ListLimit = 50,
 ) -> list[CommunityMember]:
@@ -50,6 +54,11 @@ async def community_members(
     last_id = text_or_none(after_user_id)
     last_handle = None if last_id is None else (await stores.users.get(viewer.organization_id, last_id)).handle
     only_role = role if isinstance(role, CommunityRole) else None
+    only_id = text_or_none(user_id)
+    if only_id is not None:
+        await _require_user(info, only_id)
+        member = await stores.moderation.member(community.id, only_id)
+        return [member] if member is not None and only_role in (None, member.role) else []
     return await stores.moderation.members(community.id, only_role, last_handle, checked_limit(limit))
 
 

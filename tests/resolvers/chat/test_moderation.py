@@ -36,6 +36,9 @@ BANS = "query ($c: ID!) { communityBans(communityId: $c) { user { id } reason } 
 MEMBERS = """
 query ($c: ID!, $role: CommunityRole) { communityMembers(communityId: $c, role: $role) { user { id } role mutedUntil } }
 """
+ONE_MEMBER = """
+query ($c: ID!, $u: ID!, $role: CommunityRole) { communityMembers(communityId: $c, userId: $u, role: $role) { role } }
+"""
 VIEWER_ROLE = "query ($c: ID!) { community(id: $c) { viewerRole } }"
 
 
@@ -48,6 +51,17 @@ async def error_of(person: Person, query: str, /, **variables: Any) -> dict[str,
 async def viewer_role(person: Person, chat: ChatScenario) -> str | None:
     role: str | None = (await person.run(VIEWER_ROLE, c=chat.community))["community"]["viewerRole"]
     return role
+
+
+async def test_members_are_limited_to_one_person(chat: ChatScenario) -> None:
+    async def listed(user_id: str, role: str | None = None) -> list[dict[str, str]]:
+        found: list[dict[str, str]] = (await chat.eve.run(ONE_MEMBER, c=chat.community, u=user_id, role=role))[
+            "communityMembers"
+        ]
+        return found
+
+    assert await listed("ann") == await listed("ann", "OWNER") == [{"role": "OWNER"}]
+    assert await listed("ann", "MEMBER") == await listed("eve") == []
 
 
 async def test_founder_owns_the_community_and_sets_roles(chat: ChatScenario) -> None:

@@ -40,6 +40,12 @@ export function retryAfterMs(error: unknown): number | null {
   return typeof wait === "number" ? wait : null;
 }
 
+/** Returns the instant at which a mute or ban ends that caused the failure; null for other failures. */
+export function restrictedUntil(error: unknown): string | null {
+  const until = (error as FailedRequest).graphQLErrors?.[0]?.extensions?.until;
+  return errorCode(error) === "FORBIDDEN" && typeof until === "string" ? until : null;
+}
+
 /** Returns the server's error message for BAD_USER_INPUT and CONFLICT; null for every other failure. */
 export function rejectionText(error: unknown): string | null {
   const [firstError] = (error as FailedRequest).graphQLErrors ?? [];

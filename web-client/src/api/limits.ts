@@ -11,5 +11,6 @@ export const LIMITS = {
   topicTitle: 200,
   callJobName: 200,
   scenario: 4_000,
+  joinRequest: 500,
   reason: 500,
 } as const;

@@ -19,6 +19,7 @@ import { Palette } from "./palette";
 import {
   type AdminPlace,
   type CallsPlace,
+  type CommunityPlace,
   hrefOf,
   type MailPlace,
   type Place,
@@ -32,6 +33,9 @@ const AdminScreen = lazyScreen<{ place: AdminPlace }>(() =>
 );
 const CallsScreen = lazyScreen<{ place: CallsPlace }>(() =>
   import("../calls/screen").then((module) => module.CallsScreen),
+);
+const CommunityScreen = lazyScreen<{ place: CommunityPlace }>(() =>
+  import("../moderation/screen").then((module) => module.CommunityScreen),
 );
 const MailScreen = lazyScreen<{ place: MailPlace }>(() =>
   import("../mail/screen").then((module) => module.MailScreen),
@@ -141,7 +145,7 @@ function ConnectionBanner() {
 }
 
 function Screen({ place }: { place: Place }) {
-  const isInChat = place.name === "chat" || place.name === "topic" || place.name === "browse";
+  const isInChat = ["chat", "topic", "browse", "community"].includes(place.name);
   return (
     <div className="flex min-h-0 grow">
       {isInChat && (
@@ -171,6 +175,8 @@ function Contents({ place }: { place: Place }) {
       return <Browse />;
     case "chat":
       return <EmptyState icon="chat" title={t("chat.choose")} hint={t("chat.chooseHint")} />;
+    case "community":
+      return <CommunityScreen key={place.id} place={place} />;
     case "everyone":
       return <EveryonePage />;
     case "tag":

@@ -26,10 +26,21 @@ export type Place =
   | { name: "chat" }
   | { name: "browse" }
   | { name: "topic"; id: string; at: string | null }
+  | CommunityPlace
   | AdminPlace
   | CallsPlace
   | MailPlace
   | PublishingPlace;
+
+const COMMUNITY_TABS = ["members", "bans", "requests", "settings"] as const;
+
+/** `person` is the id of the only member to show; null for all members. */
+export interface CommunityPlace {
+  name: "community";
+  id: string;
+  tab: (typeof COMMUNITY_TABS)[number];
+  person: string | null;
+}
 
 /** `actor` and `target` are ids of users; null if the log is not filtered by them. */
 export interface AuditPlace {
@@ -71,6 +82,10 @@ export function parsePlace(fragment: string): Place {
     .split("/")
     .map(decodePart);
   if (name === "topic" && first) return { name, id: first, at: TIMESTAMP.test(second) ? second : null };
+  if (name === "community" && first) {
+    const tab = COMMUNITY_TABS.find((each) => each === second) ?? "members";
+    return { name, id: first, tab, person: third || null };
+  }
   if (name === "person" && first) return { name, id: first };
   if (name === "tag" && first) return { name, tag: first };
   if (name === "publishing") return publishingPlace(first, second, third);
@@ -92,6 +107,7 @@ export function hrefOf(place: Place): string {
   if ("id" in place) parts.push(place.id);
   if ("tag" in place) parts.push(place.tag);
   if ("at" in place && place.at) parts.push(place.at);
+  if ("tab" in place) parts.push(place.tab, place.person ?? "");
   if ("actor" in place) parts.push(place.actor ?? "", place.target ?? "");
   if ("view" in place) parts.push(place.view ?? "calendar", place.day ?? "today", place.post ?? "");
   return `#/${parts.map(encodeURIComponent).join("/").replace(/\/+$/, "")}`;

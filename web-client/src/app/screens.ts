@@ -21,7 +21,12 @@ export const SCREENS: readonly ScreenLink[] = [
     icon: "home",
     placeNames: ["home", "everyone", "tag", "person"],
   },
-  { place: { name: "chat" }, textKey: "chat", icon: "chat", placeNames: ["chat", "topic", "browse"] },
+  {
+    place: { name: "chat" },
+    textKey: "chat",
+    icon: "chat",
+    placeNames: ["chat", "topic", "browse", "community"],
+  },
   {
     place: { name: "notifications" },
     textKey: "notifications",

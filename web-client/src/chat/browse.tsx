@@ -1,14 +1,17 @@
 /** The communities that the viewer has not joined, loaded page by page. */
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
+import { errorCode, restrictedUntil } from "../api/failure";
 import type { ResultOf } from "../api/graphql";
 import { hrefOf, navigate } from "../app/router";
+import { dateAndTime } from "../i18n/times";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
-import { notifyFailure } from "../ui/toasts";
+import { notify, notifyFailure } from "../ui/toasts";
 import { COMMUNITIES_PAGE_SIZE, JoinCommunity, OtherCommunities } from "./operations";
+import { RequestDialog } from "./request-dialog";
 
 type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 
@@ -81,23 +84,38 @@ function CommunityPage({
 }
 
 function CommunityRow({ community }: { community: Community }) {
-  const { t } = useTranslation();
+  const { t, language } = useTranslation();
   const [, join] = useMutation(JoinCommunity);
+  const [isAsking, setIsAsking] = useState(false);
+  const { name } = community;
+  const isListed = community.visibility === "LISTED";
   async function joinAndOpen() {
     const { error } = await join({ id: community.id });
-    if (error) notifyFailure(error);
-    else navigate({ name: "chat" });
+    if (!error) return navigate({ name: "chat" });
+    if (errorCode(error) !== "FORBIDDEN") return notifyFailure(error);
+    const until = restrictedUntil(error);
+    const hint = until ? t("topic.bannedUntil", { until: dateAndTime(language, new Date(until)) }) : "";
+    notify(`${t("topic.banned", { name })}. ${hint}`);
   }
   return (
     <li className="flex items-center gap-4 rounded-card border border-line bg-raised p-4">
       <div className="min-w-0 grow">
-        <h2 className="font-semibold">{community.name}</h2>
+        <h2 className="font-semibold">{name}</h2>
         <p className="text-sm text-quiet">{community.description}</p>
-        <p className="text-sm text-quiet">{t("members", { count: community.memberCount })}</p>
+        <p className="text-sm text-quiet">
+          {isListed && `${t("visibility.LISTED")} · `}
+          {t("members", { count: community.memberCount })}
+        </p>
       </div>
-      <Button kind="main" onClick={joinAndOpen} aria-label={t("joinNamed", { name: community.name })}>
-        {t("join")}
+      <Button
+        kind={isListed ? "other" : "main"}
+        className="shrink-0"
+        onClick={isListed ? () => setIsAsking(true) : joinAndOpen}
+        aria-label={t(isListed ? "browse.askNamed" : "joinNamed", { name })}
+      >
+        {t(isListed ? "browse.ask" : "join")}
       </Button>
+      {isAsking && <RequestDialog community={community} onClose={() => setIsAsking(false)} />}
     </li>
   );
 }

@@ -1,9 +1,11 @@
 /** The message field: text with mentions, or a stamp. */
-import type { KeyboardEvent, Ref } from "react";
+import { type KeyboardEvent, type Ref, useEffect, useState } from "react";
 import { useQuery } from "urql";
 import { LIMITS } from "../api/limits";
+import { timeOrDate } from "../i18n/times";
 import { isText, useDraft } from "../session/drafts";
 import { IconButton } from "../ui/button";
+import { Icon } from "../ui/icons";
 import { useLength } from "../ui/length";
 import { MentionField } from "../ui/mentions";
 import { Popover } from "../ui/popover";
@@ -11,17 +13,61 @@ import { useTranslation } from "../ui/preferences";
 import { type Stamp, Stamps } from "./operations";
 import { useOutbox } from "./outbox";
 
+/** A timer can't wait longer. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 interface Props {
   topicId: string;
   topicTitle: string;
   communityId: string;
+  /** When the viewer may write again; null if the viewer is not muted. */
+  mutedUntil: string | null;
   field: Ref<HTMLTextAreaElement>;
   onSent: () => void;
   /** Called for ArrowUp in an empty field. */
   onEditLast: () => void;
 }
 
-export function Composer({ topicId, topicTitle, communityId, field, onSent, onEditLast }: Props) {
+export function Composer({ mutedUntil, ...props }: Props) {
+  const hasEnded = useHasPassed(mutedUntil);
+  return mutedUntil !== null && !hasEnded ? <MutedNote until={mutedUntil} /> : <MessageForm {...props} />;
+}
+
+/** Returns whether an instant has passed, and renders the component again when it passes. */
+function useHasPassed(instant: string | null): boolean {
+  const [, setPassed] = useState<string | null>(null);
+  const left_ms = instant === null ? 0 : new Date(instant).getTime() - Date.now();
+  useEffect(() => {
+    if (left_ms <= 0) return;
+    const timer = setTimeout(() => setPassed(instant), Math.min(left_ms, TIMER_MAX_MS));
+    return () => clearTimeout(timer);
+  }, [instant, left_ms]);
+  return left_ms <= 0;
+}
+
+/** Replaces the message field of a muted viewer. A draft stays. */
+function MutedNote({ until }: { until: string }) {
+  const { t, language } = useTranslation();
+  return (
+    <p
+      role="status"
+      data-testid="muted"
+      className="mx-auto mb-3 flex w-[min(100%-1.5rem,62rem)] items-center gap-3 rounded-card bg-wait-ground px-4 py-3 text-wait"
+    >
+      <Icon name="clock" />
+      <span>{t("composer.muted", { until: timeOrDate(language, new Date(until), new Date()) })}</span>
+    </p>
+  );
+}
+
+function MessageForm({
+  topicId,
+  topicTitle,
+  communityId,
+  field,
+  onSent,
+  onEditLast,
+}: Omit<Props, "mutedUntil">) {
   const { t } = useTranslation();
   const outbox = useOutbox();
   const { draft: text, setDraft: setText } = useDraft(`topic ${topicId}`, "", isText);

@@ -20,15 +20,21 @@ export function useJoinedCommunities(requestPolicy: RequestPolicy): JoinedCommun
   // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt loads the list again.
   useEffect(() => {
     setError(undefined);
-    return watchPages<JoinedCommunity>((after, onPage) => {
-      const variables = { after, limit: JOINED_PAGE_SIZE };
-      const { unsubscribe } = cached.query(Communities, variables, { requestPolicy }).subscribe((answer) => {
-        setError(answer.error);
-        const items = answer.data?.communities;
-        if (items) onPage({ items, isFull: items.length === JOINED_PAGE_SIZE });
-      });
-      return unsubscribe;
-    }, setCommunities);
+    return watchPages<JoinedCommunity>(
+      (after, onPage) => {
+        const variables = { after, limit: JOINED_PAGE_SIZE };
+        const { unsubscribe } = cached
+          .query(Communities, variables, { requestPolicy })
+          .subscribe((answer) => {
+            setError(answer.error);
+            const items = answer.data?.communities;
+            if (items) onPage({ items, isFull: items.length === JOINED_PAGE_SIZE });
+          });
+        return unsubscribe;
+        // A viewer who was removed from a community stays in the cached list.
+      },
+      (items) => setCommunities(items.filter(({ joined }) => joined)),
+    );
   }, [cached, requestPolicy, attempt]);
   return { communities, error, retry: () => setAttempt(attempt + 1) };
 }

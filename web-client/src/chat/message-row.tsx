@@ -5,6 +5,7 @@ import { dateAndTime, dateOf, dayLabel, timeOfDay } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
 import { IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icons";
 import { LinkPreviewCard } from "../ui/link-preview";
 import { Popover } from "../ui/popover";
 import { useTranslation } from "../ui/preferences";
@@ -24,7 +25,9 @@ interface Props {
   isContinuation: boolean;
   topicView: TopicView;
   isOwn: boolean;
-  isAdmin: boolean;
+  communityId: string;
+  /** Whether the viewer may delete messages of others. */
+  mayModerate: boolean;
   isTarget: boolean;
   isEditing: boolean;
   setEditedId: (id: string | null) => void;
@@ -171,7 +174,7 @@ function Reactions({ message, topicView }: { message: Message; topicView: TopicV
   );
 }
 
-function Toolbar({ message, topicView, isOwn, isAdmin, setEditedId }: Props) {
+function Toolbar({ message, topicView, isOwn, communityId, mayModerate, setEditedId }: Props) {
   const { t } = useTranslation();
   const [isDeleting, setIsDeleting] = useState(false);
   function copyLink() {
@@ -215,7 +218,17 @@ function Toolbar({ message, topicView, isOwn, isAdmin, setEditedId }: Props) {
           onClick={() => setEditedId(message.id)}
         />
       )}
-      {(isOwn || isAdmin) && (
+      {mayModerate && !isOwn && (
+        <a
+          href={hrefOf({ name: "community", id: communityId, tab: "members", person: message.author.id })}
+          aria-label={t("message.moderate", { name: message.author.name })}
+          title={t("message.moderate", { name: message.author.name })}
+          className="inline-flex size-8 shrink-0 items-center justify-center rounded-full text-quiet hover:bg-hover hover:text-ink"
+        >
+          <Icon name="shield" className="size-4" />
+        </a>
+      )}
+      {(isOwn || mayModerate) && (
         <IconButton
           icon="trash"
           label={t("message.delete")}
@@ -226,7 +239,7 @@ function Toolbar({ message, topicView, isOwn, isAdmin, setEditedId }: Props) {
       {isDeleting && (
         <ConfirmDialog
           title={t("message.delete")}
-          text={t("message.deleteAsk")}
+          text={t(isOwn ? "message.deleteAsk" : "message.deleteOtherAsk")}
           action={t("delete")}
           onDone={(isConfirmed) => {
             setIsDeleting(false);

@@ -3,6 +3,8 @@ import { type FormEvent, type ReactNode, useState } from "react";
 import { useMutation } from "urql";
 import { LIMITS } from "../api/limits";
 import { navigate } from "../app/router";
+import type { Visibility } from "../moderation/operations";
+import { VisibilityField } from "../moderation/visibility-field";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useLength } from "../ui/length";
@@ -43,10 +45,13 @@ export function NewCommunityDialog({ onClose }: { onClose: () => void }) {
   const [{ fetching }, create] = useMutation(CreateCommunity);
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
+  const [visibility, setVisibility] = useState<Visibility>("PUBLIC");
   const isTooLong =
     excessOf(name, LIMITS.communityName) > 0 || excessOf(description, LIMITS.communityDescription) > 0;
   async function submit() {
-    const { error } = await create({ input: { name: name.trim(), description, idempotencyKey: key } });
+    const { error } = await create({
+      input: { name: name.trim(), description, visibility, idempotencyKey: key },
+    });
     if (error) return notifyFailure(error);
     onClose();
   }
@@ -65,6 +70,7 @@ export function NewCommunityDialog({ onClose }: { onClose: () => void }) {
         onChange={setDescription}
         limit={LIMITS.communityDescription}
       />
+      <VisibilityField value={visibility} onChange={setVisibility} />
     </FormDialog>
   );
 }

@@ -34,7 +34,7 @@ export const JOINED_PAGE_SIZE = 50;
 /** Requests 31 topics per community, one more than is shown: a 31st topic means that there are more. */
 export const Communities = graphql(
   `query Communities($after: ID, $limit: Int!) {
-    communities(joined: true, after: $after, limit: $limit) { id name description topics(limit: 31) { ...TopicParts } }
+    communities(joined: true, after: $after, limit: $limit) { id name description joined topics(limit: 31) { ...TopicParts } }
   }`,
   [TopicParts],
 );
@@ -58,7 +58,9 @@ export const MoreTopics = graphql(
 export const COMMUNITIES_PAGE_SIZE = 50;
 export const OtherCommunities = graphql(`
   query OtherCommunities($after: ID, $limit: Int!) {
-    communities(joined: false, after: $after, limit: $limit) { id name description memberCount joined }
+    communities(joined: false, after: $after, limit: $limit) {
+      id name description memberCount joined visibility
+    }
   }
 `);
 
@@ -83,7 +85,10 @@ export const CommunityEvents = graphql(
 
 export const TopicHeader = graphql(`
   query TopicHeader($id: ID!) {
-    topic(id: $id) { id title readUpTo unreadCount community { id name joined memberCount description } }
+    topic(id: $id) {
+      id title readUpTo unreadCount
+      community { id name joined memberCount description viewerRole viewerMutedUntil }
+    }
   }
 `);
 
@@ -155,8 +160,13 @@ export const Stamps = graphql(`query Stamps { stamps { id name imageUrl } }`);
 export type Stamp = ResultOf<typeof Stamps>["stamps"][number];
 
 export const JoinCommunity = graphql(
-  `mutation JoinCommunity($id: ID!) { joinCommunity(communityId: $id) { id joined memberCount } }`,
+  `mutation JoinCommunity($id: ID!) { joinCommunity(communityId: $id) { id joined memberCount viewerRole } }`,
 );
+export const RequestToJoin = graphql(`
+  mutation RequestToJoin($id: ID!, $message: String!) {
+    requestToJoin(communityId: $id, message: $message) { id joined memberCount }
+  }
+`);
 export const LeaveCommunity = graphql(
   `mutation LeaveCommunity($id: ID!) { leaveCommunity(communityId: $id) { id joined memberCount } }`,
 );

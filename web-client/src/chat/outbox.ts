@@ -4,7 +4,7 @@
  */
 import { createContext, useContext } from "react";
 import { type Api, request } from "../api/api";
-import { errorCode, failureTextKey, isRetryable, retryAfterMs } from "../api/failure";
+import { errorCode, failureTextKey, isRetryable, restrictedUntil, retryAfterMs } from "../api/failure";
 import type { TextKey } from "../i18n/texts";
 import type { UserStorage } from "../session/user-storage";
 import { createValue, type Value } from "../ui/value";
@@ -60,6 +60,10 @@ export function createOutbox(api: Api, storage: UserStorage): Outbox {
     kept: createKeptMessages(storage),
     now: Date.now,
   });
+}
+
+function refusalTextKey(error: unknown): TextKey {
+  return restrictedUntil(error) === null ? failureTextKey(error) : "message.muted";
 }
 
 function sleep(ms: number): Promise<void> {
@@ -145,7 +149,7 @@ export function createOutboxWith({ post, waitForRetry, kept, now }: Transport): 
       for (const listener of listeners) listener(message);
       discard(entry.key);
     } catch (error) {
-      if (!isRetryable(error)) return fail(entry.key, failureTextKey(error));
+      if (!isRetryable(error)) return fail(entry.key, refusalTextKey(error));
       const reason = errorCode(error) === "RATE_LIMITED" ? "message.tooMany" : null;
       update(entry.key, { state: "waiting", reason, hasArrived: false });
       await waitForRetry(error);

@@ -84,7 +84,12 @@ function CommunityTopics({ community, isSubscribed, onVisible }: CommunityTopics
     <section ref={section} aria-label={community.name} className="mb-4">
       <div className="flex items-center justify-between pl-2">
         <h3 className="truncate text-sm font-semibold text-quiet" title={community.description}>
-          {community.name}
+          <a
+            href={hrefOf({ name: "community", id: community.id, tab: "members", person: null })}
+            className="rounded hover:text-ink hover:underline"
+          >
+            {community.name}
+          </a>
         </h3>
         <IconButton
           icon="plus"

@@ -26,12 +26,15 @@ interface Props {
   topicView: TopicView;
   topicId: string;
   readUpTo: string | null;
-  isAdmin: boolean;
+  communityId: string;
+  /** Whether the viewer may delete messages of others. */
+  mayModerate: boolean;
   editedId: string | null;
   setEditedId: (id: string | null) => void;
 }
 
-export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setEditedId }: Props) {
+export function Timeline(props: Props) {
+  const { topicView, topicId, readUpTo, editedId, setEditedId } = props;
   const { t } = useTranslation();
   const viewer = useViewer();
   const state = useValue(topicView.feed.state);
@@ -174,7 +177,8 @@ export function Timeline({ topicView, topicId, readUpTo, isAdmin, editedId, setE
                 {...rowContext(row, previous, unreadFromId)}
                 topicView={topicView}
                 isOwn={row.author.id === viewer.id}
-                isAdmin={isAdmin}
+                communityId={props.communityId}
+                mayModerate={props.mayModerate}
                 isTarget={row === target || (target !== undefined && row.id === target.id)}
                 isEditing={editedId === row.id}
                 setEditedId={setEditedId}

@@ -2,12 +2,14 @@
 import { en as administration } from "./administration";
 import { en as calls } from "./calls";
 import { en as mail } from "./mail";
+import { en as moderation } from "./moderation";
 import { en as publishing } from "./publishing";
 
 export const en = {
   ...administration,
   ...calls,
   ...mail,
+  ...moderation,
   ...publishing,
   account: "Account",
   andMore: "and {count} more",

@@ -3,6 +3,7 @@ import { ja as administration } from "./administration";
 import { ja as calls } from "./calls";
 import type { en } from "./en";
 import { ja as mail } from "./mail";
+import { ja as moderation } from "./moderation";
 import { ja as publishing } from "./publishing";
 import type { Text } from "./texts";
 
@@ -10,6 +11,7 @@ export const ja: Record<keyof typeof en, Text> = {
   ...administration,
   ...calls,
   ...mail,
+  ...moderation,
   ...publishing,
   account: "アカウント",
   andMore: "ほか {count} 人",

@@ -23,7 +23,7 @@ export function Dialog({
     if (element && !element.open) {
       element.showModal();
       // Without this, the browser would focus the close button.
-      element.querySelector<HTMLElement>("input, textarea")?.focus();
+      element.querySelector<HTMLElement>("input, textarea, select")?.focus();
     }
     // When a dialog is unmounted without being closed, the browser does not return the focus to the opener.
     return () => {

@@ -14,7 +14,7 @@ export function Tab({
     <a
       href={href}
       aria-current={isCurrent ? "page" : undefined}
-      className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
+      className="rounded-full px-4 py-1.5 font-medium max-sm:px-2.5 text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
     >
       {children}
     </a>

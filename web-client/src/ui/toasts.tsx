@@ -1,6 +1,7 @@
 /** Toasts: short messages at the bottom of the window about an action or its failure. */
-import { failureTextKey } from "../api/failure";
+import { failureTextKey, restrictedUntil } from "../api/failure";
 import { translate } from "../i18n/texts";
+import { dateAndTime } from "../i18n/times";
 import { language } from "./preferences";
 import { createValue, useValue } from "./value";
 
@@ -22,7 +23,11 @@ export function notify(text: string): void {
 
 /** Shows why a request failed. */
 export function notifyFailure(error: unknown): void {
-  notify(translate(language.get(), failureTextKey(error)));
+  const until = restrictedUntil(error);
+  const key = until === null ? failureTextKey(error) : "failure.forbiddenUntil";
+  notify(
+    translate(language.get(), key, { until: until ? dateAndTime(language.get(), new Date(until)) : "" }),
+  );
 }
 
 export function Toasts() {

@@ -1,0 +1,131 @@
+/** The settings of a community: name, description and visibility for owners, and the button to leave for members. */
+import { type FormEvent, useState } from "react";
+import { request, useApi } from "../api/api";
+import { failureTextKey, rejectionText } from "../api/failure";
+import { LIMITS } from "../api/limits";
+import { navigate } from "../app/router";
+import { ConfirmDialog } from "../chat/confirm";
+import { LeaveCommunity } from "../chat/operations";
+import { Button } from "../ui/button";
+import { LabelledField } from "../ui/labelled-field";
+import { useLength } from "../ui/length";
+import { useTranslation } from "../ui/preferences";
+import { notify, notifyFailure } from "../ui/toasts";
+import { type Community, UpdateCommunity, type Visibility } from "./operations";
+import { maySetRoles, type Powers } from "./powers";
+import { VisibilityField } from "./visibility-field";
+
+export function CommunitySettings({ community, powers }: { community: Community; powers: Powers }) {
+  return (
+    <div className="flex max-w-xl flex-col gap-8 pt-2">
+      {maySetRoles(powers) && <SettingsForm key={community.id} community={community} />}
+      {community.joined && <LeaveSection community={community} />}
+    </div>
+  );
+}
+
+function SettingsForm({ community }: { community: Community }) {
+  const { t } = useTranslation();
+  const { cached } = useApi();
+  const [name, setName] = useState(community.name);
+  const [description, setDescription] = useState(community.description);
+  const [visibility, setVisibility] = useState<Visibility>(community.visibility);
+  const [isSaving, setIsSaving] = useState(false);
+  const [errorText, setErrorText] = useState<string | null>(null);
+  const nameLength = useLength(name, LIMITS.communityName);
+  const descriptionLength = useLength(description, LIMITS.communityDescription);
+  const isChanged =
+    name.trim() !== community.name ||
+    description !== community.description ||
+    visibility !== community.visibility;
+  const canSave =
+    isChanged && name.trim() !== "" && !nameLength.isTooLong && !descriptionLength.isTooLong && !isSaving;
+
+  async function save(event: FormEvent) {
+    event.preventDefault();
+    if (!canSave) return;
+    setIsSaving(true);
+    try {
+      await request(cached, UpdateCommunity, {
+        id: community.id,
+        name: name.trim(),
+        description,
+        visibility,
+      });
+      setErrorText(null);
+      notify(t("community.saved"));
+    } catch (error) {
+      setErrorText(rejectionText(error) ?? t(failureTextKey(error)));
+    }
+    setIsSaving(false);
+  }
+
+  return (
+    <form onSubmit={save} aria-label={t("community.settings")} className="flex flex-col gap-4">
+      <LabelledField label={t("community.name")} note={nameLength.note}>
+        {(props) => (
+          <input
+            {...props}
+            className="field"
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+            {...nameLength.fieldProps}
+          />
+        )}
+      </LabelledField>
+      <LabelledField label={t("community.description")} note={descriptionLength.note}>
+        {(props) => (
+          <textarea
+            {...props}
+            className="field thin-scroll field-sizing-content max-h-60 min-h-20"
+            value={description}
+            onChange={(event) => setDescription(event.target.value)}
+            {...descriptionLength.fieldProps}
+          />
+        )}
+      </LabelledField>
+      <VisibilityField value={visibility} onChange={setVisibility} />
+      {errorText && (
+        <p role="alert" className="text-bad">
+          {errorText}
+        </p>
+      )}
+      <Button type="submit" kind="main" disabled={!canSave} className="self-end">
+        {t("save")}
+      </Button>
+    </form>
+  );
+}
+
+function LeaveSection({ community }: { community: Community }) {
+  const { t } = useTranslation();
+  const { cached } = useApi();
+  const [isConfirming, setIsConfirming] = useState(false);
+  async function leave(isConfirmed: boolean) {
+    setIsConfirming(false);
+    if (!isConfirmed) return;
+    try {
+      await request(cached, LeaveCommunity, { id: community.id });
+      notify(t("community.left", { name: community.name }));
+      navigate({ name: "chat" });
+    } catch (error) {
+      const rejection = rejectionText(error);
+      if (rejection) notify(t("community.lastOwner"));
+      else notifyFailure(error);
+    }
+  }
+  return (
+    <section className="flex flex-wrap items-center justify-between gap-3 border-t border-line pt-6">
+      <p className="text-quiet">{t("community.leaveHint")}</p>
+      <Button onClick={() => setIsConfirming(true)}>{t("community.leave")}</Button>
+      {isConfirming && (
+        <ConfirmDialog
+          title={t("community.leave")}
+          text={t("community.leaveAsk", { name: community.name })}
+          action={t("community.leave")}
+          onDone={leave}
+        />
+      )}
+    </section>
+  );
+}
