@@ -64,6 +64,14 @@ function AccountPanel({ className, leave }: { className: string; leave: () => vo
             </span>
           </a>
           <OperatorLinks close={close} />
+          <a
+            href={hrefOf({ name: "myData" })}
+            onClick={close}
+            className="-my-2 flex min-h-10 items-center gap-3 rounded-xl px-2 hover:bg-hover"
+          >
+            <Icon name="shield" className="size-5 text-quiet" />
+            {t("myData")}
+          </a>
           <ThemeSelect />
           <LanguageSelect />
           <div className="flex flex-wrap gap-2 border-t border-line pt-3">

@@ -41,6 +41,7 @@ const MailScreen = lazyScreen<{ place: MailPlace }>(() =>
   import("../mail/screen").then((module) => module.MailScreen),
 );
 
+const MyDataScreen = lazyScreen(() => import("../my-data/screen").then((module) => module.MyDataScreen));
 const PublishingPage = lazyScreen<{ place: PublishingPlace }>(() =>
   import("../publishing/page").then((module) => module.PublishingPage),
 );
@@ -175,6 +176,8 @@ function Contents({ place }: { place: Place }) {
       return <Browse />;
     case "chat":
       return <EmptyState icon="chat" title={t("chat.choose")} hint={t("chat.chooseHint")} />;
+    case "myData":
+      return <MyDataScreen />;
     case "community":
       return <CommunityScreen key={place.id} place={place} />;
     case "everyone":

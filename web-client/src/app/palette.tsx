@@ -166,6 +166,13 @@ function generalCommands(t: Translate): Command[] {
       icon: "search",
       run: () => navigate({ name: "browse" }),
     },
+    {
+      id: "myData",
+      text: t("myData"),
+      hint: screen,
+      icon: "shield",
+      run: () => navigate({ name: "myData" }),
+    },
     { id: "light", text: t("theme.light"), hint: setting, icon: "more", run: () => chooseTheme("light") },
     { id: "dark", text: t("theme.dark"), hint: setting, icon: "more", run: () => chooseTheme("dark") },
     { id: "en", text: "English", hint: setting, icon: "more", run: () => chooseLanguage("en") },

@@ -16,6 +16,7 @@ test("every place is parsed from its own link", () => {
     { name: "callJob", id: "j1" },
     { name: "bounceRates" },
     { name: "admin" },
+    { name: "myData" },
     { name: "adminAudit", actor: null, target: null },
     { name: "adminAudit", actor: null, target: "u1" },
     { name: "adminAudit", actor: "u/1", target: null },

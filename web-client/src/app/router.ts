@@ -25,6 +25,7 @@ export type Place =
   | { name: "reactions" }
   | { name: "chat" }
   | { name: "browse" }
+  | { name: "myData" }
   | { name: "topic"; id: string; at: string | null }
   | CommunityPlace
   | AdminPlace
@@ -63,6 +64,7 @@ const PLACES_WITHOUT_PARAMETERS = [
   "notifications",
   "reactions",
   "browse",
+  "myData",
   "chat",
   "admin",
   "calls",

@@ -3,6 +3,7 @@ import { en as administration } from "./administration";
 import { en as calls } from "./calls";
 import { en as mail } from "./mail";
 import { en as moderation } from "./moderation";
+import { en as myData } from "./my-data";
 import { en as publishing } from "./publishing";
 
 export const en = {
@@ -10,6 +11,7 @@ export const en = {
   ...calls,
   ...mail,
   ...moderation,
+  ...myData,
   ...publishing,
   account: "Account",
   andMore: "and {count} more",

@@ -4,6 +4,7 @@ import { ja as calls } from "./calls";
 import type { en } from "./en";
 import { ja as mail } from "./mail";
 import { ja as moderation } from "./moderation";
+import { ja as myData } from "./my-data";
 import { ja as publishing } from "./publishing";
 import type { Text } from "./texts";
 
@@ -12,6 +13,7 @@ export const ja: Record<keyof typeof en, Text> = {
   ...calls,
   ...mail,
   ...moderation,
+  ...myData,
   ...publishing,
   account: "アカウント",
   andMore: "ほか {count} 人",
