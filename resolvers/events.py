@@ -139,7 +139,7 @@ async def viewer_events(
                     if isinstance(item, IdleTimeout):
                         continue
                     event = await _record(stream, item, to_record)
-                    # Not earlier: if a read of the viewer's rights fails, the event must be read again.
+                    # Set after the viewer's rights were read: if that read fails, the event must be read again.
                     position = item.position
                     if event is not None:
                         yield event

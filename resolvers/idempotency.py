@@ -17,13 +17,13 @@ KEY_DESCRIPTION = (
 """Description of the input field `idempotencyKey`."""
 
 
-def input_key(viewer: User, mutation: str, input: Any, **replaced: str) -> IdempotencyKey | None:
+def input_key(viewer: User, mutation: str, input: Any, **fingerprints: str) -> IdempotencyKey | None:
     """Returns the idempotency key of an input object with a field `idempotency_key`, or None without a key.
 
-    `replaced` are fields whose given value the digest covers instead of the input's value: fingerprints of secrets.
+    `fingerprints` are by the names of secret fields. The digest covers a fingerprint instead of the field's value.
     Raises: BadUserInput for an empty or overlong key.
     """
-    arguments = _plain(input) | replaced
+    arguments = _plain(input) | fingerprints
     key = arguments.pop("idempotency_key")
     return idempotency_key(viewer.organization_id, viewer.id, mutation, key, arguments)
 

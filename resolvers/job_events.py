@@ -27,7 +27,7 @@ JOB_EVENT_KINDS: Mapping[str, JobEventKind] = {
     **resolvers.publishing.publications.JOB_EVENTS,
     **resolvers.feed.fan_outs.JOB_EVENTS,
 }
-"""Views by the kind of the event. storage/event_kinds.py lists the kinds."""
+"""Access rules, filters and records by the kind of the event. storage/event_kinds.py lists the kinds."""
 
 JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
     resolvers.calls.events.is_visible_job,

@@ -38,7 +38,7 @@ class RateLimiter:
     def check(self, key: Hashable, amount: float) -> None:
         """Raises: RateLimited, with the time to wait, if `amount` is more than the key's budget.
 
-        A key with a full budget may spend any amount. It then waits longer for its next one.
+        A key with a full budget may spend any amount. It then waits longer before it may spend again.
         """
         missing = min(amount, self._capacity) - self._refilled(key).left
         if missing > 0:

@@ -21,7 +21,7 @@ MAX_ID_CHARS = 1000
 MongoDB's limit of 16 MB, and would then fail for all callers."""
 
 MAX_WAITING_KEYS = 100_000
-"""Keys that one loader looks up, or that wait for a lookup. Callers with further keys are refused."""
+"""Maximum number of keys that one loader looks up, or that wait for a lookup. Callers with further keys are refused."""
 
 MAX_WAIT_S = 0.02
 """How long a batch waits at most for the lookup in progress."""
@@ -39,10 +39,10 @@ class _Batch(Generic[Key, Value]):
     # asyncio.shield takes three times as long.
     callers: list[asyncio.Future[Mapping[Key, Value]]] = field(default_factory=list)
 
-    def resolve(self, found: Mapping[Key, Value]) -> None:
+    def resolve(self, values: Mapping[Key, Value]) -> None:
         for caller in self.callers:
             if not caller.done():
-                caller.set_result(found)
+                caller.set_result(values)
 
     def fail(self, error: Exception) -> None:
         for caller in self.callers:
@@ -83,9 +83,9 @@ class BatchLoader(Generic[Key, Value]):
             start = loop.call_later(MAX_WAIT_S, self._start) if self._lookups else loop.call_soon(self._start)
             self._batch = _Batch(start)
         answer: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
-        before = len(self._batch.keys)
+        key_count_before = len(self._batch.keys)
         self._batch.keys.update(key for key in keys if not _has_long_id(key))
-        self._waiting_keys += len(self._batch.keys) - before
+        self._waiting_keys += len(self._batch.keys) - key_count_before
         self._batch.callers.append(answer)
         return await answer
 
@@ -95,9 +95,9 @@ class BatchLoader(Generic[Key, Value]):
             batch.start.cancel()
             lookup = asyncio.create_task(self._run(batch))
             self._lookups.add(lookup)
-            lookup.add_done_callback(self._end)
+            lookup.add_done_callback(self._on_lookup_done)
 
-    def _end(self, lookup: asyncio.Task[None]) -> None:
+    def _on_lookup_done(self, lookup: asyncio.Task[None]) -> None:
         self._lookups.discard(lookup)
         # Lookups are cancelled only when the process ends.
         if not lookup.cancelled():

@@ -129,9 +129,9 @@ async def read_page(
 ) -> Page[Item]:
     """Reads the page of a range through `fetch`.
 
-    `has_older` and `has_newer` are exact. Whether the range continues is known from one item beyond the limit. The
-    other direction costs one more fetch. `last` saves this fetch towards newer items. It is the timestamp of the newest
-    visible item, read immediately before.
+    `has_older` and `has_newer` are exact. One item beyond the limit tells whether the range continues. The other
+    direction takes one more fetch. `last`, the timestamp of the newest visible item, read immediately before, saves the
+    fetch of newer items.
     """
     if range_.is_empty:
         items: list[Item] = []
@@ -139,16 +139,16 @@ async def read_page(
         items = list(await fetch(range_.low, range_.high, range_.ascending, range_.limit + 1))
     if not items:
         return await _empty_page(range_, fetch)
-    continues = len(items) > range_.limit
+    has_more = len(items) > range_.limit
     del items[range_.limit :]
     ends = timestamp(items[0]), timestamp(items[-1])
     lowest, highest = min(ends), max(ends)
     if range_.ascending:
-        older = await _has_older(fetch, lowest)
-        newer = continues or await _has_newer(range_, fetch, highest, last)
+        has_older = await _has_older(fetch, lowest)
+        has_newer = has_more or await _has_newer(range_, fetch, highest, last)
     else:
-        older, newer = continues, await _has_newer(range_, fetch, highest, last)
-    return Page(items, older, newer, Timestamp(lowest), Timestamp(highest))
+        has_older, has_newer = has_more, await _has_newer(range_, fetch, highest, last)
+    return Page(items, has_older, has_newer, Timestamp(lowest), Timestamp(highest))
 
 
 async def _has_older(fetch: Fetch[Item], lowest: int) -> bool:
@@ -160,10 +160,10 @@ async def _has_newer(range_: Range, fetch: Fetch[Item], highest: int, last: int 
     # Without an upper bound, nothing was newer when the page was read. Later items arrive as events.
     if range_.reaches_now:
         return False
-    return last > highest if last is not None else await _exists(fetch, highest + 1, MAX_TIMESTAMP)
+    return last > highest if last is not None else await _has_item(fetch, highest + 1, MAX_TIMESTAMP)
 
 
-async def _exists(fetch: Fetch[Item], low: int, high: int) -> bool:
+async def _has_item(fetch: Fetch[Item], low: int, high: int) -> bool:
     return low <= high and bool(await fetch(low, high, True, 1))
 
 
@@ -173,9 +173,9 @@ async def _empty_page(range_: Range, fetch: Fetch[Item]) -> Page[Item]:
     `has_older` and `has_newer` compare with the bounds of the range, or both with `oldest` if `oldest` > `latest`.
     """
     low, high = range_.requested_oldest, range_.requested_latest
-    older = low is not None and await _exists(fetch, 0, low)
-    newer = high is not None and await _exists(fetch, max(low or 0, high), MAX_TIMESTAMP)
-    return Page([], older, newer, None, None)
+    has_older = low is not None and await _has_item(fetch, 0, low)
+    has_newer = high is not None and await _has_item(fetch, max(low or 0, high), MAX_TIMESTAMP)
+    return Page([], has_older, has_newer, None, None)
 
 
 def move_mark(timestamp: int, head: int) -> list[dict[str, Any]]:
@@ -183,5 +183,5 @@ def move_mark(timestamp: int, head: int) -> list[dict[str, Any]]:
 
     `head` is the timestamp of the newest item. It may be outdated, so the update keeps a mark that is slightly newer.
     """
-    kept = {"$cond": [{"$gt": ["$ts", head + MAX_MARK_LEAD_US]}, 0, "$ts"]}
-    return [{"$set": {"ts": {"$max": [kept, min(timestamp, head)]}}}]
+    valid_mark = {"$cond": [{"$gt": ["$ts", head + MAX_MARK_LEAD_US]}, 0, "$ts"]}
+    return [{"$set": {"ts": {"$max": [valid_mark, min(timestamp, head)]}}}]

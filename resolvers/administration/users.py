@@ -46,13 +46,13 @@ async def organization_users(
     stores = info.context.stores
     last_id = text_or_none(after)
     last_handle = None if last_id is None else (await stores.users.get(viewer.organization_id, last_id)).handle
-    wanted = UserFilter(
+    user_filter = UserFilter(
         _prefix(query),
         role if isinstance(role, Role) else None,
         deactivated if isinstance(deactivated, bool) else None,
     )
     return await stores.user_administration.list_users(
-        viewer.organization_id, wanted, last_handle, checked_limit(limit)
+        viewer.organization_id, user_filter, last_handle, checked_limit(limit)
     )
 
 

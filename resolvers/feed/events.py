@@ -77,7 +77,7 @@ class HomeFeedEventSource(ViewerEventSource):
                         if isinstance(item, IdleTimeout):
                             continue
                         record = await self._to_record(item)
-                        # Not earlier: if a read of the viewer's rights fails, the event must be read again.
+                        # Set after the viewer's rights were read: if that read fails, the event must be read again.
                         positions = parse_positions(reader_stream, item.cursor)
                         if record is not None:
                             yield record

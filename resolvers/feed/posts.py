@@ -16,7 +16,7 @@ from resolvers.inputs import CreatePostInput
 from storage.errors import BadUserInput, NotFound
 from storage.feed.changes import NewPost
 from storage.feed.records import FanOutState, Post
-from storage.identity.mentions import MAX_HASHTAG, find_hashtags, find_mentioned, normalize_hashtag
+from storage.identity.mentions import MAX_HASHTAG_CHARS, find_hashtags, find_mentioned, normalize_hashtag
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import post_key
@@ -115,7 +115,7 @@ async def hashtag_posts(
     """Returns a page of posts with a hashtag."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    hashtag = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
+    hashtag = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG_CHARS)
     blocked = (await info.context.viewer_blocks()).blocked
     return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, hashtag, range_, blocked)
 

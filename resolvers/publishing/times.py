@@ -33,8 +33,8 @@ def _check_local_time(written: datetime, zone: ZoneInfo) -> None:
     if offsets[0] == offsets[1] or written.utcoffset() not in offsets:
         return
     first, second = sorted(each.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for each in readings)
-    exists = readings[0].astimezone(UTC).astimezone(zone).replace(tzinfo=None) == written.replace(tzinfo=None)
-    problem = f"{written:%Y-%m-%d %H:%M:%S} {'occurs twice' if exists else 'does not exist'} in {zone.key}"
-    clocks = "because clocks go back" if exists else "because clocks go forward"
+    is_repeated = readings[0].astimezone(UTC).astimezone(zone).replace(tzinfo=None) == written.replace(tzinfo=None)
+    problem = f"{written:%Y-%m-%d %H:%M:%S} {'occurs twice' if is_repeated else 'does not exist'} in {zone.key}"
+    clocks = "because clocks go back" if is_repeated else "because clocks go forward"
     message = f"dueAt must name one instant, but {problem} {clocks}. Pass {first} or {second}."
     raise BadUserInput("dueAt", f"{first} or {second}, because {problem}", message)

@@ -23,7 +23,7 @@ from server.transport.bodies import MAX_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.mail.ledger import MAX_ID, Ledger
+from storage.mail.ledger import MAX_ID_CHARS, Ledger
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
 from storage.mongo import unavailable
 from storage.stores import Stores
@@ -172,7 +172,7 @@ def _event_id(line: bytes) -> str:
         event_id = orjson.loads(line)["eventId"]
     except (orjson.JSONDecodeError, TypeError, KeyError):
         return ""
-    return event_id[:MAX_ID] if isinstance(event_id, str) else ""
+    return event_id[:MAX_ID_CHARS] if isinstance(event_id, str) else ""
 
 
 def result_as_json(result: RecordDeliveriesResult) -> dict[str, object]:

@@ -51,7 +51,7 @@ START_LOOKAHEAD = timedelta(milliseconds=60)
 POLL_AFTER = timedelta(seconds=30)
 POLL_INTERVAL = timedelta(seconds=60)
 NOT_FOUND_TRUSTED_AFTER = timedelta(seconds=5)
-"""How long after notAfter the answer "no such call" is trusted. Earlier, a request on its way may still arrive."""
+"""How long after notAfter the answer "no such call" is trusted. Before that, a delayed request may still arrive."""
 
 UNREPORTED = -1
 """The sequence number that is stored for a call without a report. Services count reports from 0 or from 1."""
@@ -124,7 +124,7 @@ class _TaskChange:
         return task
 
     def set_state(self, batch: Batch, job: CallJobDocument, task: CallTaskDocument, state: CallTaskState) -> None:
-        """Sets the task's state, updates the job's counts and completes the job if possible. Puts and emits both."""
+        """Sets the task's state, updates the job's counts and completes the job if possible. Puts both, with events."""
         old_state = task["state"]
         if state is CallTaskState.QUEUED and job["state"] == CallJobState.CANCELLED.value:
             state = CallTaskState.CANCELLED

@@ -123,7 +123,7 @@ class _LimitsAndJobs(CallLimitsDocument):
 
 
 class _DueTask(CallTaskDocument):
-    """A task to poll for, with the database's clock."""
+    """A task whose call is to be polled, with the database's clock."""
 
     now: datetime
 
@@ -148,7 +148,7 @@ class CallStore:
 
     @property
     def _planning_lead(self) -> timedelta:
-        """Time from planning the next start to this start. A little less than a commit may precede its start."""
+        """How long before the next start the broker plans it. A little shorter than a commit may precede its start."""
         return START_LOOKAHEAD * 5 / 6 + self._timer.lead
 
     async def organizations_with_work(self) -> list[str]:
@@ -160,7 +160,7 @@ class CallStore:
         return [group["_id"] for group in await self._mongo.aggregate(JOBS, pipeline)]
 
     async def take_over(self, organization_id: str, fence: int) -> None:
-        """Lets only the broker with this fence start calls, and polls active calls soon. Raises: BrokerSuperseded."""
+        """Lets only the broker with this fence start calls, and schedules early polls. Raises: BrokerSuperseded."""
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
         stored: CallLimitsDocument | None = await self._mongo[LIMITS].find_one({"_id": organization_id})
         limits = stored or default_limits(organization_id)
@@ -181,16 +181,18 @@ class CallStore:
         if not jobs:
             return WorkPlan(has_work=False)
         outdated = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
-        running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in outdated]
-        times = [change for job in jobs if (change := _next_state_change(job, now)) is not None]
+        running_jobs = [
+            job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in outdated
+        ]
+        change_times = [change for job in jobs if (change := _next_state_change(job, now)) is not None]
         calls: list[NextCall] = []
-        if len(limits["slots"]) < limits["concurrent"] and running:
-            if (count := _startable_calls(limits, now, self._timer.lead)) > 0:
-                calls = await self._next_calls(running, now, count)
-                times += [] if calls else await self._next_retries(running, now)
+        if len(limits["slots"]) < limits["concurrent"] and running_jobs:
+            if (count := _startable_call_count(limits, now, self._timer.lead)) > 0:
+                calls = await self._next_calls(running_jobs, now, count)
+                change_times += [] if calls else await self._next_retry_times(running_jobs, now)
             else:
-                times.append(limits["next_at"] - self._planning_lead)
-        wait_s = min((max((at - now).total_seconds(), 0.0) for at in times), default=None)
+                change_times.append(limits["next_at"] - self._planning_lead)
+        wait_s = min((max((at - now).total_seconds(), 0.0) for at in change_times), default=None)
         return WorkPlan(True, calls, outdated, wait_s)
 
     async def _limits_and_jobs(self, organization_id: str) -> _LimitsAndJobs:
@@ -204,12 +206,14 @@ class CallStore:
         documents: list[_LimitsAndJobs] = await self._mongo.aggregate(LIMITS, pipeline)
         return documents[0]
 
-    async def _next_calls(self, running: Sequence[CallJobDocument], now: datetime, limit: int) -> list[NextCall]:
+    async def _next_calls(self, running_jobs: Sequence[CallJobDocument], now: datetime, limit: int) -> list[NextCall]:
         """Returns numbers in list order, oldest job first. In each job, due retries precede untried numbers."""
         calls: list[NextCall] = []
-        for job in running:
-            queues = [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
-            for low, high in queues if job["counts"]["QUEUED"] else ():
+        for job in running_jobs:
+            queue_ranges = (
+                [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
+            )
+            for low, high in queue_ranges if job["counts"]["QUEUED"] else ():
                 query = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
                 order = [("queue", 1), ("_id.r", 1)]
                 cursor = self._tasks.find(query, {"phone": 1}).sort(order).limit(limit - len(calls))
@@ -218,16 +222,16 @@ class CallStore:
                     return calls
         return calls
 
-    async def _next_retries(self, running: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
+    async def _next_retry_times(self, running_jobs: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
         """Returns when the first retry of each job is due. Jobs without retries are left out."""
-        times = []
-        for job in running:
+        change_times = []
+        for job in running_jobs:
             if job["max_attempts"] > 1 and job["counts"]["QUEUED"]:
                 query = {"_id.j": job["_id"], "queue": {"$gt": _us(now)}}
                 task = await self._tasks.find_one(query, {"queue": 1}, sort=[("queue", 1)])
                 if task is not None:
-                    times.append(now + timedelta(microseconds=task["queue"] - _us(now)))
-        return times
+                    change_times.append(now + timedelta(microseconds=task["queue"] - _us(now)))
+        return change_times
 
     async def refresh_job_state(self, organization_id: str, job_id: str) -> None:
         """Updates a job's stored state to its state at the current time."""
@@ -312,7 +316,7 @@ class CallStore:
         return has_changed
 
     async def poll_early(self, call: Call) -> None:
-        """Schedules the poll of a call that may not have begun for the time at which "no such call" can be trusted."""
+        """Postpones the poll of a call that may not have begun, until the answer "no such call" can be trusted."""
         query = {"_id": call.key.task.document_id, "call.n": call.key.ordinal, "ask_at": {"$exists": True}}
         await self._tasks.update_one(query, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
@@ -380,7 +384,7 @@ def _next_state_change(job: CallJobDocument, now: datetime) -> datetime | None:
     return None if job["window"] is None else CallingWindow.from_document(job["window"]).next_change(now)
 
 
-def _startable_calls(limits: CallLimitsDocument, now: datetime, lead: timedelta) -> int:
+def _startable_call_count(limits: CallLimitsDocument, now: datetime, lead: timedelta) -> int:
     """Returns how many calls may be committed now: as many as can start soon, at most the free slots."""
     wait_s = (max(limits["next_at"], now) - now).total_seconds()
     left_s = (START_LOOKAHEAD + lead).total_seconds() - wait_s

@@ -55,7 +55,7 @@ class NewCallJob:
     expected_call_s: int
     id: str = field(default_factory=new_id)
 
-    def document(self, at: datetime, timestamp: int, tasks: int, row_errors: int) -> CallJobDocument:
+    def document(self, at: datetime, timestamp: int, task_count: int, row_error_count: int) -> CallJobDocument:
         """Returns the document to store. With row errors the job is REJECTED."""
         document: CallJobDocument = {
             "_id": self.id,
@@ -70,12 +70,12 @@ class NewCallJob:
             "max_attempts": self.max_attempts,
             "retry_delay_s": self.retry_delay_s,
             "expected_call_s": self.expected_call_s,
-            "row_errors": row_errors,
-            "counts": {state.value: 0 for state in CallTaskState} | {"QUEUED": tasks},
+            "row_errors": row_error_count,
+            "counts": {state.value: 0 for state in CallTaskState} | {"QUEUED": task_count},
             "outcomes": {},
             "state": CallJobState.REJECTED.value,
         }
-        if not row_errors:
+        if not row_error_count:
             set_state(document, state_at(document, at))
         return document
 
@@ -172,8 +172,8 @@ class LaunchJob(Change[CallJob]):
 
     max_timestamps = 1
     new: NewCallJob
-    tasks: int
-    row_errors: int
+    task_count: int
+    row_error_count: int
     idempotency: IdempotencyKey | None = None
 
     def needs(self) -> Sequence[DocumentKey]:
@@ -186,7 +186,7 @@ class LaunchJob(Change[CallJob]):
         if draft is None or draft.get("discarded"):
             raise Conflict("Storing the list took too long. Launch it again.")
         batch.remove(DRAFTS, self.new.id)
-        job = self.new.document(batch.at, batch.take_timestamp(), self.tasks, self.row_errors)
+        job = self.new.document(batch.at, batch.take_timestamp(), self.task_count, self.row_error_count)
         complete_if_done(job)
         emit_job_changed(batch, job, at_once=True)
         return job_record(job)
@@ -234,7 +234,7 @@ class ActOnJob(Change[CallJob]):
         return job_record(job)
 
     def _apply_action(self, job: CallJobDocument, state: CallJobState, at: datetime) -> CallJobState:
-        """Returns the state after the action. Cancelling also moves the queued tasks to the cancelled in the counts."""
+        """Returns the state after the action. Cancelling also counts the queued tasks as cancelled."""
         if self.action is JobAction.PAUSE:
             return CallJobState.PAUSED
         if self.action is JobAction.RESUME:

@@ -62,7 +62,7 @@ class JobLauncher:
         parsed = parse_list(csv)
         while chunk := await _next_chunk(parsed):
             rows += len(chunk)
-            tasks += len(_numbers(chunk))
+            tasks += len(_rows_to_call(chunk))
             errors += _errors(chunk)
         # An error of the header is reported for line 1. The header does not count as a row.
         return CheckedList(rows - any(error.row == 1 for error in errors), tasks, errors)
@@ -96,7 +96,7 @@ class JobLauncher:
                 documents = [_error_document(new, error) for error in errors]
                 await self._row_errors.insert_many(documents, ordered=False)
             row_errors += len(errors)
-            if not row_errors and (numbers := _numbers(chunk)):
+            if not row_errors and (numbers := _rows_to_call(chunk)):
                 await self._tasks.insert_many([_task_document(new, row) for row in numbers], ordered=False)
                 tasks += len(numbers)
         if row_errors and tasks:
@@ -119,7 +119,7 @@ async def _next_chunk(rows: Iterator[ListRow | CallRowError]) -> list[ListRow | 
     return await asyncio.to_thread(lambda: list(islice(rows, CHUNK_SIZE)))
 
 
-def _numbers(chunk: list[ListRow | CallRowError]) -> list[ListRow]:
+def _rows_to_call(chunk: list[ListRow | CallRowError]) -> list[ListRow]:
     return [row for row in chunk if isinstance(row, ListRow) and not row.is_duplicate]
 
 

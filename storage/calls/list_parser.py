@@ -17,9 +17,9 @@ from storage.errors import BadUserInput
 MAX_BYTES = 10 * 1024 * 1024
 MAX_ROWS = 100_000
 MAX_COLUMNS = 50
-MAX_NAME = 100
-MAX_VALUE = 2000
-MAX_NUMBER = 40
+MAX_NAME_CHARS = 100
+MAX_VALUE_CHARS = 2000
+MAX_NUMBER_CHARS = 40
 PHONE_NUMBER = "phone_number"
 EXPECTED_PHONE_NUMBER = "E.164 form, beginning with + and the country code, such as +819012345678"
 
@@ -111,8 +111,8 @@ def _header(cells: list[str] | _InvalidRow) -> list[str]:
     if len(names) > MAX_COLUMNS:
         raise _InvalidRow(f"The list has {len(names)} columns. At most {MAX_COLUMNS} are allowed.")
     for index, name in enumerate(names):
-        if not 1 <= len(name) <= MAX_NAME:
-            raise _InvalidRow(f"Column {index + 1} needs a name of 1 to {MAX_NAME} characters.")
+        if not 1 <= len(name) <= MAX_NAME_CHARS:
+            raise _InvalidRow(f"Column {index + 1} needs a name of 1 to {MAX_NAME_CHARS} characters.")
         if name in names[:index]:
             raise _InvalidRow("Two columns have this name. Rename one of them.", name)
     if PHONE_NUMBER not in names:
@@ -129,8 +129,8 @@ def _row(line: int, names: list[str], cells: list[str] | _InvalidRow) -> ListRow
     for name, cell in zip(names, cells, strict=True):
         if name == PHONE_NUMBER:
             number = _number(cell)
-        elif len(cell) > MAX_VALUE:
-            raise _InvalidRow(f"The value has {len(cell)} characters. At most {MAX_VALUE} are allowed.", name)
+        elif len(cell) > MAX_VALUE_CHARS:
+            raise _InvalidRow(f"The value has {len(cell)} characters. At most {MAX_VALUE_CHARS} are allowed.", name)
         else:
             variables.append((name, _storable(cell, name)))
     return ListRow(line, number, variables)
@@ -148,7 +148,7 @@ def parse_phone_number(text: str) -> str:
     text = text.strip()
     if not text:
         raise ValueError(_MISSING)
-    if len(text) > MAX_NUMBER:
+    if len(text) > MAX_NUMBER_CHARS:
         raise ValueError(_IMPOSSIBLE)
     try:
         number = phonenumbers.parse(text)

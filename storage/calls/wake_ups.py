@@ -35,9 +35,9 @@ class WakeUpChannel:
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
         self._channel = keys.call_wake_ups()
-        # A process ignores its own messages, since it has called its handlers directly.
         self.is_receiving = False
         """Whether wake-ups of other processes arrive. False while Redis does not answer, and without a listener."""
+        # A process ignores its own messages, since it has called its handlers directly.
         self._sender = secrets.token_hex(4)
         self._handlers: list[WakeUpHandler] = []
         self._pending: dict[str, None] = {}

@@ -58,7 +58,7 @@ class PostMessage(WriterChange[Message]):
         timestamp = batch.take_timestamp()
         key = MessageKey(new.topic_id, timestamp)
         document = _new_document(key, new)
-        _await_preview(document, batch)
+        _request_preview(document, batch)
         batch.put(MESSAGES, document)
         count_poster(batch, new.author_id)
         batch.emit("MessagePosted", timestamp)
@@ -116,7 +116,7 @@ class EditMessage(_MessageChange, WriterChange[Message]):
         return self.editor_id
 
     def plan(self, batch: Batch) -> Message:
-        """Puts the edited message, and notifies users whom it mentions newly.
+        """Puts the edited message, and notifies users whom the old text did not mention.
 
         Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput for neither text nor stamp.
         """
@@ -127,14 +127,14 @@ class EditMessage(_MessageChange, WriterChange[Message]):
         if not self.text and document.get("stamp") is None:
             raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp")
         has_new_link = first_url(self.text) != first_url(document["text"])
-        added = [user_id for user_id in self.mention_ids if user_id not in document.get("mentions", ())]
-        _notify_mentioned(batch, self.key, self.editor_id, added)
+        newly_mentioned = [user_id for user_id in self.mention_ids if user_id not in document.get("mentions", ())]
+        _notify_mentioned(batch, self.key, self.editor_id, newly_mentioned)
         document["text"], document["edited_at"] = self.text, batch.at
         _set_mentions(document, self.mention_ids)
         if has_new_link:
             document.pop("preview", None)
             document.pop("preview_due", None)
-            _await_preview(document, batch)
+            _request_preview(document, batch)
         return self.put_message(batch, document, "MessageEdited")
 
 
@@ -303,7 +303,7 @@ def _notify_mentioned(batch: Batch, key: MessageKey, author_id: str, user_ids: S
         notify(batch, batch.head["org"], user_id, NotificationKind.MENTION, author_id, message=key)
 
 
-def _await_preview(document: MessageDocument, batch: Batch) -> None:
+def _request_preview(document: MessageDocument, batch: Batch) -> None:
     """Marks a message with a link as waiting for its preview, so that the sweeper finds it if its job is lost."""
     if first_url(document["text"]) is not None:
         document["preview_due"] = batch.at

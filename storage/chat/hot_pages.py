@@ -86,7 +86,7 @@ class HotPages:
         """Adds a committed batch to the topic's hot page. Returns when no reader can get a page without the batch.
 
         A batch without events may repeat a change of a process that died before it extended the hot page. The hot page
-        must then contain every change up to the stream's last event before it answers again.
+        must then contain every change up to the stream's last event before it is read again.
         """
         committed_at = time.monotonic()
         if messages_per_minute(batch.head.get("heat"), batch.at.timestamp()) < MAYBE_HOT_PER_MINUTE:

@@ -39,7 +39,7 @@ class MessageStore:
         self._hot_pages = hot_pages
         self._messages: AsyncCollection[MessageDocument] = mongo["messages"]
         self._by_key: BatchLoader[MessageKey, Message] = BatchLoader(self._load)
-        self._last: BatchLoader[tuple[MessageKey, frozenset[str]], Message] = BatchLoader(self._load_last)
+        self._last_messages: BatchLoader[tuple[MessageKey, frozenset[str]], Message] = BatchLoader(self._load_last)
 
     async def find(self, key: MessageKey) -> Message | None:
         """Returns the message or its tombstone, or None."""
@@ -64,7 +64,7 @@ class MessageStore:
     ) -> list[Message | None]:
         """Returns the last message of each topic, given pairs of topic id and timestamp of the topic's head."""
         keys = [(MessageKey(topic_id, Timestamp(last)), blocked) for topic_id, last in heads]
-        messages = await self._last.find(keys)
+        messages = await self._last_messages.find(keys)
         return [messages.get(key) for key in keys]
 
     async def page(

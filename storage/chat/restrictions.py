@@ -18,7 +18,7 @@ from storage.streams.changes import Batch, Change, Result
 RESTRICTIONS = "community_restrictions"
 
 REMOVED_FOR = timedelta(seconds=60)
-"""How long nothing of a removed person is committed. Requests that were admitted before have ended by then."""
+"""How long no write of a removed person is committed. Requests that were admitted before have ended by then."""
 
 
 class WriterChange(Change[Result]):
@@ -35,8 +35,8 @@ class WriterChange(Change[Result]):
             return
         writers = {change.writer_id for change in batch.changes if isinstance(change, WriterChange)}
         ids = [restriction_id(batch.head["community"], writer) for writer in writers]
-        found: list[RestrictionDocument] = await mongo.find(RESTRICTIONS, {"_id": {"$in": ids}}, session=session)
-        batch.shared[RESTRICTIONS] = {restriction["_id"]["u"]: restriction for restriction in found}
+        restrictions: list[RestrictionDocument] = await mongo.find(RESTRICTIONS, {"_id": {"$in": ids}}, session=session)
+        batch.shared[RESTRICTIONS] = {restriction["_id"]["u"]: restriction for restriction in restrictions}
 
 
 def restriction_id(community_id: str, user_id: str) -> RestrictionDocumentId:
@@ -115,7 +115,7 @@ async def mark_removed(mongo: Mongo, community_id: str, user_id: str) -> None:
 
 
 async def wait_for_commits(mongo: Mongo, community_id: str) -> None:
-    """Waits for the commits in progress to topics of the community. Later ones see all restrictions stored before.
+    """Waits for the commits in progress to topics of the community. Later commits see all restrictions stored before.
 
     Each topic's head is written, outside of a transaction. The write waits for a transaction that has written the head,
     and conflicts with one that has read older restrictions and will write the head.

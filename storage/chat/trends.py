@@ -12,7 +12,7 @@ from storage.streams.changes import Batch
 from storage.streams.heads import HEAT_TAU_S
 
 MAX_POSTERS = 50
-"""The people of a topic that are remembered and counted: those who posted last."""
+"""Maximum number of people whom a topic remembers and counts: those who posted last."""
 
 RENEWED_AFTER_S = 60
 """How long a person who posts again keeps the earlier time. A shorter time would cost more writes."""

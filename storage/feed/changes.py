@@ -47,39 +47,39 @@ class PostPlan:
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the documents that `put` reads from the batch."""
-        author = (
-            (MERGED_AUTHORS, self._author_id),
+        author_keys = (
+            (MERGED_AUTHORS, self._author_document_id),
             ("users", {"org": self.new.organization_id, "id": self.new.author_id}),
         )
-        return (*author, (SOURCES, self._source_id)) if self.new.source else author
+        return (*author_keys, (SOURCES, self._source_document_id)) if self.new.source else author_keys
 
     def put(self, batch: Batch) -> Post:
         """Puts the post, with one timestamp and one event.
 
         Raises: DuplicateRequest if the source already has a post.
         """
-        if self.new.source and (earlier := batch.get(SOURCES, self._source_id)):
+        if self.new.source and (earlier := batch.get(SOURCES, self._source_document_id)):
             raise DuplicateRequest(PostKey(self.new.organization_id, earlier["post"]).id)
         user = batch.get("users", {"org": self.new.organization_id, "id": self.new.author_id})
-        followers = 0 if user is None else user["followers"]
-        document = self._document(batch, batch.take_timestamp(), merged=followers > self.max_followers)
+        follower_count = 0 if user is None else user["followers"]
+        document = self._document(batch, batch.take_timestamp(), merged=follower_count > self.max_followers)
         batch.put(POSTS, document)
         if self.new.source:
-            batch.put(SOURCES, {"_id": self._source_id, "post": document["_id"]["ts"]})
-        if document["merged"] and batch.get(MERGED_AUTHORS, self._author_id) is None:
+            batch.put(SOURCES, {"_id": self._source_document_id, "post": document["_id"]["ts"]})
+        if document["merged"] and batch.get(MERGED_AUTHORS, self._author_document_id) is None:
             # Processes of an earlier version follow the author's stream from this position.
             position = {"epoch": batch.head["epoch"], "n": batch.next_n - 1}
-            batch.put(MERGED_AUTHORS, {"_id": self._author_id, **position, "at": batch.at})
-        self._add_to_feeds(batch, document, followers)
+            batch.put(MERGED_AUTHORS, {"_id": self._author_document_id, **position, "at": batch.at})
+        self._add_to_feeds(batch, document, follower_count)
         return post_record(document)
 
     @property
-    def _source_id(self) -> PostSourceId:
+    def _source_document_id(self) -> PostSourceId:
         assert self.new.source is not None
         return {"o": self.new.organization_id, "source": self.new.source}
 
     @property
-    def _author_id(self) -> OrganizationUserId:
+    def _author_document_id(self) -> OrganizationUserId:
         return {"o": self.new.organization_id, "u": self.new.author_id}
 
     def _document(self, batch: Batch, timestamp: int, merged: bool) -> PostDocument:
@@ -98,11 +98,11 @@ class PostPlan:
             document["preview_due"] = batch.at
         return document
 
-    def _add_to_feeds(self, batch: Batch, document: PostDocument, followers: int) -> None:
+    def _add_to_feeds(self, batch: Batch, document: PostDocument, follower_count: int) -> None:
         """Adds the post to its author's feed, and creates the fan-out, which adds it to the followers' feeds."""
         new, timestamp = self.new, document["_id"]["ts"]
-        batch.put(FEED_ITEMS, {"_id": {**self._author_id, "ts": timestamp}, "author": new.author_id})
-        batch.put(FAN_OUTS, _fan_out(document, followers))
+        batch.put(FEED_ITEMS, {"_id": {**self._author_document_id, "ts": timestamp}, "author": new.author_id})
+        batch.put(FAN_OUTS, _new_fan_out(document, follower_count))
         batch.emit("PostArrived", timestamp)
         batch.add_outbox_row(home_stream(new.organization_id, new.author_id), "PostArrived", timestamp)
         if document["merged"]:
@@ -112,7 +112,7 @@ class PostPlan:
             notify(batch, new.organization_id, user_id, NotificationKind.MENTION, new.author_id, post=timestamp)
 
 
-def _fan_out(post: PostDocument, followers: int) -> FanOutDocument:
+def _new_fan_out(post: PostDocument, follower_count: int) -> FanOutDocument:
     """Returns a pending fan-out, or a completed fan-out if the post is merged on read.
 
     A fan-out runs even without followers: the backfill of a user who follows during the commit may miss the post. The
@@ -125,7 +125,7 @@ def _fan_out(post: PostDocument, followers: int) -> FanOutDocument:
         "task": "push",
         "state": "PENDING" if is_pushed else "COMPLETED",
         "open": is_pushed,
-        "total": followers if is_pushed else 0,
+        "total": follower_count if is_pushed else 0,
         "delivered": 0,
         "failed": 0,
         "retrying": 0,

@@ -22,7 +22,7 @@ from storage.mongo import DUPLICATE_KEY, Mongo, older_than
 from storage.streams.log import Stream
 from storage.streams.outbox import Outbox, add_rows_to_streams
 
-CHUNK = 500
+CHUNK_SIZE = 500
 ABSENT_S = 30 * 86_400.0
 
 
@@ -38,20 +38,22 @@ class FollowerChunk:
 class FeedItemStore:
     """Inserts and removes items in the feeds of many readers."""
 
-    def __init__(self, mongo: Mongo, outbox: Outbox, subscribers: HomeSubscribers, chunk: int = CHUNK) -> None:
+    def __init__(
+        self, mongo: Mongo, outbox: Outbox, subscribers: HomeSubscribers, chunk_size: int = CHUNK_SIZE
+    ) -> None:
         """`chunk` is the number of followers that are processed at once."""
         self._mongo = mongo
         self._subscribers = subscribers
-        self._chunk = chunk
+        self._chunk_size = chunk_size
         self._outbox = outbox
         self._items = mongo[FEED_ITEMS]
 
     async def followers(self, organization_id: str, author_id: str, after: str) -> FollowerChunk:
         """Returns the next chunk of followers, whose ids come after `after`."""
         query = {"org": organization_id, "followee": author_id, "follower": {"$gt": after}}
-        cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk)
-        ids = [row["follower"] for row in await cursor.to_list(self._chunk)]
-        return FollowerChunk(ids, ids[-1] if ids else after, len(ids) < self._chunk)
+        cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk_size)
+        ids = [row["follower"] for row in await cursor.to_list(self._chunk_size)]
+        return FollowerChunk(ids, ids[-1] if ids else after, len(ids) < self._chunk_size)
 
     async def without_absent(self, organization_id: str, reader_ids: Sequence[str]) -> list[str]:
         """Returns the readers who read their feed within 30 days, or have no feed yet."""

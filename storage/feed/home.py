@@ -23,7 +23,7 @@ SEEN_EVERY_S = 3600.0
 AUTHORS_PER_READ = 200
 AUTHORS_PER_LOOKUP = 1000
 FEW_MERGED_AUTHORS = 200
-"""Number of merged authors of an organization up to which all are read. Among more, the reader's followees are."""
+"""If an organization has fewer merged authors, all of them are read. Otherwise the reader's followees are looked up."""
 
 EXTRA_ITEMS = 10
 """Number of items that are read beyond the limit, since some of them may be hidden."""
@@ -91,7 +91,7 @@ class HomeFeedStore:
         documents = await self._mongo.find(MERGED_AUTHORS, {"_id": between}, {"_id": 1}, limit=FEW_MERGED_AUTHORS)
         merged = [document["_id"]["u"] for document in documents]
         if len(merged) < FEW_MERGED_AUTHORS:
-            followed = await self._followed(organization_id, reader_id, merged) if merged else set()
+            followed = await self._followed_among(organization_id, reader_id, merged) if merged else set()
         else:
             followed = await self._merged_followees(organization_id, reader_id)
         return FeedReader(organization_id, reader_id, blocked, frozenset(followed - blocked))
@@ -128,7 +128,7 @@ class HomeFeedStore:
         missing = [timestamp for timestamp, _ in posts if timestamp not in by_timestamp]
         by_timestamp |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
         authors = {author for _, author in posts} - {reader.id, *reader.blocked, *reader.merged}
-        visible = await self._followed(reader.organization_id, reader.id, authors) if authors else set()
+        visible = await self._followed_among(reader.organization_id, reader.id, authors) if authors else set()
         visible |= {reader.id, *reader.merged}
         return [
             by_timestamp[timestamp]
@@ -181,7 +181,7 @@ class HomeFeedStore:
         posts = [post_record(document) for document in await cursor.to_list(size)]
         return {post.timestamp: post for post in posts}
 
-    async def _followed(self, organization_id: str, reader_id: str, authors: Iterable[str]) -> set[str]:
+    async def _followed_among(self, organization_id: str, reader_id: str, authors: Iterable[str]) -> set[str]:
         query = {"org": organization_id, "follower": reader_id, "followee": {"$in": list(authors)}}
         cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "followee": 1})
         return {follow["followee"] for follow in await cursor.to_list(None)}

@@ -7,8 +7,8 @@ from storage.identity.users import UserStore
 
 MAX_MENTIONS = 50
 MAX_HASHTAGS = 30
-MAX_HASHTAG = 100
-_HASHTAG = re.compile(rf"(?<![\w#＃&/])[#＃](\w{{1,{MAX_HASHTAG}}})(?!\w)")
+MAX_HASHTAG_CHARS = 100
+_HASHTAG = re.compile(rf"(?<![\w#＃&/])[#＃](\w{{1,{MAX_HASHTAG_CHARS}}})(?!\w)")
 _MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)(?!\w)", re.ASCII | re.IGNORECASE)
 
 

@@ -51,8 +51,10 @@ class RelationStore:
             return blockers.intersection(others)
         ids = list(others)
         chunks = [ids[start : start + USERS_PER_QUERY] for start in range(0, len(ids), USERS_PER_QUERY)]
-        found = await asyncio.gather(*(self._find_blockers(organization_id, user_id, chunk) for chunk in chunks))
-        return frozenset().union(*found)
+        blockers_by_chunk = await asyncio.gather(
+            *(self._find_blockers(organization_id, user_id, chunk) for chunk in chunks)
+        )
+        return frozenset().union(*blockers_by_chunk)
 
     async def follows(self, organization_id: str, follower: str, followee: str) -> bool:
         """Returns whether the follower follows the followee."""

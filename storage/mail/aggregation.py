@@ -74,18 +74,18 @@ class Aggregator:
         Raises: LockLost if the lock has a later holder.
         """
 
-        started = time.monotonic()
+        started_at = time.monotonic()
         checkpoint = self._checkpoints.pop(partition, None)
-        if checkpoint is not None and checkpoint.until < started:
+        if checkpoint is not None and checkpoint.until < started_at:
             checkpoint = None
         since = {} if checkpoint is None else {"recorded_at": {"$gte": checkpoint.recorded_at}}
         documents = await self._mongo.transact(partial(self._aggregate, lock, {"waiting": partition, **since}, limit))
         if not documents:
             return await self.aggregate(lock, partition, limit) if checkpoint else 0
         if len(documents) == limit:
-            until = checkpoint.until if checkpoint else started + CHECKPOINT_S
+            until = checkpoint.until if checkpoint else started_at + CHECKPOINT_S
             self._checkpoints[partition] = _Checkpoint(documents[-1]["recorded_at"], until)
-        MAIL_AGGREGATION_SECONDS.observe(time.monotonic() - started)
+        MAIL_AGGREGATION_SECONDS.observe(time.monotonic() - started_at)
         MAIL_EVENTS_AGGREGATED.inc(len(documents))
         return len(documents)
 
@@ -187,7 +187,7 @@ class AddressDocuments:
         self._moved: list[tuple[bytes, bytes]] = []
 
     async def load(self, older_by_newest: dict[bytes, Iterable[bytes]]) -> None:
-        """Reads the documents of addresses, given by the id by the newest key and the ids by older keys."""
+        """Reads the documents of addresses. Maps the id under the newest key to the ids under older keys."""
         ids = {id_ for newest, older in older_by_newest.items() for id_ in (newest, *older)}
         documents = await self._read(ids)
         self._forwarded = {each["_id"]: each["moved"] for each in documents if "moved" in each}

@@ -75,7 +75,7 @@ COMPLAINED = Rule("", Outcome.COMPLAINT, "the recipient complained", "RFC 5965")
 NO_CONNECTION = Rule("", _DOMAIN, "connection failed", "docs/semantics.md: neither code nor status")
 GREYLISTED = Rule("4**", _NOTHING, "greylisted", "RFC 6647; 450 or 451 with 4.7.1")
 UNKNOWN_USER = Rule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the answer's text")
-UNREADABLE = Rule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
+NOT_FINAL = Rule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
 
 EXPIRED = "4.4.7"
 """Status of a message that was not delivered in time.
@@ -106,26 +106,28 @@ def classify(smtp_code: int | None, status: str | None, text: str | None) -> Rul
     if smtp_code is None and status is None:
         return NO_CONNECTION
     words = text or ""
-    meaningful = None if status is None or status.endswith(".0.0") else status
+    meaningful_status = None if status is None or status.endswith(".0.0") else status
     first_digit = status[0] if status else str(smtp_code)[0]
     if first_digit == "4" and ((smtp_code in (450, 451) and status == "4.7.1") or _GREYLIST.search(words)):
         return GREYLISTED
-    if meaningful is not None:
+    if meaningful_status is not None:
         # For an unlisted status the reply code decides. 421 closes the connection, 552 is a full mailbox.
-        return _listed(meaningful) or _by_code(smtp_code) or _first_match(f"{first_digit}.*")
-    return _by_code(smtp_code, words) or _first_match(f"{first_digit}.*")
+        return (
+            _rule_of_status(meaningful_status) or _rule_of_reply_code(smtp_code) or _rule_of_class(f"{first_digit}.*")
+        )
+    return _rule_of_reply_code(smtp_code, words) or _rule_of_class(f"{first_digit}.*")
 
 
-def _listed(status: str) -> Rule | None:
+def _rule_of_status(status: str) -> Rule | None:
     return _BY_CODE.get(status) or _BY_CODE.get(f"{status.rpartition('.')[0]}.*")
 
 
-def _by_code(smtp_code: int | None, words: str = "") -> Rule | None:
+def _rule_of_reply_code(smtp_code: int | None, words: str = "") -> Rule | None:
     if smtp_code in (550, 551, 553) and _UNKNOWN_USER.search(words) and not _SENDER.search(words):
         return UNKNOWN_USER
     code = str(smtp_code or "")
     return _BY_CODE.get(code) or _BY_CODE.get(f"{code[:1]}**")
 
 
-def _first_match(pattern: str) -> Rule:
-    return _BY_CODE.get(pattern, UNREADABLE)
+def _rule_of_class(pattern: str) -> Rule:
+    return _BY_CODE.get(pattern, NOT_FINAL)

@@ -373,7 +373,7 @@ def _recent(days: Iterable[DayCounts]) -> list[RecentDay]:
 
 
 def _compact(entry: DomainSourceEntry) -> None:
-    """Keeps 400 days. Drops the digests of days on which a server answered: they cannot make the domain dead."""
+    """Keeps 400 days, and adds earlier days to the sums. Drops the digests of days on which a server answered."""
     days = entry.get("days", [])
     days.sort()
     for each in days[:-HISTORY_DAYS]:

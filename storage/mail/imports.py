@@ -63,14 +63,14 @@ class BookImporter:
                 if address is None:
                     raise BadUserInput("address", "a mail address such as ann@example.org")
                 document = addresses.get(ids_by_key[0], org, address.domain)
-                before = latest_import(document)
+                row_before = latest_import(document)
                 source_entry(document["by"], source)["import"] = {
                     "at": now,
                     "success": row.success,
                     "soft": row.soft_bounce,
                     "hard": row.hard_bounce,
                 }
-                domains.change(address.domain, before, latest_import(document))
+                domains.change(address.domain, row_before, latest_import(document))
             await addresses.save(now)
             await domains.save()
 
@@ -81,30 +81,30 @@ class BookImporter:
         sources: list[SourceDocument] = await self._mongo.find("mail_sources", {"_id.org": organization_id})
         return sorted(each["_id"]["source"] for each in sources)
 
-    async def rebuild(self, organization_id: str, without: str | None, progress: Callable[[int], None]) -> int:
-        """Summarizes all addresses and domains again. Removes the source `without` as if it had never existed.
+    async def rebuild(self, organization_id: str, removed_source: str | None, progress: Callable[[int], None]) -> int:
+        """Summarizes all addresses and domains again. Removes the source `removed_source` as if it had never existed.
 
         Also deletes the source's events, so that corrected events can be sent under the same ids. Can be repeated after
         an interruption. Calls `progress` with the number of addresses so far, and returns the final number.
         """
-        if without is not None:
+        if removed_source is not None:
             # Events are deleted first, so that no event is aggregated afterwards. MongoDB deletes the events of a
             # running aggregation after its commit. The deletion reads the whole ledger, since an index for this rare
             # operation would slow each insert.
-            await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": without})
-            await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": without})
+            await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": removed_source})
+            await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": removed_source})
         rebuilt = 0
-        async for ids in self._chunks("mail_addresses", organization_id, without):
-            await self._rebuild_addresses(organization_id, ids, without)
+        async for ids in self._chunks("mail_addresses", organization_id, removed_source):
+            await self._rebuild_addresses(organization_id, ids, removed_source)
             rebuilt += len(ids)
             progress(rebuilt)
-        async for ids in self._chunks("mail_domains", organization_id, without):
-            await self._rebuild_domains(ids, without)
-        await self._mongo["mail_sources"].delete_one({"_id": {"org": organization_id, "source": without}})
+        async for ids in self._chunks("mail_domains", organization_id, removed_source):
+            await self._rebuild_domains(ids, removed_source)
+        await self._mongo["mail_sources"].delete_one({"_id": {"org": organization_id, "source": removed_source}})
         return rebuilt
 
-    async def _chunks(self, collection: str, org: str, without: str | None) -> AsyncIterator[list[object]]:
-        query = {"org": org} if without is None else {"org": org, "by.source": without}
+    async def _chunks(self, collection: str, org: str, removed_source: str | None) -> AsyncIterator[list[object]]:
+        query = {"org": org} if removed_source is None else {"org": org, "by.source": removed_source}
         ids: list[object] = []
         async for document in self._mongo[collection].find(query, {"_id": 1}, max_time_ms=MAX_SCAN_MS):
             ids.append(document["_id"])
@@ -114,7 +114,7 @@ class BookImporter:
         if ids:
             yield ids
 
-    async def _rebuild_addresses(self, org: str, ids: list[object], without: str | None) -> None:
+    async def _rebuild_addresses(self, org: str, ids: list[object], removed_source: str | None) -> None:
         async def work(session: Session) -> None:
             cursor = self._mongo["mail_addresses"].find({"_id": {"$in": ids}, "org": org}, session=session)
             documents: list[AddressDocument] = await cursor.to_list(None)
@@ -122,37 +122,37 @@ class BookImporter:
             await domains.load({document["domain"] for document in documents})
             writes: list[Write] = []
             for document in documents:
-                before = latest_import(document)
-                writes.append(_address_write(document, without))
-                domains.change(document["domain"], before, latest_import(document))
+                row_before = latest_import(document)
+                writes.append(_address_write(document, removed_source))
+                domains.change(document["domain"], row_before, latest_import(document))
             await self._mongo["mail_addresses"].bulk_write(writes, ordered=False, session=session)
             await domains.save()
 
         await self._mongo.transact(work)
 
-    async def _rebuild_domains(self, ids: list[object], without: str | None) -> None:
+    async def _rebuild_domains(self, ids: list[object], removed_source: str | None) -> None:
         async def work(session: Session) -> None:
             cursor = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=session)
             documents: list[DomainDocument] = await cursor.to_list(None)
-            writes = [_domain_write(document, without) for document in documents]
+            writes = [_domain_write(document, removed_source) for document in documents]
             if writes:
                 await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=session)
 
         await self._mongo.transact(work)
 
 
-def _address_write(document: AddressDocument, without: str | None) -> Write:
+def _address_write(document: AddressDocument, removed_source: str | None) -> Write:
     """Removes a source from the document. Returns the write that saves the document, or deletes an empty document."""
-    document["by"] = [entry for entry in document["by"] if entry["source"] != without]
+    document["by"] = [entry for entry in document["by"] if entry["source"] != removed_source]
     if not document["by"] and "unblocked" not in document:
         return DeleteOne({"_id": document["_id"]})
     summarize(document)
     return save_write(document, document["_id"])
 
 
-def _domain_write(document: DomainDocument, without: str | None) -> Write:
+def _domain_write(document: DomainDocument, removed_source: str | None) -> Write:
     """Removes a source from the document. Returns the write that saves the document, or deletes an empty document."""
-    document["by"] = [entry for entry in document["by"] if entry["source"] != without]
+    document["by"] = [entry for entry in document["by"] if entry["source"] != removed_source]
     if not document["by"] and "hand" not in document:
         return DeleteOne({"_id": document["_id"]})
     summarize_domain(document)
@@ -176,9 +176,11 @@ class _DomainDocuments:
         self._documents = {domain: new_domain(self._org, domain) for domain in domains}
         self._documents |= {document["domain"]: document for document in existing}
 
-    def change(self, domain: str, before: ImportedCounts | None, after: ImportedCounts | None) -> None:
+    def change(self, domain: str, row_before: ImportedCounts | None, row_after: ImportedCounts | None) -> None:
         """Adds the difference between an address's latest rows before and after the change to the domain's sums."""
-        differences = [(name, (after[name] if after else 0) - (before[name] if before else 0)) for name in COUNTS]
+        differences = [
+            (name, (row_after[name] if row_after else 0) - (row_before[name] if row_before else 0)) for name in COUNTS
+        ]
         if any(difference for _, difference in differences):
             entry = source_entry(self._documents[domain]["by"], IMPORTED_ROWS)
             for name, difference in differences:

@@ -27,7 +27,7 @@ MAX_AGE = timedelta(days=13)
 MAX_AHEAD = timedelta(hours=1)
 """How far the clock of a mail server may be ahead of the database's clock."""
 
-MAX_ID = 1000
+MAX_ID_CHARS = 1000
 _STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}", re.ASCII)
 
 
@@ -134,8 +134,10 @@ def _rule(event: DeliveryEvent) -> Rule:
 
 
 def _check(event: DeliveryEvent, now: datetime) -> None:
-    if not 1 <= len(event.event_id) <= MAX_ID or len(event.message_id or "") > MAX_ID:
-        raise _InvalidEvent(f"eventId, messageId: expected at most {MAX_ID} characters, and at least 1 in eventId")
+    if not 1 <= len(event.event_id) <= MAX_ID_CHARS or len(event.message_id or "") > MAX_ID_CHARS:
+        raise _InvalidEvent(
+            f"eventId, messageId: expected at most {MAX_ID_CHARS} characters, and at least 1 in eventId"
+        )
     if event.at < now - MAX_AGE:
         raise _InvalidEvent("at: expected at most 13 days ago")
     if event.at > now + MAX_AHEAD:

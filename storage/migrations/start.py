@@ -30,7 +30,7 @@ async def create_collections(mongo: Mongo, names: Iterable[str]) -> None:
 
 
 async def _prepare(mongo: Mongo, plan: MigrationPlan) -> None:
-    # Collections without indexes are not checked. They hold keys and locks, which exist earlier, or data of the others.
+    # Collections without indexes are not checked. They hold keys and locks, which exist earlier, or belong to others.
     indexed = [name for name, models in INDEXES.items() if models]
     to_check = indexed if plan.steps else [changes.collection for changes in plan.indexes]
     has_old_indexes = any(each.blocking or each.obsolete for each in plan.indexes)
@@ -52,7 +52,7 @@ async def _create_collection(mongo: Mongo, name: str) -> None:
     try:
         await mongo.database.create_collection(name)
     except CollectionInvalid:
-        return  # another process was faster
+        return  # Another process created the collection.
     except OperationFailure as error:
         if error.code != NAMESPACE_EXISTS:
             raise

@@ -157,7 +157,7 @@ def _client(driver: Driver, uri: str, command_timeout_s: float | None) -> AsyncM
         heartbeatFrequencyMS=int(HEARTBEAT_S * 1000),
         serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
         # Without a timeout, commands to a suspended server process would never end. `timeoutMS` would also send
-        # maxTimeMS with each command, but lets the selection of a server take as long.
+        # maxTimeMS with each command, but the selection of a server could then take as long.
         socketTimeoutMS=None if command_timeout_s is None else int(command_timeout_s * 1000),
         appname=APP_NAME,
     )

@@ -1,4 +1,4 @@
-"""Reads the database's clock and waits by it.
+"""Reads the database's clock, and waits for instants by this clock.
 
 A write that must not be early has to compare with $$NOW in the database as well.
 """

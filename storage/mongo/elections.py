@@ -17,7 +17,7 @@ from pymongo.monitoring import (
 from pymongo.server_description import ServerDescription
 
 HEARTBEAT_S = 1.0
-"""Interval of the reports of each server. A settled primary is found after this time at the latest."""
+"""Interval of each server's heartbeats. A settled primary is found after this time at the latest."""
 
 
 class SettledPrimaries(ServerHeartbeatListener):

@@ -1,7 +1,8 @@
 """Pooled connections that the driver wrongly refuses to use for sessions.
 
 PyMongo asks a server once for each connection whether sessions may be used. A connection that was opened while the
-member could not be read, as after a rollback, answers no for its whole life, also when the member becomes primary.
+member could not be read, as after a rollback, keeps the answer "no" until it is closed, even if the member becomes
+primary.
 """
 
 from typing import Any

@@ -102,10 +102,10 @@ class SingleRoundTripReads:
     async def _exchange(self, connection: AsyncConnection, command: Document) -> Document:
         """Sends a command and reads the answer. Raises: PyMongoError."""
         timeout_s = _csot.clamp_remaining(self._timeout_s)
-        # MongoDB ends the command first. A getMore has what its find left of the limit.
+        # MongoDB ends the command first. A getMore may use the rest of its find's limit.
         max_time_ms = min(max(1, int(timeout_s * 1000)), MAX_TIME_MS)
-        limited = command if "getMore" in command else command | {"maxTimeMS": max_time_ms}
-        request_id, message, _, _ = _op_msg(0, limited, self._database.name, None, DEFAULT_CODEC_OPTIONS)
+        limited_command = command if "getMore" in command else command | {"maxTimeMS": max_time_ms}
+        request_id, message, _, _ = _op_msg(0, limited_command, self._database.name, None, DEFAULT_CODEC_OPTIONS)
         protocol = connection.conn.get_conn
         # A timer that closes the connection takes a quarter of the processor time of `asyncio.timeout`.
         close = partial(protocol.close, TimeoutError("MongoDB did not answer in time."))

@@ -53,11 +53,11 @@ async def transact(
 ) -> Result:
     """Runs `work` in a transaction. See `Mongo.transact`."""
     loop = asyncio.get_running_loop()
-    end, check_orphans_at = loop.time() + deadline_s, loop.time() + CHECK_ORPHANS_S
+    ends_at, check_orphans_at = loop.time() + deadline_s, loop.time() + CHECK_ORPHANS_S
     backoff_s, duplicates = MIN_BACKOFF_S, 0
     while True:
         try:
-            return await _attempt(client, work, end)
+            return await _attempt(client, work, ends_at)
         except PyMongoError as error:
             duplicates += is_duplicate(error)
             is_retryable = error.has_error_label("TransientTransactionError")
@@ -67,7 +67,7 @@ async def transact(
                 await discard_connections(client)
             if not (is_retryable or is_outcome_unknown(error)):
                 raise
-            if not is_retryable or loop.time() + backoff_s > end:
+            if not is_retryable or loop.time() + backoff_s > ends_at:
                 raise Unavailable("The database is busy; try again with the same idempotency key.") from error
         if loop.time() > check_orphans_at:
             check_orphans_at = loop.time() + CHECK_ORPHANS_S / 2
@@ -79,8 +79,8 @@ async def transact(
 async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Result]]) -> Result:
     """Runs an idempotent write outside of transactions. See `Mongo.write_past_orphans`."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + TRANSACTION_DEADLINE_S
-    while loop.time() < end:
+    ends_at = loop.time() + TRANSACTION_DEADLINE_S
+    while loop.time() < ends_at:
         try:
             with pymongo.timeout(CHECK_ORPHANS_S):
                 return await write()
@@ -114,11 +114,11 @@ def _orphaned_sessions(operations: Sequence[dict[str, Any]]) -> list[dict[str, A
     orphans = []
     for each in operations:
         if each["type"] == "idleSession" and "transaction" in each:
-            times = each["transaction"]
+            transaction = each["transaction"]
             # The connection of the last command. It closes at once when the process dies.
             is_closed = each.get("connectionId") not in open_connections
-            is_overdue = times["timeOpenMicros"] > TRANSACTION_DEADLINE_S * 1_000_000
-            if is_overdue or (is_closed and times["timeInactiveMicros"] > CLOSED_S * 1_000_000):
+            is_overdue = transaction["timeOpenMicros"] > TRANSACTION_DEADLINE_S * 1_000_000
+            if is_overdue or (is_closed and transaction["timeInactiveMicros"] > CLOSED_S * 1_000_000):
                 orphans.append({"id": each["lsid"]["id"]})
     return orphans
 
@@ -128,15 +128,15 @@ async def awaited(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
-async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]], end: float) -> Result:
+async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]], ends_at: float) -> Result:
     session: Session = await awaited(client.start_session())
     try:
         await awaited(session.start_transaction(ReadConcern("snapshot"), MAJORITY))
         # Without this timeout, a server that does not answer could block for over half a minute.
-        left_s = max(end - asyncio.get_running_loop().time(), 0.01)
+        left_s = max(ends_at - asyncio.get_running_loop().time(), 0.01)
         with pymongo.timeout(left_s):
             result = await work(session)
-            await _commit(session, end)
+            await _commit(session, ends_at)
     except BaseException:
         # The abort must reach the server even after a cancellation. Otherwise locks stay for a minute.
         await asyncio.shield(_abort(session))
@@ -145,10 +145,10 @@ async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]],
     return result
 
 
-async def _commit(session: Session, end: float) -> None:
+async def _commit(session: Session, ends_at: float) -> None:
     """Commits, and repeats the commit while its outcome is unknown. MongoDB commits a transaction at most once.
 
-    Raises: Unavailable if the outcome is still unknown at `end`. Repeating the work then could carry it out twice.
+    Raises: Unavailable if the outcome is still unknown at `ends_at`. Repeating the work then could carry it out twice.
     """
     while True:
         try:
@@ -158,7 +158,7 @@ async def _commit(session: Session, end: float) -> None:
             # After an interrupted wait for the majority the outcome is unknown too, but the drivers do not label it.
             if not isinstance(error, WriteConcernError) and not is_outcome_unknown(error):
                 raise
-            if asyncio.get_running_loop().time() > end:
+            if asyncio.get_running_loop().time() > ends_at:
                 raise Unavailable("The outcome is unknown; try again with the same idempotency key.") from error
             await asyncio.sleep(0.01)
 

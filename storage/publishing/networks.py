@@ -97,13 +97,13 @@ def _x_weight(cluster: str) -> int:
 class PostLimits:
     """Limits of a target. Each of the `combinations` holds kinds of media that may be mixed, with maximum counts."""
 
-    text_length: int
+    max_text_length: int
     combinations: Sequence[dict[MediaKind, int]]
     max_media: int = 0
     needs_media: bool = False
-    length: Callable[[str], int] = _characters
+    count_units: Callable[[str], int] = _characters
     unit: str = "characters"
-    text_bytes: int | None = None
+    max_text_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,12 @@ BEHAVIOURS = {
 }
 
 POST_LIMITS = {
-    Network.MASTODON: PostLimits(500, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_mastodon_length),
+    Network.MASTODON: PostLimits(500, [{IMAGE: 4}, {VIDEO: 1}], 4, count_units=_mastodon_length),
     Network.INSTAGRAM: PostLimits(2200, [{IMAGE: 1}, {REEL: 1}, {IMAGE: 10, VIDEO: 10}], 10, needs_media=True),
-    Network.BLUESKY: PostLimits(300, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_graphemes, unit="graphemes", text_bytes=3000),
-    Network.X: PostLimits(280, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_x_length, unit="weighted characters"),
+    Network.BLUESKY: PostLimits(
+        300, [{IMAGE: 4}, {VIDEO: 1}], 4, count_units=_graphemes, unit="graphemes", max_text_bytes=3000
+    ),
+    Network.X: PostLimits(280, [{IMAGE: 4}, {VIDEO: 1}], 4, count_units=_x_length, unit="weighted characters"),
     Network.WEBHOOK: PostLimits(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
     Network.SANDBOX: PostLimits(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
 }
@@ -160,11 +162,11 @@ HOME_FEED_LIMITS = PostLimits(4000, [{IMAGE: 10}], 10)
 
 def limit_violation(limits: PostLimits, text: str, media: Sequence[MediaKind]) -> tuple[str, str] | None:
     """Returns the field that exceeds a limit and what was expected; None if the post is within all limits."""
-    length = limits.length(text)
-    if length > limits.text_length:
-        return "text", f"at most {limits.text_length} {limits.unit}, not {length}"
-    if limits.text_bytes is not None and len(text.encode()) > limits.text_bytes:
-        return "text", f"at most {limits.text_bytes} bytes"
+    length = limits.count_units(text)
+    if length > limits.max_text_length:
+        return "text", f"at most {limits.max_text_length} {limits.unit}, not {length}"
+    if limits.max_text_bytes is not None and len(text.encode()) > limits.max_text_bytes:
+        return "text", f"at most {limits.max_text_bytes} bytes"
     if not media:
         return ("media", "at least one image or reel") if limits.needs_media else None
     if len(media) > limits.max_media or not any(_allows(each, media) for each in limits.combinations):

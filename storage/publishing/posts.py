@@ -41,7 +41,7 @@ from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 
 FAIL_BATCH_SIZE = 100
-MIN_READ = 100
+MIN_CHUNK_SIZE = 100
 
 
 def candidate_filter(query: Document, states: Collection[ScheduledPostState]) -> Document:
@@ -179,12 +179,12 @@ class ScheduledPostStore:
         """
         posts: list[ScheduledPost] = []
         while len(posts) < limit:
-            chunk = max(limit, MIN_READ)
+            chunk_size = max(limit, MIN_CHUNK_SIZE)
             filter_ = candidate_filter(query, states)
             cursor = self._publications.find(filter_, {"_id": 0, "post": 1, "ts": 1})
-            candidates = await cursor.sort("ts", 1 if ascending else -1).limit(chunk).to_list(None)
+            candidates = await cursor.sort("ts", 1 if ascending else -1).limit(chunk_size).to_list(None)
             posts += await self._load_in_states({each["post"]: each["ts"] for each in candidates}, states)
-            if len(candidates) < chunk:
+            if len(candidates) < chunk_size:
                 break
             bound = {"$gt" if ascending else "$lt": candidates[-1]["ts"]}
             query = {**query, "ts": {**query["ts"], **bound}}

@@ -1,6 +1,7 @@
 """Signed URLs under which this server serves remote images: /images/{signature}/{encoded URL}. Pure; no I/O.
 
-The signature prevents that the image route is an open proxy: the route serves only images that the API has returned.
+Without the signature, the image route would be an open proxy. With it, the route serves only images that the API has
+returned.
 """
 
 import hmac

@@ -178,11 +178,11 @@ class Change(ABC, Generic[Result]):
     idempotency: IdempotencyKey | None = None
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the documents to read in the transaction."""
+        """Returns the keys of the documents to read in the transaction."""
         return ()
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads documents by other criteria than their _id, and adds them to the batch. Most changes need none."""
+        """Reads documents by other criteria than their _id, and adds them to the batch. Most changes read none."""
         return
 
     @abstractmethod

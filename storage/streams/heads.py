@@ -29,25 +29,27 @@ def timestamp_offset_us(stream: Stream) -> int:
     return secrets.randbelow(1000) if stream.kind in ("author", "topic") else 0
 
 
-def head_update(stream: Stream, timestamps: int, events: int, epoch: str, offset_us: int = 0) -> list[Document]:
-    """Returns the update pipeline that allocates k = `timestamps` timestamps and `events` event numbers.
+def head_update(
+    stream: Stream, timestamp_count: int, event_count: int, epoch: str, offset_us: int = 0
+) -> list[Document]:
+    """Returns the update pipeline that allocates k = `timestamp_count` timestamps and `event_count` event numbers.
 
-    It sets `last = max(last + k, now_us + offset_us + k - 1)` and `n += events`. `now_us` is the database's clock
+    It sets `last = max(last + k, now_us + offset_us + k - 1)` and `n += event_count`. `now_us` is the database's clock
     ($$NOW), so wrong clocks of hosts do no harm. Timestamps rise even if the clock of a new primary is behind. Only a
     new stream gets `epoch`. The field `before` keeps the old values for `head_correction`.
     """
     fields: dict[str, Any] = {
-        "n": {"$add": [{"$ifNull": ["$n", 0]}, events]},
+        "n": {"$add": [{"$ifNull": ["$n", 0]}, event_count]},
         "epoch": {"$ifNull": ["$epoch", epoch]},
         "committed_at": "$$NOW",
         "before": {"last": "$last", "heat": "$heat"},
     }
-    if timestamps:
+    if timestamp_count:
         now_us: Document = {"$multiply": [_NOW_MS, 1000]}
-        free = {"$add": [{"$ifNull": ["$last", 0]}, timestamps]}
-        fields["last"] = {"$max": [free, {"$add": [now_us, offset_us + timestamps - 1]}]}
-    if timestamps and stream.kind == "topic":
-        fields["heat"] = _heat_expression(timestamps)
+        after_last = {"$add": [{"$ifNull": ["$last", 0]}, timestamp_count]}
+        fields["last"] = {"$max": [after_last, {"$add": [now_us, offset_us + timestamp_count - 1]}]}
+    if timestamp_count and stream.kind == "topic":
+        fields["heat"] = _heat_expression(timestamp_count)
     return [{"$set": fields}]
 
 
@@ -70,14 +72,14 @@ def messages_per_minute(heat: float | None, now_s: float) -> float:
     return 0.0 if heat is None else math.exp(min(heat - now_s / HEAT_TAU_S, 50.0)) * 60 / HEAT_TAU_S
 
 
-def _heat_expression(posts: int) -> Document:
-    """Returns ln(decayed count + posts) + now/tau, which orders topics by rate at any instant without updates."""
+def _heat_expression(post_count: int) -> Document:
+    """Returns ln(decayed count + post_count) + now/tau, which orders topics by rate at any instant without updates."""
     old = {"$max": [MIN_LOG_RATE, {"$subtract": [{"$ifNull": ["$heat", 0.0]}, _NOW_TAU]}]}
-    return {"$add": [{"$ln": {"$add": [{"$exp": old}, posts]}}, _NOW_TAU]}
+    return {"$add": [{"$ln": {"$add": [{"$exp": old}, post_count]}}, _NOW_TAU]}
 
 
-def _heat(before: float | None, posts: int, now: datetime) -> float:
+def _heat(before: float | None, post_count: int, now: datetime) -> float:
     """Computes the value of `_heat_expression` without the database."""
     now_tau = now.timestamp() / HEAT_TAU_S
     old = max(MIN_LOG_RATE, (before or 0.0) - now_tau)
-    return math.log(math.exp(old) + posts) + now_tau
+    return math.log(math.exp(old) + post_count) + now_tau

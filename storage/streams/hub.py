@@ -2,7 +2,7 @@
 
 For each stream the hub subscribes, awaits the confirmation, reads the head, and then delivers events as they arrive.
 It drops duplicates and reads gaps from the log. After a reconnect it does all of this again. Every 10 s it compares
-the heads of all local streams, so lost messages only delay events. No guarantee depends on Redis.
+the heads of all streams that have subscribers, so lost messages only delay events. No guarantee depends on Redis.
 """
 
 import asyncio
@@ -60,26 +60,26 @@ class Subscriber:
 
     queue: deque[HydratedEvent] = field(default_factory=deque)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    overflowed: bool = False
+    has_overflowed: bool = False
 
     def push(self, event: HydratedEvent) -> None:
         """Appends the next event."""
         if len(self.queue) >= MAX_QUEUE:
             self.overflow()
-        elif not self.overflowed:
+        elif not self.has_overflowed:
             self.queue.append(event)
             self.ready.set()
 
     def overflow(self) -> None:
         """Empties the queue, and marks that the reader must continue from the log."""
         self.queue.clear()
-        self.overflowed = True
+        self.has_overflowed = True
         self.ready.set()
         SUBSCRIBER_OVERFLOWS.inc()
 
 
 @dataclass(slots=True, eq=False)
-class _LocalStream:
+class _StreamState:
     """State of a stream that has subscribers in this process."""
 
     stream: Stream
@@ -108,7 +108,7 @@ class _LocalStream:
 
 
 class Hub:
-    """Delivers committed events to local subscribers, in order, each once."""
+    """Delivers committed events to the subscribers of this process, in order, each once."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Hub:
         self._keys = keys
         self._log = event_log
         self._hydrate = hydrate
-        self._locals: dict[str, _LocalStream] = {}
+        self._states: dict[str, _StreamState] = {}
         self._pubsub: PubSub | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -136,7 +136,7 @@ class Hub:
 
     async def close(self) -> None:
         """Stops. Subscribers receive no further events."""
-        pulls = [local_stream.pull_task for local_stream in self._locals.values() if local_stream.pull_task is not None]
+        pulls = [state.pull_task for state in self._states.values() if state.pull_task is not None]
         for task in [*self._tasks, *pulls]:
             task.cancel()
         await asyncio.gather(*self._tasks, *pulls, return_exceptions=True)
@@ -148,21 +148,21 @@ class Hub:
     async def subscribe(self, stream: Stream) -> AsyncIterator[Subscriber]:
         """Yields a new subscriber. Every later event is in its queue or, after an overflow, in the log."""
         subscriber = Subscriber()
-        is_new = stream.name not in self._locals
-        local_stream = self._locals.setdefault(stream.name, _LocalStream(stream))
-        local_stream.subscribers.add(subscriber)
+        is_new = stream.name not in self._states
+        state = self._states.setdefault(stream.name, _StreamState(stream))
+        state.subscribers.add(subscriber)
         SUBSCRIBERS.inc()
         try:
             if is_new:
-                await self._send_subscribe(local_stream)
-            await self._prime(local_stream)
+                await self._send_subscribe(state)
+            await self._prime(state)
             yield subscriber
         finally:
-            local_stream.subscribers.discard(subscriber)
+            state.subscribers.discard(subscriber)
             SUBSCRIBERS.dec()
-            if not local_stream.subscribers and self._locals.get(stream.name) is local_stream:
-                del self._locals[stream.name]
-                await self._send_unsubscribe(local_stream)
+            if not state.subscribers and self._states.get(stream.name) is state:
+                del self._states[stream.name]
+                await self._send_unsubscribe(state)
 
     async def head(self, stream: Stream) -> Head:
         """Returns the stream's head in the log."""
@@ -175,7 +175,7 @@ class Hub:
         """
         events = await self._log.read(stream, position.n)
         numbers = [event.n for event in events]
-        # The floor is read after the events. If it is now past the position, some events may be missing.
+        # The floor is read after the events. If the floor is now past the position, some events may be missing.
         head = await self._log.head(stream)
         if not is_resumable(position, head) or numbers != list(range(position.n + 1, position.n + 1 + len(events))):
             raise PositionExpired
@@ -185,26 +185,26 @@ class Hub:
         subjects = await self._hydrate(stream, events) if events else {}
         return [HydratedEvent(event, subjects.get(event.n)) for event in events]
 
-    async def _prime(self, local_stream: _LocalStream) -> None:
+    async def _prime(self, state: _StreamState) -> None:
         """Reads the head after Redis has confirmed the channel, so that all later events are received."""
         with suppress(TimeoutError):
             # Without Redis, the comparison of heads delivers the events, more slowly.
             async with asyncio.timeout(CONFIRM_TIMEOUT_S):
-                await local_stream.confirmed.wait()
-        if not local_stream.is_primed:
-            head = await self._log.head(local_stream.stream)
-            if not local_stream.is_primed:
-                local_stream.last_n, local_stream.epoch, local_stream.is_primed = head.n, head.epoch, True
+                await state.confirmed.wait()
+        if not state.is_primed:
+            head = await self._log.head(state.stream)
+            if not state.is_primed:
+                state.last_n, state.epoch, state.is_primed = head.n, head.epoch, True
 
-    async def _send_subscribe(self, local_stream: _LocalStream) -> None:
+    async def _send_subscribe(self, state: _StreamState) -> None:
         if self._pubsub is not None:
             with suppress(RedisError, OSError):
-                await self._pubsub.subscribe(self._keys.channel(local_stream.stream.name))
+                await self._pubsub.subscribe(self._keys.channel(state.stream.name))
 
-    async def _send_unsubscribe(self, local_stream: _LocalStream) -> None:
+    async def _send_unsubscribe(self, state: _StreamState) -> None:
         if self._pubsub is not None:
             with suppress(RedisError, OSError):
-                await self._pubsub.unsubscribe(self._keys.channel(local_stream.stream.name))
+                await self._pubsub.unsubscribe(self._keys.channel(state.stream.name))
 
     async def _listen(self) -> None:
         delay_s = RECONNECT_S[0]
@@ -226,84 +226,82 @@ class Hub:
             delay_s = min(delay_s * 2, RECONNECT_S[1])
 
     async def _attach(self, pubsub: PubSub) -> None:
-        """Subscribes to all local streams on a new connection. When Redis confirms a stream, the stream catches up."""
-        # The hub's own channel keeps the connection subscribed while there is no local stream.
+        """Subscribes to all streams on a new connection. When Redis confirms a stream, the stream catches up."""
+        # The hub's own channel keeps the connection subscribed while no stream has subscribers.
         await pubsub.subscribe(self._keys.channel("hub"))
         self._pubsub = pubsub
-        for local_stream in list(self._locals.values()):
-            await pubsub.subscribe(self._keys.channel(local_stream.stream.name))
+        for state in list(self._states.values()):
+            await pubsub.subscribe(self._keys.channel(state.stream.name))
 
     def _detach(self) -> None:
         self._pubsub = None
-        for local_stream in self._locals.values():
-            local_stream.confirmed.clear()
+        for state in self._states.values():
+            state.confirmed.clear()
 
     def _receive(self, message: dict[str, Any]) -> None:
         name = message["channel"].decode().removeprefix(self._keys.channel(""))
-        local_stream = self._locals.get(name)
-        if local_stream is None:
+        state = self._states.get(name)
+        if state is None:
             return
         if message["type"] == "subscribe":
-            local_stream.confirmed.set()
-            if local_stream.is_primed:
-                self._pull(local_stream, local_stream.last_n + 1)
-        elif message["type"] == "message" and local_stream.is_primed:
+            state.confirmed.set()
+            if state.is_primed:
+                self._pull(state, state.last_n + 1)
+        elif message["type"] == "message" and state.is_primed:
             epoch, events = decode(message["data"])
-            if epoch == local_stream.epoch and len(local_stream.received) < MAX_RECEIVED:
-                local_stream.received.update((event.n, event) for event in events if event.n > local_stream.last_n)
-            self._pull(local_stream, events[-1].n)
+            if epoch == state.epoch and len(state.received) < MAX_RECEIVED:
+                state.received.update((event.n, event) for event in events if event.n > state.last_n)
+            self._pull(state, events[-1].n)
 
-    def _pull(self, local_stream: _LocalStream, target_n: int) -> None:
+    def _pull(self, state: _StreamState, target_n: int) -> None:
         """Delivers events up to number `target_n`, or up to the end of the log if that comes first."""
-        local_stream.target_n = max(local_stream.target_n, target_n)
-        local_stream.pull_calls += 1
-        if local_stream.pull_task is None:
-            local_stream.pull_task = asyncio.create_task(
-                self._run_pull(local_stream), name=f"pull {local_stream.stream.name}"
-            )
+        state.target_n = max(state.target_n, target_n)
+        state.pull_calls += 1
+        if state.pull_task is None:
+            state.pull_task = asyncio.create_task(self._run_pull(state), name=f"pull {state.stream.name}")
 
-    async def _run_pull(self, local_stream: _LocalStream) -> None:
+    async def _run_pull(self, state: _StreamState) -> None:
         try:
-            while local_stream.subscribers and local_stream.target_n > local_stream.last_n:
-                calls = local_stream.pull_calls
-                events = await self._next_events(local_stream)
+            while state.subscribers and state.target_n > state.last_n:
+                calls = state.pull_calls
+                events = await self._next_events(state)
                 for event in events:
-                    local_stream.last_n = event.event.n
-                    local_stream.received.pop(local_stream.last_n, None)
-                    for subscriber in local_stream.subscribers:
+                    state.last_n = event.event.n
+                    state.received.pop(state.last_n, None)
+                    for subscriber in state.subscribers:
                         subscriber.push(event)
-                if not events and local_stream.pull_calls == calls:
+                if not events and state.pull_calls == calls:
                     # The target can be beyond the end of the log. A call during the read could mean a new event.
-                    local_stream.target_n = local_stream.last_n
+                    state.target_n = state.last_n
         except Exception as error:
             # Nothing awaits this task. The next message or comparison starts another task.
-            local_stream.target_n = local_stream.last_n
-            log.warning("pull_failed", stream=local_stream.stream.name, error=repr(error))
+            state.target_n = state.last_n
+            log.warning("pull_failed", stream=state.stream.name, error=repr(error))
         finally:
-            local_stream.pull_task = None
+            state.pull_task = None
 
-    async def _next_events(self, local_stream: _LocalStream) -> list[HydratedEvent]:
+    async def _next_events(self, state: _StreamState) -> list[HydratedEvent]:
         """Returns the events after `last_n`: from Redis if it published the next event, otherwise from the log."""
         published: list[Event] = []
-        while (event := local_stream.received.get(local_stream.last_n + 1 + len(published))) is not None:
+        while (event := state.received.get(state.last_n + 1 + len(published))) is not None:
             published.append(event)
         if published:
             EVENTS_RECEIVED.labels("redis").inc(len(published))
-            return await self._hydrated(local_stream.stream, published)
-        local_stream.received.clear()
+            return await self._hydrated(state.stream, published)
+        state.received.clear()
         try:
-            events = await self.replay(local_stream.stream, Position(local_stream.epoch, local_stream.last_n))
+            events = await self.replay(state.stream, Position(state.epoch, state.last_n))
             EVENTS_RECEIVED.labels("log").inc(len(events))
             return events
         except PositionExpired:
-            await self._reset(local_stream)
+            await self._reset(state)
             return []
 
-    async def _reset(self, local_stream: _LocalStream) -> None:
+    async def _reset(self, state: _StreamState) -> None:
         """Adopts the head of a stream that was pruned past `last_n` or created again. Subscribers read from the log."""
-        head = await self._log.head(local_stream.stream)
-        local_stream.last_n, local_stream.epoch = head.n, head.epoch
-        for subscriber in local_stream.subscribers:
+        head = await self._log.head(state.stream)
+        state.last_n, state.epoch = head.n, head.epoch
+        for subscriber in state.subscribers:
             subscriber.overflow()
 
     async def _compare_repeatedly(self) -> None:
@@ -315,10 +313,10 @@ class Hub:
                 log.warning("compare_failed", error=repr(error))
 
     async def compare(self) -> None:
-        """Compares all local streams with their heads, and pulls events whose messages were lost."""
-        primed = [local_stream for local_stream in self._locals.values() if local_stream.is_primed]
-        heads = await self._log.heads([local_stream.stream for local_stream in primed])
-        for local_stream in primed:
-            head = heads.get(local_stream.stream)
-            if head is not None and (head.n > local_stream.last_n or head.epoch != local_stream.epoch):
-                self._pull(local_stream, max(head.n, local_stream.last_n + 1))
+        """Compares all streams with their heads, and pulls events whose messages were lost."""
+        primed = [state for state in self._states.values() if state.is_primed]
+        heads = await self._log.heads([state.stream for state in primed])
+        for state in primed:
+            head = heads.get(state.stream)
+            if head is not None and (head.n > state.last_n or head.epoch != state.epoch):
+                self._pull(state, max(head.n, state.last_n + 1))

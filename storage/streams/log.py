@@ -1,6 +1,6 @@
 """The event log: the events of each stream, in order, as references. Owns streams, cursors, replay and pruning.
 
-The sequencer appends events in the transaction of the change. Their numbers have no gaps. They are kept for 24 hours.
+The sequencer appends events in the transaction of the change. Event numbers have no gaps. Events are kept for 24 hours.
 Pruning raises a stream's floor before it deletes events, so readers know what is gone (docs/semantics.md, 3).
 """
 
@@ -58,7 +58,7 @@ def jobs_stream(organization_id: str) -> Stream:
 
 
 def jobs_stream_owner(stream: Stream) -> str:
-    """Returns the organization of a stream of jobs."""
+    """Returns the organization's id of a stream of jobs."""
     return unquote(stream.id)
 
 
@@ -162,7 +162,7 @@ class EventLog:
         return [_event(document) for document in documents]
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = PRUNE_BATCH) -> int:
-        """Deletes up to `batch` events older than `kept_s` seconds. Returns how many.
+        """Deletes up to `batch` events older than `kept_s` seconds. Returns the number of deleted events.
 
         Raises the floors of their streams first.
         """

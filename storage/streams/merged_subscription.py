@@ -24,7 +24,7 @@ MAX_WAITING = 64
 """Maximum number of items that wait for the reader. Beyond it, the streams pause."""
 
 Positions = dict[str, Position]
-"""Positions by the digest of the stream; the main stream's digest is empty."""
+"""Positions by the digest of the stream. The key of the main stream is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +132,21 @@ async def follow_merged(
     hub: Hub, main: Stream, others: Sequence[Stream], since: Positions | None
 ) -> AsyncGenerator[MergedStart | MergedEvent | IdleTimeout, None]:
     """Yields a MergedStart, then each event once, in the order of its stream; another MergedStart after a gap."""
-    following = _FollowedStreams(hub, main)
+    followed = _FollowedStreams(hub, main)
     try:
-        yield await _start_all(following, [main, *others], since or {})
+        yield await _start_all(followed, [main, *others], since or {})
         while True:
-            yield await following.next()
+            yield await followed.next()
     finally:
-        await following.close()
+        await followed.close()
 
 
-async def _start_all(following: _FollowedStreams, streams: Sequence[Stream], since: Positions) -> MergedStart:
+async def _start_all(followed: _FollowedStreams, streams: Sequence[Stream], since: Positions) -> MergedStart:
     """Resumes all streams if the cursor has a resumable position in each. Otherwise starts them at their heads."""
-    heads = {stream: await following.hub.head(stream) for stream in streams}
-    starts = {stream: since.get(following.position_key(stream)) for stream in streams}
+    heads = {stream: await followed.hub.head(stream) for stream in streams}
+    starts = {stream: since.get(followed.position_key(stream)) for stream in streams}
     resumed = all(start is not None and is_resumable(start, heads[stream]) for stream, start in starts.items())
     for stream, head in heads.items():
         start = starts[stream] if resumed else None
-        following.add(stream, start or Position(head.epoch, head.n))
-    return MergedStart(following.cursor, resumed, datetime.now(UTC))
+        followed.add(stream, start or Position(head.epoch, head.n))
+    return MergedStart(followed.cursor, resumed, datetime.now(UTC))

@@ -25,10 +25,10 @@ RELAY_LIMIT = 200
 """Maximum number of rows that one commit relays."""
 
 MAX_CONCURRENT_RELAYS = 16
-"""Maximum number of streams that a process relays to at the same time. A popular post has rows for thousands."""
+"""Maximum number of streams that a process relays to at once. A popular post has rows for thousands of streams."""
 
 MAX_WAIT_S = 10.0
-"""Relays ask for shorter waits. A row that is due later was deferred before the database's clock was set back."""
+"""A row that is due later is relayed at once. Relays request shorter waits, so the database's clock was set back."""
 
 STALE_S = 3.0
 """Age from which a sweep relays rows: their writer has probably died."""
@@ -45,7 +45,7 @@ class OutboxRelay(ABC):
 
     @abstractmethod
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Plans one row. Returns 0 to delete the row, or the seconds until the next attempt to keep it."""
+        """Plans one row. Returns the seconds until the next attempt, or 0 if the row is done and can be deleted."""
 
 
 OutboxRelays = Mapping[str, type[OutboxRelay]]
@@ -114,7 +114,7 @@ class RelayRows(Change[float]):
         self._waiting: dict[DocumentKey, datetime] = {}
         """When the waiting rows are due, by kind and ref."""
 
-        self._by_kind: dict[str, OutboxRelay] = {}
+        self._relays_by_kind: dict[str, OutboxRelay] = {}
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the rows that are due, oldest first, and the documents that their relays need.
@@ -127,19 +127,19 @@ class RelayRows(Change[float]):
         self._rows = await mongo.find("outbox", due, sort=[("_id", 1)], limit=RELAY_LIMIT, session=session)
         waiting: list[OutboxDocument] = await mongo.find("outbox", {**known, "due": later}, session=session)
         self._waiting = {document_key(row["kind"], row["ref"]): row["due"] for row in waiting}
-        kinds: defaultdict[str, list[OutboxDocument]] = defaultdict(list)
+        rows_by_kind: defaultdict[str, list[OutboxDocument]] = defaultdict(list)
         for row in self._rows:
             batch.add_loaded("outbox", row)
-            kinds[row["kind"]].append(row)
-        self._by_kind = {kind: self._relays[kind]() for kind in kinds}
-        for kind, relay in self._by_kind.items():
-            await relay.load(mongo, session, kinds[kind], batch)
+            rows_by_kind[row["kind"]].append(row)
+        self._relays_by_kind = {kind: self._relays[kind]() for kind in rows_by_kind}
+        for kind, relay in self._relays_by_kind.items():
+            await relay.load(mongo, session, rows_by_kind[kind], batch)
 
     def plan(self, batch: Batch) -> float:
         """Relays the rows, and removes those that are done. Equal rows wait as one, and block no other rows."""
         for row in self._rows:
             key = document_key(row["kind"], row["ref"])
-            wait_s = 0.0 if key in self._waiting else self._by_kind[row["kind"]].relay(row, batch)
+            wait_s = 0.0 if key in self._waiting else self._relays_by_kind[row["kind"]].relay(row, batch)
             if wait_s:
                 self._waiting[key] = batch.at + timedelta(seconds=wait_s)
                 batch.put("outbox", {**row, "due": self._waiting[key]})
@@ -159,7 +159,7 @@ class Outbox:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._nudged_while_relaying: set[str] = set()
         self._sequencer: Sequencer | None = None
-        self._closed = False
+        self._is_closed = False
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_RELAYS)
 
     def start(self, sequencer: Sequencer) -> None:
@@ -171,7 +171,7 @@ class Outbox:
         if name in self._tasks:
             self._nudged_while_relaying.add(name)
             return
-        if self._closed:
+        if self._is_closed:
             return
         self._tasks[name] = asyncio.create_task(self._drain(name), name=f"outbox {name}")
 
@@ -187,7 +187,7 @@ class Outbox:
 
     async def close(self) -> None:
         """Stops. A sweep of another process relays the rows that are left."""
-        self._closed = True
+        self._is_closed = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -46,7 +46,7 @@ slower. Starts of calls depend on fast commits (ADR 20)."""
 MAX_ADMISSION_WAIT_S = 20.0
 """How long changes to a stream of jobs wait before they fail with Unavailable.
 
-Longer than the timeouts of clients: after an earlier failure they would retry, which adds work.
+This is longer than the timeouts of clients, because a client that gets an error sooner retries, which adds work.
 """
 
 Result = TypeVar("Result")
@@ -220,8 +220,8 @@ class Sequencer:
     async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
         assert self._before_answer is not None
         try:
-            # Runs at the same time as `before_answer` of earlier batches. Without Redis, each takes as long as the
-            # lease of a hot page.
+            # The waits of several batches overlap, because each takes as long as the lease of a hot page if Redis does
+            # not answer.
             await self._before_answer(batch)
             if previous is not None:
                 await asyncio.wait([previous])
@@ -255,17 +255,19 @@ class Sequencer:
             return batch
 
     async def _write_batch(self, stream: Stream, members: list[_Member], session: Session) -> Batch:
-        timestamps = sum(member.change.max_timestamps for member in members)
-        events = sum(member.change.usual_events for member in members)
-        batch = await self._allocate(stream, timestamps, events, session)
+        timestamp_count = sum(member.change.max_timestamps for member in members)
+        event_count = sum(member.change.usual_events for member in members)
+        batch = await self._allocate(stream, timestamp_count, event_count, session)
         batch.changes = [member.change for member in members]
-        used = await used_keys(self._mongo, [m.change.idempotency for m in members if m.change.idempotency], session)
+        keys_in_use = await used_keys(
+            self._mongo, [m.change.idempotency for m in members if m.change.idempotency], session
+        )
         await self._load(batch, members, session)
         for member in members:
-            _plan(batch, member, used)
+            _plan(batch, member, keys_in_use)
         # In a topic, unused timestamps would count as messages in its heat. In other streams they leave a harmless gap.
         changes: Document = {}
-        if len(batch.events) != events or (stream.kind == "topic" and batch.taken != timestamps):
+        if len(batch.events) != event_count or (stream.kind == "topic" and batch.taken != timestamp_count):
             changes = head_correction(stream, batch.head, batch.last_n, batch.last_timestamp, batch.taken)
         if batch.head_changes:
             changes["$set"] = {**changes.get("$set", {}), **batch.head_changes}
@@ -274,18 +276,18 @@ class Sequencer:
         await self._store(batch, session)
         return batch
 
-    async def _allocate(self, stream: Stream, timestamps: int, events: int, session: Session) -> Batch:
+    async def _allocate(self, stream: Stream, timestamp_count: int, event_count: int, session: Session) -> Batch:
         """Locks the head and allocates numbers for all members. Another transaction on this head conflicts here."""
         head: HeadFields | None = await self._mongo.find_one_and_update(
             stream.head_collection,
             {"_id": stream.head_id},
-            head_update(stream, timestamps, events, secrets.token_hex(4), timestamp_offset_us(stream)),
+            head_update(stream, timestamp_count, event_count, secrets.token_hex(4), timestamp_offset_us(stream)),
             session,
             upsert=stream.head_collection == "streams",
         )
         if head is None:
             raise NotFound(stream.kind, stream.id)
-        return Batch(stream, head, head.get("last", 0) - timestamps + 1, head["n"] - events + 1)
+        return Batch(stream, head, head.get("last", 0) - timestamp_count + 1, head["n"] - event_count + 1)
 
     async def _load(self, batch: Batch, members: list[_Member], session: Session) -> None:
         ids_by_collection: defaultdict[str, list[Any]] = defaultdict(list)
@@ -319,18 +321,18 @@ def _answer_all(members: Sequence[_Member]) -> None:
         member.answer_caller()
 
 
-def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], IdempotencyKeyDocument]) -> None:
+def _plan(batch: Batch, member: _Member, keys_in_use: dict[tuple[str, ...], IdempotencyKeyDocument]) -> None:
     """Plans one member. Its DomainError fails this member only, not the batch."""
     change, key = member.change, member.change.idempotency
     member.result = member.error = None
     try:
-        if key is not None and key.identity in used:
-            key.raise_duplicate(used[key.identity])
+        if key is not None and key.identity in keys_in_use:
+            key.raise_duplicate(keys_in_use[key.identity])
         member.result = change.plan(batch)
     except (DomainError, DuplicateRequest) as error:
         member.error = error
         return
     if key is not None:
         document = key.document(change.result_id(member.result), batch.at)
-        used[key.identity] = document
+        keys_in_use[key.identity] = document
         batch.idempotency_keys.append(document)

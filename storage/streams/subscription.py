@@ -28,7 +28,7 @@ class SubscriptionStart:
 
 @dataclass(frozen=True, slots=True)
 class IdleTimeout:
-    """No event arrived for two seconds. Callers use it to check again whether the viewer may still subscribe."""
+    """An item that follows a time without events. Callers then check again whether the viewer may still subscribe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ async def _follow_from(
     """
     while True:
         # The queue accepts events again, so that it holds those that arrive while the log is read.
-        subscriber.overflowed = False
+        subscriber.has_overflowed = False
         while events := await hub.replay(stream, position):
             position = Position(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
@@ -107,14 +107,14 @@ async def _follow_from(
 
 async def _read_queue(subscriber: Subscriber, position: Position) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
     """Yields events from the queue until there is a gap."""
-    while not subscriber.overflowed:
+    while not subscriber.has_overflowed:
         events, has_gap = _take_contiguous(subscriber, position.n)
         if events:
             position = Position(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
         if has_gap:
             return
-        if subscriber.queue or subscriber.overflowed:
+        if subscriber.queue or subscriber.has_overflowed:
             continue
         subscriber.ready.clear()
         try:

@@ -1,8 +1,8 @@
 """Write leases: short leases in Redis that order the commits of several processes to one stream.
 
 Two processes that write to one stream conflict in MongoDB, and one of them starts over. For five seconds after a
-conflict they use leases. A released lease goes to a waiting process before its last holder. Leases are a hint: without
-Redis, transactions conflict more often, but stay correct.
+conflict they use leases. A released lease goes to a waiting process, not back to its last holder. Leases are a hint:
+without Redis, transactions conflict more often, but stay correct.
 """
 
 import asyncio
@@ -63,19 +63,19 @@ class WriteLeases:
                 await self._release(stream, token)
 
     def _is_contended(self, stream: Stream) -> bool:
-        until = self._contended_until.get(stream)
-        if until is None or until > time.monotonic():
-            return until is not None
+        contended_until = self._contended_until.get(stream)
+        if contended_until is None or contended_until > time.monotonic():
+            return contended_until is not None
         del self._contended_until[stream]
         return False
 
     async def _poll(self, stream: Stream) -> str | None:
         """Asks for the lease repeatedly. Returns the holder's token, or None if the wait was too long."""
         keys, token = self._keys.write_lease(stream.name), secrets.token_hex(8)
-        end = time.monotonic() + MAX_WAIT_S
+        ends_at = time.monotonic() + MAX_WAIT_S
         with suppress(RedisError, OSError, TimeoutError):
             async with asyncio.timeout(MAX_WAIT_S):
-                while time.monotonic() < end:
+                while time.monotonic() < ends_at:
                     if await self._script(keys=keys, args=["take", token, LEASE_MS, NEXT_MS]):
                         return token
                     await asyncio.sleep(POLL_S)

@@ -102,7 +102,7 @@ class UnsafeWriter(Writer):
 
     async def post(self, number: int) -> int:
         topic_id = self.arguments.topic_id
-        update = head_update(Stream("topic", topic_id), timestamps=1, events=1, epoch="e")
+        update = head_update(Stream("topic", topic_id), timestamp_count=1, event_count=1, epoch="e")
         head = await self._mongo["topics"].find_one_and_update(
             {"_id": topic_id}, update, return_document=ReturnDocument.AFTER
         )

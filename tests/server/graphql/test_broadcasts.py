@@ -231,7 +231,7 @@ async def test_broadcast_ends_with_its_last_listener(
         await end_subscription(server, last)
         assert await wait_until(lambda: len(server.endpoint.broadcasts) == 0)
         assert await wait_until(lambda: not tasks_of(name))
-        assert name not in server.stores.hub._locals
+        assert name not in server.stores.hub._states
         assert await loses_channel_subscribers(server, name)
 
 

@@ -57,7 +57,7 @@ def test_row_number_is_the_line_where_the_row_begins() -> None:
 
 
 def test_each_bad_row_is_reported_with_its_column() -> None:
-    long_value = "x" * (list_parser.MAX_VALUE + 1)
+    long_value = "x" * (list_parser.MAX_VALUE_CHARS + 1)
     text = "phone_number,name\n,a\n09012345678,b\n+8112,c\n+819012345678\n"
     text += f"+819012345678,{long_value}\nabc,d\n+819012345678 ext 5,e\n"
     assert errors(text) == [

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from server.embedded import Valkey
 from storage.stores import Stores
-from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _LocalStream, is_resumable
+from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _StreamState, is_resumable
 from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import encode
 from tests.storage.event_recorder import EventRecorder, recorded_events
@@ -166,7 +166,7 @@ async def test_message_during_catch_up_is_delivered(scenario_with_own_redis: Top
             assert await poll_until_true(is_received)
 
         async def is_received() -> bool:
-            return 2 in hub._locals[scenario_with_own_redis.stream.name].received
+            return 2 in hub._states[scenario_with_own_redis.stream.name].received
 
         await scenario_with_own_redis.post()
         assert await recorder.wait_for_event(1)
@@ -202,7 +202,7 @@ async def test_subscription_without_redis_goes_live_once_it_starts(
         await own_valkey.restart()
 
         async def is_subscribed() -> bool:
-            return scenario_with_own_redis.stores.hub._locals[scenario_with_own_redis.stream.name].confirmed.is_set()
+            return scenario_with_own_redis.stores.hub._states[scenario_with_own_redis.stream.name].confirmed.is_set()
 
         assert await poll_until_true(is_subscribed)
         await scenario_with_own_redis.post()
@@ -345,7 +345,7 @@ async def test_resubscribing_at_once_misses_no_event(scenario: TopicScenario, op
 class SlowHub(Hub):
     """A hub that delays the subscribe command by a minute."""
 
-    async def _send_subscribe(self, local: _LocalStream) -> None:
+    async def _send_subscribe(self, local: _StreamState) -> None:
         await asyncio.sleep(60)
 
 
@@ -357,7 +357,7 @@ async def test_cancelled_subscribe_leaves_no_state(scenario: TopicScenario) -> N
     await asyncio.sleep(0)
     entering.cancel()
     await asyncio.gather(entering, return_exceptions=True)
-    assert not hub._locals
+    assert not hub._states
 
 
 async def hydrate_nothing(stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
@@ -437,4 +437,4 @@ def test_full_queue_is_emptied_until_reader_catches_up() -> None:
         subscriber.push(event)
         lengths.append(len(subscriber.queue))
     assert lengths == [*range(1, MAX_QUEUE + 1), 0, 0, 0]
-    assert subscriber.overflowed
+    assert subscriber.has_overflowed

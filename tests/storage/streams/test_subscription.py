@@ -81,7 +81,7 @@ async def test_cursor_of_another_epoch_does_not_resume(scenario: TopicScenario) 
 async def test_missing_topic_cannot_be_subscribed_to(scenario: TopicScenario) -> None:
     with pytest.raises(NotFound):
         await anext(follow_events(scenario.stores.hub, Stream("topic", "nowhere"), None))
-    assert "topic:nowhere" not in scenario.stores.hub._locals
+    assert "topic:nowhere" not in scenario.stores.hub._states
 
 
 async def test_subscriptions_during_posts_have_no_gap_or_duplicate(
@@ -237,4 +237,4 @@ async def test_ended_subscription_leaves_no_state(scenario: TopicScenario) -> No
         return bool(await scenario.stores.redis.pubsub_numsub(channel) == [(channel.encode(), 0)])
 
     assert await poll_until_true(is_unsubscribed)
-    assert scenario.stream.name not in scenario.stores.hub._locals
+    assert scenario.stream.name not in scenario.stores.hub._states
