@@ -7,7 +7,7 @@
 --   clock                               -> Redis' time in ms
 --   begin builder                       -> 1 if the caller must build the page, 0 if it exists or another process builds it
 --   install builder n floor t0 size json... -> 1, or 0 if another process builds; t0 is Redis' time before MongoDB was read
---   extend first last size json...      -> 1 applied, 0 waits for its predecessor or the building, -1 there is no page
+--   extend first last size json...      -> 1 applied, 0 kept until it can be applied, -1 there is no page
 --   require n                           -> 1: the page now answers only if it contains everything up to n
 --   renew n t0                          -> 1 if the page contains at least n; its lease now runs from t0
 --   read low high ascending limit       -> {floor, json...}, or {} if the page cannot answer
@@ -31,8 +31,8 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 
--- Fails on a server that refuses writes, also without a page. Sentinel may have replaced this master, and readers may
--- use another server: the caller must learn that its change has reached nobody.
+-- Deletes the page. Fails on a server that refuses writes, even if there is no page. Sentinel may then have replaced this
+-- master, so that readers use another server, and the caller must learn that its change has reached no reader.
 local function drop()
   redis.call('DEL', meta, items, pending)
 end
@@ -70,6 +70,7 @@ local function save(page)
   keep_for(left_ms > 0 and left_ms or IDLE_MS)
 end
 
+-- Stores the messages from index `first` on, except messages older than the floor.
 local function put(floor, documents, first)
   for i = first, #documents do
     -- A string, since a Lua number formatted by default loses digits.
@@ -128,7 +129,7 @@ end
 
 function commands.install()
   local page = usable_page()
-  -- Extensions that arrived before another builder began are no longer pending.
+  -- If another process has begun to build since, the extensions that arrived before were deleted.
   if not page or page.builder ~= ARGV[2] then return 0 end
   local n = tonumber(ARGV[3])
   page.builder, page.floor, page.lease_ms = '', tonumber(ARGV[4]), tonumber(ARGV[5]) + LEASE_MS

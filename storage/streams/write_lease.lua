@@ -1,4 +1,4 @@
--- Lease on committing to a stream. A waiting process reserves the next lease, so it precedes the last holder.
+-- The lease to commit to a stream. A waiting process reserves the next lease, so that the last holder does not get it.
 --
 -- KEYS  1 lease (string: token of the holder)   2 next (string: token of the next holder)
 -- ARGV  1 command, 2 token of the caller, then
