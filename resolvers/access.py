@@ -64,7 +64,7 @@ async def restrict_to_members(info: Info, community_id: str, missing: NotFound) 
 
 
 async def visible_community(info: Info, community_id: str) -> Community:
-    """Returns a community that the viewer may see. Raises: NotFound, also for a private one that others joined."""
+    """Returns a community that the viewer may see. Raises: NotFound, also for a private one without membership."""
     viewer, communities = require_member(info), info.context.stores.communities
     community = await communities.get(viewer.organization_id, community_id)
     is_private = community.visibility is CommunityVisibility.PRIVATE
@@ -99,9 +99,11 @@ async def visible_topics(info: Info, topic_ids: Collection[str]) -> dict[str, To
     """Returns those of the topics that the viewer may see, by id."""
     viewer, stores = require_member(info), info.context.stores
     topics = await stores.topics.by_id(topic_ids)
-    own = {id_: topic for id_, topic in topics.items() if topic.organization_id == viewer.organization_id}
-    open_ids = await stores.communities.open_communities({topic.community_id for topic in own.values()}, viewer.id)
-    return {id_: topic for id_, topic in own.items() if topic.community_id in open_ids}
+    own_topics = {id_: topic for id_, topic in topics.items() if topic.organization_id == viewer.organization_id}
+    open_ids = await stores.communities.open_communities(
+        {topic.community_id for topic in own_topics.values()}, viewer.id
+    )
+    return {id_: topic for id_, topic in own_topics.items() if topic.community_id in open_ids}
 
 
 async def exclude_reacting_viewers(info: Info, messages: Sequence[Message]) -> None:

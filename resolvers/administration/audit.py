@@ -38,7 +38,7 @@ async def audit_log(
 ) -> list[AuditEntry]:
     """Lists administrative changes, the newest first."""
     viewer = require_role(info, Role.ADMIN)
-    wanted = AuditFilter(
+    entry_filter = AuditFilter(
         text_or_none(actor_id),
         text_or_none(target_id),
         action if isinstance(action, AuditAction) else None,
@@ -46,7 +46,7 @@ async def audit_log(
         until if isinstance(until, datetime) else None,
     )
     return await info.context.stores.audit.list_entries(
-        viewer.organization_id, wanted, text_or_none(after), checked_limit(limit)
+        viewer.organization_id, entry_filter, text_or_none(after), checked_limit(limit)
     )
 
 
@@ -77,7 +77,7 @@ async def _users(entries: Sequence[AuditEntry], ids: Sequence[str | None], info:
     """Returns the user of each id, or None, in the organization of the entries."""
     if not entries:
         return []
-    wanted = {user_id for user_id in ids if user_id is not None}
-    users = await info.context.stores.users.find_many(entries[0].organization_id, wanted)
+    user_ids = {user_id for user_id in ids if user_id is not None}
+    users = await info.context.stores.users.find_many(entries[0].organization_id, user_ids)
     by_id = {user.id: user for user in users}
     return [None if user_id is None else by_id.get(user_id) for user_id in ids]

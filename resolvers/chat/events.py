@@ -51,8 +51,8 @@ ChatEventRecord = StreamReady | MessageEvent | TopicEvent
 class ChatEventSource(SharedEventSource):
     """A viewer's subscription to a topic or community.
 
-    Members of the community may listen, and to the community of a stream of kind "community" every viewer while it is
-    public.
+    Members of the community may listen. While the community is public, every viewer may listen to its stream of kind
+    "community".
     """
 
     context: Context
@@ -87,8 +87,8 @@ class ChatEventSource(SharedEventSource):
         authors = [event.subject.author_id if isinstance(event.subject, Message) else None for event in events]
         distinct = list({author for author in authors if author is not None})
         blockers_among, organization_id = self.context.stores.relations.blockers_among, self.viewer.organization_id
-        found = await asyncio.gather(*(blockers_among(organization_id, author, viewer_ids) for author in distinct))
-        blockers_by_author = dict(zip(distinct, found, strict=True))
+        blockers = await asyncio.gather(*(blockers_among(organization_id, author, viewer_ids) for author in distinct))
+        blockers_by_author = dict(zip(distinct, blockers, strict=True))
         hidden: dict[str, tuple[int, ...]] = {}
         for index, author in enumerate(authors):
             for viewer_id in blockers_by_author[author] if author is not None else ():

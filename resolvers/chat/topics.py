@@ -158,5 +158,5 @@ def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
 
 async def _page(info: Info, topic: Topic, range_: Range, blocked: frozenset[str]) -> Page[Message]:
     stores = info.context.stores
-    hot = await stores.topics.is_hot(topic)
-    return await stores.messages.page(topic.id, range_, blocked, is_hot=hot, last=topic.last_activity)
+    is_hot = await stores.topics.is_hot(topic)
+    return await stores.messages.page(topic.id, range_, blocked, is_hot=is_hot, last=topic.last_activity)

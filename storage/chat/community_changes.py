@@ -21,7 +21,7 @@ from storage.identity.users import fold_for_comparison
 from storage.streams.changes import Batch
 
 MAX_JOIN_REQUESTS = 1000
-"""Requests to join one community that wait for a decision. Further ones are refused."""
+"""Maximum number of requests to join one community that wait for a decision. Further requests are refused."""
 
 RETRY_AFTER_MS = 3_600_000
 
@@ -55,7 +55,7 @@ class UpdateCommunity(OwnerChange[None]):
         batch.add_outbox_row(removals_stream(self.community_id), "MemberRemoved", None)
 
     def _audit_changes(self, batch: Batch, before: CommunityDocument, after: CommunityDocument) -> None:
-        """Puts the entry of the audit log. It has no texts, because an ADMIN may not know of a private community."""
+        """Puts the entry of the audit log. It has no texts, because not every ADMIN may see a private community."""
         details: dict[str, str] = {}
         if before["name"] != after["name"]:
             details["name"] = "changed"
@@ -93,11 +93,11 @@ class RequestToJoin(MembershipChange[None]):
             return
         require_not_banned(self.copy_restriction(batch), batch.at)
         if batch.get(JOIN_REQUESTS, id_) is None:
-            self._count(batch, community)
+            self._count_request(batch, community)
         request: JoinRequestDocument = {"_id": id_, "message": self.message, "at": batch.at}
         batch.put(JOIN_REQUESTS, request)
 
-    def _count(self, batch: Batch, community: CommunityDocument) -> None:
+    def _count_request(self, batch: Batch, community: CommunityDocument) -> None:
         waiting = community.get("requests", 0)
         if waiting >= MAX_JOIN_REQUESTS:
             raise RateLimited("Too many requests wait for the moderators of this community.", RETRY_AFTER_MS)
@@ -119,13 +119,13 @@ class DecideJoinRequest(ModerationChange[None]):
         require_moderator(batch, self.moderator)
         if loaded_memberships(batch)[self.user_id] is not None:
             return
-        has_asked = self.remove_request(batch)
+        had_request = self.remove_request(batch)
         if self.user is not None:
-            if not has_asked:
+            if not had_request:
                 raise Conflict("The person has not asked to join, or withdrew the request.")
             self.add_membership(batch, self.user)
             self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)
-        elif has_asked:
+        elif had_request:
             self.audit(batch, AuditAction.COMMUNITY_JOIN_REFUSED)
 
 

@@ -112,7 +112,7 @@ class RestrictionDocument(TypedDict):
     """When the person may post again; absent if the person was not muted."""
 
     removed_until: NotRequired[datetime]
-    """Until when nothing of the person is committed, although a request may have been admitted before the person was
+    """Until when no write of the person is committed, although a request may have been admitted before the person was
     removed; absent if the person was not removed."""
 
     ends_at: NotRequired[datetime]

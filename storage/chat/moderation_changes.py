@@ -20,8 +20,8 @@ from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch, Result
 
-MIN_MARKED = timedelta(seconds=20)
-"""How much of the time for which a person is marked as removed must be left. A commit takes at most 10 s."""
+MIN_MARK_LEFT = timedelta(seconds=20)
+"""Minimum time for which a person's mark as removed must still last. A commit takes at most 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ class SetCommunityRole(OwnerChange[CommunityRole]):
         if stored_role(membership) is self.role:
             return self.role
         require_other_owner(batch, membership)
-        memberships[self.user_id] = changed = membership.copy()
-        changed.pop("role", None)
+        memberships[self.user_id] = changed_membership = membership.copy()
+        changed_membership.pop("role", None)
         if self.role is not CommunityRole.MEMBER:
-            changed["role"] = self.role.value
-        batch.put(MEMBERSHIPS, changed)
+            changed_membership["role"] = self.role.value
+        batch.put(MEMBERSHIPS, changed_membership)
         self.audit(batch, AuditAction.COMMUNITY_ROLE_SET, role=self.role.value)
         return self.role
 
@@ -140,7 +140,7 @@ class BanMember(ModerationChange[BanDocument]):
         restriction["ban"] = ban
         restriction["removed_until"] = batch.at + REMOVED_FOR
         put_restriction(batch, restriction)
-        self.audit(batch, AuditAction.COMMUNITY_MEMBER_BANNED, reason=self.reason, until=_text(self.until))
+        self.audit(batch, AuditAction.COMMUNITY_MEMBER_BANNED, reason=self.reason, until=_instant_text(self.until))
         return ban
 
 
@@ -172,7 +172,7 @@ class MuteMember(ModerationChange[None]):
             if loaded_memberships(batch)[self.user_id] is None:
                 raise BadUserInput("userId", "the id of a member of the community")
             restriction["muted_until"] = self.until
-            self.audit(batch, AuditAction.COMMUNITY_MEMBER_MUTED, until=_text(self.until))
+            self.audit(batch, AuditAction.COMMUNITY_MEMBER_MUTED, until=_instant_text(self.until))
         elif restriction.pop("muted_until", None) is None:
             return
         else:
@@ -202,7 +202,7 @@ def require_future(field: str, at: datetime | None, batch: Batch) -> None:
         raise BadUserInput(field, "an instant in the future")
 
 
-def _text(until: datetime | None) -> str:
+def _instant_text(until: datetime | None) -> str:
     return "" if until is None else iso(until)
 
 
@@ -215,5 +215,5 @@ def require_owner(batch: Batch, moderator: Moderator, act: str) -> None:
 
 def _require_marked(removed_until: datetime | None, batch: Batch) -> None:
     """Raises Unavailable unless all writes of the person are refused until this batch is committed."""
-    if removed_until is None or removed_until < batch.at + MIN_MARKED:
+    if removed_until is None or removed_until < batch.at + MIN_MARK_LEFT:
         raise Unavailable("The database is busy. Try again.")

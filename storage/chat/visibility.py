@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class CommunityVisibility(Enum):
-    """Says who sees a community, and how people join it."""
+    """Who sees a community, and how people join it."""
 
     PUBLIC = "PUBLIC"
     LISTED = "LISTED"

@@ -89,7 +89,7 @@ async def test_mutation_is_limited_unless_listed(stores: Stores, name: str) -> N
         assert 0 < refusal["retryAfterMs"] <= 60_000
 
 
-def refusal(count: Callable[[], None]) -> str:
+def refusal_message(count: Callable[[], None]) -> str:
     with pytest.raises(RateLimited) as error:
         count()
     return error.value.message
@@ -99,7 +99,7 @@ def test_refusal_names_activity_and_number() -> None:
     budgets = WriteBudgets(WritesPerMinute(messages=2))
     budgets.count(ANN, MEMBER, MESSAGES)
     budgets.count(ANN, MEMBER, MESSAGES)
-    assert refusal(lambda: budgets.count(ANN, MEMBER, MESSAGES)) == (
+    assert refusal_message(lambda: budgets.count(ANN, MEMBER, MESSAGES)) == (
         "Posting, editing and deleting messages by one user is limited to 2 in a minute. Try again in 30 s."
     )
     budgets.count(ANN, MEMBER, WriteLimit.REACTIONS)
@@ -111,7 +111,9 @@ def test_organization_has_a_multiple_of_one_users_number() -> None:
     users = [User(name, name, name, "acme", (), 0, 0) for name in "abcde"]
     for user in users[:4]:
         budgets.count(user, MEMBER, MESSAGES)
-    assert "by one organization is limited to 4 in" in refusal(lambda: budgets.count(users[4], MEMBER, MESSAGES))
+    assert "by one organization is limited to 4 in" in refusal_message(
+        lambda: budgets.count(users[4], MEMBER, MESSAGES)
+    )
     budgets.count(User("a", "a", "a", "globex", (), 0, 0), MEMBER, MESSAGES)
 
 
@@ -119,7 +121,7 @@ def test_refused_write_costs_nothing() -> None:
     budgets = WriteBudgets(WritesPerMinute(messages=1, organization_factor=2))
     budgets.count(ANN, MEMBER, MESSAGES)
     for _ in range(5):
-        refusal(lambda: budgets.count(ANN, MEMBER, MESSAGES))
+        refusal_message(lambda: budgets.count(ANN, MEMBER, MESSAGES))
     budgets.count(BEN, MEMBER, MESSAGES)
 
 
@@ -128,7 +130,7 @@ def test_first_repetition_of_a_key_is_free() -> None:
     repetition = "postMessage", "key"
     for _ in range(4):
         budgets.count(ANN, MEMBER, MESSAGES, repetition)
-    refusal(lambda: budgets.count(ANN, MEMBER, MESSAGES, repetition))
+    refusal_message(lambda: budgets.count(ANN, MEMBER, MESSAGES, repetition))
     budgets.count(BEN, MEMBER, MESSAGES, repetition)
 
 
@@ -147,7 +149,7 @@ def test_key_is_free_only_for_its_user_and_mutation(viewer: User, keyed_mutation
     for budget in (budgets._users, budgets._organizations):
         budget[MESSAGES].spend((viewer.organization_id, viewer.id), 1)
         budget[MESSAGES].spend(viewer.organization_id, 2)
-    refusal(lambda: budgets.count(viewer, MEMBER, MESSAGES, keyed_mutation))
+    refusal_message(lambda: budgets.count(viewer, MEMBER, MESSAGES, keyed_mutation))
 
 
 def test_service_is_not_limited_and_uses_no_budget() -> None:

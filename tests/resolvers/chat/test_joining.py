@@ -32,8 +32,8 @@ BAN = 'mutation ($id: ID!, $user: ID!) { banMember(communityId: $id, userId: $us
 JOIN = "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }"
 ADD = "mutation ($id: ID!, $user: ID!) { addMember(communityId: $id, userId: $user) { role } }"
 UNBAN = "mutation ($id: ID!, $user: ID!) { unbanMember(communityId: $id, userId: $user) { id } }"
-RACING: list[tuple[str, dict[str, bool]]] = [(BAN, {}), (DECIDE, {"approve": True}), (ADD, {})]
-SEEN = """
+RACING_MUTATIONS: list[tuple[str, dict[str, bool]]] = [(BAN, {}), (DECIDE, {"approve": True}), (ADD, {})]
+COMMUNITY_AS_SEEN = """
 query ($id: ID!) { community(id: $id) { name memberCount joined members { id } topics { title } } }
 """
 TOPICS = 'query ($id: ID!) { communityTopics(communityId: $id, latest: "now") { items { id } } }'
@@ -46,8 +46,8 @@ async def set_visibility(person: Person, community: str, visibility: str) -> Non
 
 
 async def requests(person: Person, community: str) -> list[tuple[str, str]]:
-    found = (await person.run(REQUESTS, id=community))["joinRequests"]
-    return [(each["user"]["id"], each["message"]) for each in found]
+    join_requests = (await person.run(REQUESTS, id=community))["joinRequests"]
+    return [(each["user"]["id"], each["message"]) for each in join_requests]
 
 
 async def test_owners_change_a_community(chat: ChatScenario) -> None:
@@ -57,14 +57,14 @@ async def test_owners_change_a_community(chat: ChatScenario) -> None:
     assert await chat.eve.code(UPDATE, id=chat.community, name="Mine") == "FORBIDDEN"
 
 
-async def test_listed_community_shows_its_basics_only(chat: ChatScenario) -> None:
+async def test_listed_community_hides_members_and_topics(chat: ChatScenario) -> None:
     await set_visibility(chat.ann, chat.community, "LISTED")
-    seen = (await chat.eve.run(SEEN, id=chat.community))["community"]
+    seen = (await chat.eve.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
     assert (seen["memberCount"], seen["joined"], seen["members"], seen["topics"]) == (2, False, [], [])
     codes = [await chat.eve.code(query, id=chat.community) for query in (TOPICS, USERS, JOIN)]
     assert codes == ["FORBIDDEN"] * 3
     assert await chat.eve.code(TOPIC, id=chat.topic) == "NOT_FOUND"
-    seen = (await chat.bob.run(SEEN, id=chat.community))["community"]
+    seen = (await chat.bob.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
     assert (len(seen["members"]), len(seen["topics"])) == (2, 1)
 
 
@@ -119,9 +119,9 @@ async def test_person_is_banned_or_added_but_never_both(chat: ChatScenario) -> N
     await set_visibility(chat.ann, chat.community, "LISTED")
     for _ in range(5):
         await chat.eve.run(REQUEST, id=chat.community)
-        acts = [chat.ann.execute(query, id=chat.community, user="eve", **more) for query, more in RACING]
+        acts = [chat.ann.execute(query, id=chat.community, user="eve", **more) for query, more in RACING_MUTATIONS]
         ban, *_ = await asyncio.gather(*acts)
-        seen = (await chat.eve.run(SEEN, id=chat.community))["community"]
+        seen = (await chat.eve.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
         # A membership that is added during the ban ends the mark, and the ban is refused with UNAVAILABLE.
         assert seen["joined"] == bool(ban["errors"])
         await chat.ann.run(BAN, id=chat.community, user="eve")

@@ -41,7 +41,9 @@ async def http(web: WebProcess) -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-async def ask(http: httpx2.AsyncClient, query: str = VIEWER, base: str = "", **headers: str) -> tuple[int, Any]:
+async def post_operation(
+    http: httpx2.AsyncClient, query: str = VIEWER, base: str = "", **headers: str
+) -> tuple[int, Any]:
     """Sends an operation. Returns the status, and the data or the code of the first error."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     response = await http.post(f"{base}/graphql", json={"query": query}, headers=named)
@@ -72,9 +74,9 @@ async def test_cookie_signs_in_on_every_process(
 ) -> None:
     headers = cookie(await begin_session(mongodb_uri, web.database, "ann"))
     for each in (web, other_web):
-        assert await ask(http, base=each.url, **headers) == (200, {"viewer": {"id": "ann"}})
-        assert await ask(http, base=each.url, origin=each.url, **headers) == (200, {"viewer": {"id": "ann"}})
-        assert await ask(http, base=each.url, origin=ORIGIN, **headers) == (200, {"viewer": {"id": "ann"}})
+        assert await post_operation(http, base=each.url, **headers) == (200, {"viewer": {"id": "ann"}})
+        assert await post_operation(http, base=each.url, origin=each.url, **headers) == (200, {"viewer": {"id": "ann"}})
+        assert await post_operation(http, base=each.url, origin=ORIGIN, **headers) == (200, {"viewer": {"id": "ann"}})
 
 
 async def test_cookie_of_foreign_page_is_refused(web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str) -> None:
@@ -82,13 +84,13 @@ async def test_cookie_of_foreign_page_is_refused(web: WebProcess, http: httpx2.A
     without_client = {"cookie": headers["cookie"]}
     for refused in (without_client, {**without_client, "origin": web.url}, {**headers, "origin": EVIL}):
         for query in (VIEWER, "{ communities { id } }", "mutation { endOtherSessions }"):
-            assert await ask(http, query, **refused) == (403, "FORBIDDEN")
+            assert await post_operation(http, query, **refused) == (403, "FORBIDDEN")
     response = await http.post("/graphql", json={"query": VIEWER}, headers={**headers, "origin": EVIL})
     assert "access-control-allow-origin" not in response.headers
 
 
 async def test_unknown_cookie_is_refused(http: httpx2.AsyncClient) -> None:
-    assert await ask(http, **cookie("A" * 43)) == (401, "UNAUTHENTICATED")
+    assert await post_operation(http, **cookie("A" * 43)) == (401, "UNAUTHENTICATED")
 
 
 async def test_socket_needs_an_allowed_origin(web: WebProcess, mongodb_uri: str) -> None:
@@ -105,21 +107,24 @@ async def test_socket_needs_an_allowed_origin(web: WebProcess, mongodb_uri: str)
 async def test_sessions_are_listed_and_ended_by_their_user(
     web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str
 ) -> None:
-    mine, others = [await begin_session(mongodb_uri, web.database, name) for name in ("cyd", "dan")]
-    second = await begin_session(mongodb_uri, web.database, "cyd")
-    _, listed = await ask(http, "{ mySessions { id method current address } }", **cookie(mine))
+    own_token, other_token = [await begin_session(mongodb_uri, web.database, name) for name in ("cyd", "dan")]
+    second_token = await begin_session(mongodb_uri, web.database, "cyd")
+    _, listed = await post_operation(http, "{ mySessions { id method current address } }", **cookie(own_token))
     assert [each["current"] for each in listed["mySessions"]] == [False, True]
-    _, foreign = await ask(http, "{ mySessions { id } }", **cookie(others))
+    _, foreign = await post_operation(http, "{ mySessions { id } }", **cookie(other_token))
     end = f'mutation {{ endSession(id: "{foreign["mySessions"][0]["id"]}") {{ id }} }}'
-    assert await ask(http, end, **cookie(mine)) == (200, "NOT_FOUND")
-    assert await ask(http, "mutation { endOtherSessions }", **cookie(mine)) == (200, {"endOtherSessions": 1})
+    assert await post_operation(http, end, **cookie(own_token)) == (200, "NOT_FOUND")
+    assert await post_operation(http, "mutation { endOtherSessions }", **cookie(own_token)) == (
+        200,
+        {"endOtherSessions": 1},
+    )
 
-    async def second_has_ended() -> bool:
-        return await ask(http, **cookie(second)) == (401, "UNAUTHENTICATED")
+    async def has_second_session_ended() -> bool:
+        return await post_operation(http, **cookie(second_token)) == (401, "UNAUTHENTICATED")
 
-    await until(second_has_ended)
-    assert await ask(http, **cookie(others)) == (200, {"viewer": {"id": "dan"}})
-    assert await ask(http, **cookie(mine)) == (200, {"viewer": {"id": "cyd"}})
+    await until(has_second_session_ended)
+    assert await post_operation(http, **cookie(other_token)) == (200, {"viewer": {"id": "dan"}})
+    assert await post_operation(http, **cookie(own_token)) == (200, {"viewer": {"id": "cyd"}})
 
 
 async def test_sign_out_ends_session_and_sockets_on_every_process(
@@ -137,7 +142,7 @@ async def test_sign_out_ends_session_and_sockets_on_every_process(
         assert ws.close_code == 4401
 
     async def is_refused_everywhere() -> bool:
-        answers = [await ask(http, base=each.url, **cookie(token)) for each in (web, other_web)]
+        answers = [await post_operation(http, base=each.url, **cookie(token)) for each in (web, other_web)]
         return answers == [(401, "UNAUTHENTICATED")] * 2
 
     await until(is_refused_everywhere)
@@ -151,18 +156,18 @@ async def test_foreign_page_signs_nobody_out(web: WebProcess, http: httpx2.Async
         response = await http.post("/sign-out", headers=refused)
         assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
         assert "set-cookie" not in response.headers
-    assert await ask(http, **headers) == (200, {"viewer": {"id": "fay"}})
+    assert await post_operation(http, **headers) == (200, {"viewer": {"id": "fay"}})
 
 
 async def test_deactivated_user_is_refused_by_cookie(
     web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str
 ) -> None:
     token = await begin_session(mongodb_uri, web.database, "gus")
-    assert await ask(http, **cookie(token)) == (200, {"viewer": {"id": "gus"}})
+    assert await post_operation(http, **cookie(token)) == (200, {"viewer": {"id": "gus"}})
     admin = {"authorization": f"Bearer {web.token('ada', roles=('ADMIN',))}"}
-    await ask(http, 'mutation { deactivateUser(userId: "gus", reason: "left") { id } }', **admin)
+    await post_operation(http, 'mutation { deactivateUser(userId: "gus", reason: "left") { id } }', **admin)
 
     async def is_refused() -> bool:
-        return await ask(http, **cookie(token)) == (401, "UNAUTHENTICATED")
+        return await post_operation(http, **cookie(token)) == (401, "UNAUTHENTICATED")
 
     await until(is_refused)

@@ -45,7 +45,7 @@ class ModelMessage:
 
     author: str
     text: str
-    deleted: bool = False
+    is_deleted: bool = False
     reactions: set[tuple[str, str]] = field(default_factory=set)
 
 
@@ -105,7 +105,7 @@ class MessageMachine(RuleBasedStateMachine):
     def edit(self, timestamp: int, editor: str, text: str) -> None:
         model_message = self.model[timestamp]
         outcome = self.attempt(self.messages.edit(self.key(timestamp), editor, text, ()))
-        if model_message.deleted:
+        if model_message.is_deleted:
             assert isinstance(outcome, Conflict)
         elif editor != model_message.author:
             assert isinstance(outcome, Forbidden)
@@ -123,15 +123,15 @@ class MessageMachine(RuleBasedStateMachine):
         if not is_admin and deleter != model_message.author:
             assert isinstance(outcome, Forbidden)
             return
-        self.event_count += not model_message.deleted
-        model_message.text, model_message.deleted, model_message.reactions = "", True, set()
+        self.event_count += not model_message.is_deleted
+        model_message.text, model_message.is_deleted, model_message.reactions = "", True, set()
         self.check_message(timestamp, outcome)
 
     @rule(timestamp=posted, user=USERS, emoji=EMOJIS)
     def react(self, timestamp: int, user: str, emoji: str) -> None:
         model_message, key = self.model[timestamp], self.key(timestamp)
         outcome = self.attempt(self.messages.add_reaction(self.scenario.organization_id, key, user, emoji))
-        if model_message.deleted:
+        if model_message.is_deleted:
             assert isinstance(outcome, Conflict)
             return
         self.event_count += (emoji, user) not in model_message.reactions
@@ -198,7 +198,7 @@ class MessageMachine(RuleBasedStateMachine):
             model_message.author,
             model_message.text,
         )
-        assert (message.deleted_at is not None) == model_message.deleted
+        assert (message.deleted_at is not None) == model_message.is_deleted
         assert dict(message.reaction_counts) == Counter(emoji for emoji, _ in model_message.reactions)
 
     def teardown(self) -> None:

@@ -40,11 +40,11 @@ async def test_activity_is_throttled_but_last_message_is_emitted(scenario: Topic
     async with asyncio.timeout(60):
         while len(await activity_events(scenario)) < 3:
             await asyncio.gather(*(scenario.post() for _ in range(5)))
-    last = (await scenario.events())[-1]["at"]
+    last_event_at = (await scenario.events())[-1]["at"]
     assert await poll_until_true(lambda: are_rows_relayed(scenario))
     times = [event.at for event in await activity_events(scenario)]
     assert all(later - earlier >= timedelta(seconds=1) for earlier, later in itertools.pairwise(times))
-    assert times[-1] >= last
+    assert times[-1] >= last_event_at
 
 
 async def test_activity_of_topics_is_throttled_separately(scenario: TopicScenario) -> None:
@@ -142,17 +142,17 @@ class ReactionRows:
             await reactions.insert_one({"_id": self.reaction(user), "at": None})
 
 
-@pytest.mark.parametrize("times", [1, 2, 5])
-async def test_late_or_repeated_reaction_row_follows_current_state(scenario: TopicScenario, times: int) -> None:
+@pytest.mark.parametrize("row_count", [1, 2, 5])
+async def test_late_or_repeated_reaction_row_follows_current_state(scenario: TopicScenario, row_count: int) -> None:
     reactions = ReactionRows(scenario, (await scenario.post()).key)
-    await reactions.add_rows(*["bob"] * times)
+    await reactions.add_rows(*["bob"] * row_count)
     assert await received_reactions(scenario) == []
     await reactions.set_reaction("bob", exists=True)
-    await reactions.add_rows(*["bob"] * times)
+    await reactions.add_rows(*["bob"] * row_count)
     assert await received_reactions(scenario) == [(reactions.key.timestamp, "👍", "bob")]
     await reactions.set_reaction("bob", exists=False)
     await reactions.set_reaction("cyd", exists=True)
-    await reactions.add_rows("cyd", *["bob"] * times, "cyd")
+    await reactions.add_rows("cyd", *["bob"] * row_count, "cyd")
     assert await received_reactions(scenario) == [(reactions.key.timestamp, "👍", "cyd")]
 
 
@@ -165,8 +165,8 @@ async def test_reactions_to_deleted_message_are_not_received(scenario: TopicScen
 
 
 async def test_organization_names_never_share_streams(scenario: TopicScenario) -> None:
-    strange = await create_topic_scenario(scenario.stores, f"a/b:c%2F {scenario.organization_id}")
-    message = await strange.post()
-    await strange.stores.messages.add_reaction(strange.organization_id, message.key, "bob", "👍")
-    assert await poll_until_true(lambda: received_reactions(strange))
+    other_scenario = await create_topic_scenario(scenario.stores, f"a/b:c%2F {scenario.organization_id}")
+    message = await other_scenario.post()
+    await other_scenario.stores.messages.add_reaction(other_scenario.organization_id, message.key, "bob", "👍")
+    assert await poll_until_true(lambda: received_reactions(other_scenario))
     assert await received_reactions(scenario) == []

@@ -56,29 +56,29 @@ async def test_last_activity_moves_with_new_messages_only(scenario: TopicScenari
     with pytest.raises(Conflict):
         await scenario.post("another text", key="k")
     assert await last_activity(scenario) == message.timestamp
-    both = await asyncio.gather(scenario.post(), scenario.post(key="k"))
-    assert await last_activity(scenario) == max(message.timestamp for message in both)
+    posted = await asyncio.gather(scenario.post(), scenario.post(key="k"))
+    assert await last_activity(scenario) == max(message.timestamp for message in posted)
 
 
 async def test_repeated_key_does_not_raise_the_heat(scenario: TopicScenario) -> None:
     await scenario.post(key="k")
-    before = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id}, {"heat": 1})
+    heat_before = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id}, {"heat": 1})
     for _ in range(5):
         await scenario.post(key="k")
-    assert await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id}, {"heat": 1}) == before
+    assert await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id}, {"heat": 1}) == heat_before
 
 
 async def test_topics_are_listed_by_last_activity(scenario: TopicScenario) -> None:
     other = await scenario.stores.topics.create(scenario.community, "ann", "Other", None)
 
-    async def listed() -> list[str]:
+    async def listed_ids() -> list[str]:
         page = await scenario.stores.topics.page(scenario.community.id, timeline_range(latest=NOW))
         return [topic.id for topic in page.items]
 
     await scenario.post()
-    assert await listed() == [scenario.topic.id, other.id]
+    assert await listed_ids() == [scenario.topic.id, other.id]
     await TopicScenario(scenario.stores, scenario.community, other).post()
-    assert await listed() == [other.id, scenario.topic.id]
+    assert await listed_ids() == [other.id, scenario.topic.id]
 
 
 async def test_trending_ranks_topics_by_people(scenario: TopicScenario) -> None:

@@ -17,8 +17,8 @@ async def other_topic(scenario: TopicScenario, title: str = "Other") -> TopicSce
     return replace(scenario, topic=await scenario.stores.topics.create(scenario.community, "ann", title, None))
 
 
-async def post_as(scenario: TopicScenario, authors: list[str], times: int = 1) -> None:
-    await asyncio.gather(*(scenario.post(author=author) for author in authors for _ in range(times)))
+async def post_as(scenario: TopicScenario, authors: list[str], posts_each: int = 1) -> None:
+    await asyncio.gather(*(scenario.post(author=author) for author in authors for _ in range(posts_each)))
 
 
 async def trending(scenario: TopicScenario) -> list[tuple[str, int]]:
@@ -34,15 +34,15 @@ def people(count: int) -> list[str]:
 async def test_flood_of_one_person_does_not_trend(scenario: TopicScenario) -> None:
     flooded = await other_topic(scenario)
     for _ in range(10):
-        await post_as(flooded, ["eve"], times=100)
-    await post_as(scenario, people(5), times=5)
+        await post_as(flooded, ["eve"], posts_each=100)
+    await post_as(scenario, people(5), posts_each=5)
     assert await trending(scenario) == [(scenario.topic.id, 5)]
     await post_as(flooded, people(4))
     assert await trending(scenario) == [(scenario.topic.id, 5), (flooded.topic.id, 5)]
 
 
-async def test_people_of_one_batch_and_of_later_ones_count_once(scenario: TopicScenario) -> None:
-    await post_as(scenario, ["ann", "bob", "ann", "bob"], times=3)
+async def test_people_count_once_in_and_across_batches(scenario: TopicScenario) -> None:
+    await post_as(scenario, ["ann", "bob", "ann", "bob"], posts_each=3)
     await post_as(scenario, ["bob", "cyd"])
     assert await trending(scenario) == [(scenario.topic.id, 3)]
 
@@ -51,12 +51,12 @@ async def test_topic_with_more_recent_people_ranks_higher(scenario: TopicScenari
     earlier = await other_topic(scenario)
     await post_as(earlier, people(5))
     await post_as(scenario, people(5))
-    await age(earlier, 240)
+    await age_posters(earlier, 240)
     assert [id_ for id_, _ in await trending(scenario)] == [scenario.topic.id, earlier.topic.id]
 
 
-async def age(scenario: TopicScenario, seconds: int) -> None:
-    """Makes the people of the topic post `seconds` earlier."""
+async def age_posters(scenario: TopicScenario, seconds: int) -> None:
+    """Moves the stored times of the topic's posters `seconds` into the past."""
     topics = scenario.stores.mongo["topics"]
     topic = await topics.find_one({"_id": scenario.topic.id})
     assert topic is not None
@@ -67,13 +67,13 @@ async def age(scenario: TopicScenario, seconds: int) -> None:
 
 async def test_topic_without_recent_people_stops_trending(scenario: TopicScenario) -> None:
     await post_as(scenario, people(5))
-    await age(scenario, 600)
+    await age_posters(scenario, 600)
     assert await trending(scenario) == []
 
 
 async def test_person_who_posts_again_is_counted_as_of_now(scenario: TopicScenario) -> None:
     await post_as(scenario, people(2))
-    await age(scenario, 600)
+    await age_posters(scenario, 600)
     await post_as(scenario, people(2))
     assert await trending(scenario) == [(scenario.topic.id, 2)]
     topic = await stored_topic(scenario)
@@ -101,13 +101,13 @@ async def test_processes_that_write_at_once_lose_no_person(scenario: TopicScenar
     assert await trending(scenario) == [(scenario.topic.id, 40)]
 
 
-async def test_person_who_posts_often_keeps_the_time_a_minute(scenario: TopicScenario) -> None:
+async def test_person_who_posts_often_keeps_the_time_for_a_minute(scenario: TopicScenario) -> None:
     await scenario.post()
-    await age(scenario, RENEWED_AFTER_S // 2)
+    await age_posters(scenario, RENEWED_AFTER_S // 2)
     before = await stored_topic(scenario)
     await scenario.post()
     after = await stored_topic(scenario)
     assert (after["posters"], after["trend"]) == (before["posters"], before["trend"])
-    await age(scenario, RENEWED_AFTER_S // 2)
+    await age_posters(scenario, RENEWED_AFTER_S // 2)
     await scenario.post()
     assert (await stored_topic(scenario))["posters"][0]["at"] > before["posters"][0]["at"]

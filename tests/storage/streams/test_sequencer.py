@@ -70,16 +70,20 @@ async def test_concurrent_posts_get_timestamps_in_one_order(scenario: TopicScena
     assert all(texts[message.timestamp] == message.text for message in posted)
 
 
-@pytest.mark.parametrize("redis", [{}, {"redis_url": "redis://127.0.0.1:1/0"}], ids=["with Redis", "without Redis"])
+@pytest.mark.parametrize(
+    "redis_options", [{}, {"redis_url": "redis://127.0.0.1:1/0"}], ids=["with Redis", "without Redis"]
+)
 async def test_posts_of_several_processes_share_one_order(
-    scenario: TopicScenario, open_process: OpenStores, redis: dict[str, str]
+    scenario: TopicScenario, open_process: OpenStores, redis_options: dict[str, str]
 ) -> None:
     async with AsyncExitStack() as stack:
-        scenarios = [scenario.with_stores(await stack.enter_async_context(open_process(**redis))) for _ in range(4)]
+        scenarios = [
+            scenario.with_stores(await stack.enter_async_context(open_process(**redis_options))) for _ in range(4)
+        ]
         posted = await asyncio.gather(*(scenarios[number % 4].post(str(number)) for number in range(200)))
-        more = await asyncio.gather(*(each.post() for each in scenarios * 10))
+        posted_later = await asyncio.gather(*(each.post() for each in scenarios * 10))
         timestamps = await assert_consistent(scenario, 240)
-    assert sorted(message.timestamp for message in posted + more) == timestamps
+    assert sorted(message.timestamp for message in posted + posted_later) == timestamps
 
 
 async def test_sequential_posts_rise_across_processes(scenario: TopicScenario, open_process: OpenStores) -> None:
@@ -101,14 +105,18 @@ async def test_waiting_members_share_one_transaction(scenario: TopicScenario) ->
 
 
 async def test_slow_clock_does_not_lower_timestamps(scenario: TopicScenario) -> None:
-    ahead = (await scenario.post()).timestamp + 3_600_000_000
-    await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"last": ahead}})
-    assert [(await scenario.post()).timestamp for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
+    future_timestamp = (await scenario.post()).timestamp + 3_600_000_000
+    await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"last": future_timestamp}})
+    assert [(await scenario.post()).timestamp for _ in range(3)] == [
+        future_timestamp + 1,
+        future_timestamp + 2,
+        future_timestamp + 3,
+    ]
 
 
 @dataclass(slots=True)
 class RefusedPost(PostMessage):
-    """A post whose planning is refused."""
+    """A post whose planning raises Conflict."""
 
     def plan(self, batch: Batch) -> Message:
         raise Conflict("refused")
@@ -225,8 +233,8 @@ async def test_repeated_key_in_one_batch_creates_one_message(scenario: TopicScen
 async def test_repeated_key_later_returns_current_message(scenario: TopicScenario) -> None:
     first = await scenario.post(key="k")
     await scenario.stores.messages.edit(first.key, "ann", "edited", ())
-    again = await scenario.post(key="k")
-    assert (again.id, again.text) == (first.id, "edited")
+    repeated = await scenario.post(key="k")
+    assert (repeated.id, repeated.text) == (first.id, "edited")
     assert len(await scenario.messages()) == 1
 
 
@@ -244,8 +252,8 @@ async def test_concurrent_key_across_processes_creates_one_message(
 async def test_key_used_for_two_topics_creates_one_and_conflicts(scenario: TopicScenario) -> None:
     other = await create_topic_scenario(scenario.stores, scenario.organization_id)
     for key in map(str, range(10)):
-        both = await asyncio.gather(scenario.post(key=key), other.post(key=key), return_exceptions=True)
-        assert sorted(type(outcome).__name__ for outcome in both) == ["Conflict", "Message"]
+        outcomes = await asyncio.gather(scenario.post(key=key), other.post(key=key), return_exceptions=True)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict", "Message"]
     assert len(await scenario.messages()) + len(await other.messages()) == 10
 
 
@@ -276,8 +284,8 @@ async def test_cancelled_caller_does_not_stop_commits(scenario: TopicScenario) -
     await asyncio.sleep(0)
     for waiter in waiters[:5]:
         waiter.cancel()
-    done = await asyncio.gather(*waiters, return_exceptions=True)
-    assert sum(isinstance(outcome, asyncio.CancelledError) for outcome in done) == 5
+    outcomes = await asyncio.gather(*waiters, return_exceptions=True)
+    assert sum(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes) == 5
     await scenario.stores.sequencer.close()
     await assert_consistent(scenario, 10)
 
@@ -300,7 +308,7 @@ async def test_changes_without_events_leave_no_gap(scenario: TopicScenario) -> N
     assert (await scenario.stores.events.head(scenario.stream)).n == 4
 
 
-async def test_member_is_planned_on_results_of_earlier_ones(scenario: TopicScenario) -> None:
+async def test_member_is_planned_on_results_of_earlier_members(scenario: TopicScenario) -> None:
     message = await scenario.post()
     reactions = [
         scenario.stores.messages.add_reaction(scenario.organization_id, message.key, f"user{n}", "👍")
@@ -311,15 +319,17 @@ async def test_member_is_planned_on_results_of_earlier_ones(scenario: TopicScena
 
 
 async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicScenario) -> None:
-    stores, announced, nudged = scenario.stores, list[Event](), list[str]()
+    stores, announced, nudged_streams = scenario.stores, list[Event](), list[str]()
     leases = WriteLeases(stores.redis, stores.keys)
-    sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: announced.extend(events), nudged.append)
+    sequencer = Sequencer(
+        stores.mongo, leases, lambda stream, epoch, events: announced.extend(events), nudged_streams.append
+    )
     edit_of_missing = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
     changes = [scenario.post_change(), edit_of_missing, scenario.post_change()]
     commits = (sequencer.commit(scenario.stream, change) for change in changes)
     await asyncio.gather(*commits, return_exceptions=True)
     assert [(event.n, event.ref) for event in announced] == [(e["_id"]["n"], e["ref"]) for e in await scenario.events()]
-    assert nudged == [scenario.community_stream.name]
+    assert nudged_streams == [scenario.community_stream.name]
     stores.outbox.nudge(scenario.community_stream.name)
 
     async def is_relayed() -> bool:
@@ -408,8 +418,8 @@ async def test_commit_of_unknown_outcome_is_never_repeated(own_scenario: TopicSc
         results = await commit_together(own_scenario, changes)
     assert [type(each) for each in results] == [Unavailable] * 3
     await assert_consistent(own_scenario, 3)
-    again = await own_scenario.post(key="k")
-    assert again.timestamp == (await assert_consistent(own_scenario, 3))[0]
+    repeated = await own_scenario.post(key="k")
+    assert repeated.timestamp == (await assert_consistent(own_scenario, 3))[0]
 
 
 @pytest.mark.parametrize("fault", ["killed", "hanging"])
@@ -421,10 +431,10 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
     with sigstopped(own_mongod.pid) if fault == "hanging" else nullcontext():
         if fault == "killed":
             own_mongod.kill()
-        began = loop.time()
+        began_at = loop.time()
         changes = [own_scenario.post_change(), own_scenario.post_change(key="k"), own_scenario.post_change()]
         results = await commit_together(own_scenario, changes)
-        elapsed_s = loop.time() - began
+        elapsed_s = loop.time() - began_at
     assert [type(each) for each in results] == [Unavailable] * 3
     assert elapsed_s < 20, "The commits waited for the driver's own timeout of half a minute."
     if fault == "killed":
@@ -436,16 +446,16 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
 
 
 class CountingMongo(Mongo):
-    """Counts the concurrent transactions of all instances, and starts none before `release` is set."""
+    """A client that counts the concurrent transactions of all instances, and starts none before `may_start` is set."""
 
     active = max_active = 0
-    release: asyncio.Event
+    may_start: asyncio.Event
 
     async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
         shared = type(self)
         shared.active += 1
         shared.max_active = max(shared.max_active, shared.active)
-        await shared.release.wait()
+        await shared.may_start.wait()
         try:
             return await Mongo.transact(self, work, deadline_s)
         finally:
@@ -453,7 +463,7 @@ class CountingMongo(Mongo):
 
 
 async def test_organizations_wait_for_admission_and_commit_together(stores: Stores) -> None:
-    CountingMongo.active, CountingMongo.max_active, CountingMongo.release = 0, 0, asyncio.Event()
+    CountingMongo.active, CountingMongo.max_active, CountingMongo.may_start = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
         with_class(stores.mongo, CountingMongo),
@@ -466,7 +476,7 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
     commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), change)) for org, change in changes]
     while CountingMongo.active < MAX_JOBS_STREAMS:
         await asyncio.sleep(0)
-    CountingMongo.release.set()
+    CountingMongo.may_start.set()
     await asyncio.gather(*commits)
     assert CountingMongo.max_active == MAX_JOBS_STREAMS
     last = commits[-1].result()
@@ -477,7 +487,7 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
 
 async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.sequencer.MAX_ADMISSION_WAIT_S", 0.05)
-    CountingMongo.active, CountingMongo.max_active, CountingMongo.release = 0, 0, asyncio.Event()
+    CountingMongo.active, CountingMongo.max_active, CountingMongo.may_start = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
         with_class(stores.mongo, CountingMongo),
@@ -493,20 +503,20 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
         await asyncio.sleep(0)
     late = asyncio.create_task(sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0)))
     await asyncio.sleep(0.03)
-    # Waits for a shorter time than the first change when that one is refused.
+    # Has waited for a shorter time when the first change of its stream is refused.
     later = asyncio.create_task(sequencer.commit(jobs_stream("late"), SetLimits("late", 2, 1.0)))
     with pytest.raises(Unavailable):
         await late
     with suppress(Unavailable):
         await later
     assert CountingMongo.max_active == MAX_JOBS_STREAMS
-    CountingMongo.release.set()
+    CountingMongo.may_start.set()
     await asyncio.gather(*admitted)
     assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3
 
 
 async def test_streams_of_topics_need_no_admission(stores: Stores) -> None:
-    CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
+    CountingMongo.active, CountingMongo.may_start = 0, asyncio.Event()
     mongo = with_class(stores.mongo, CountingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
     topic = await create_topic_scenario(stores)
@@ -518,26 +528,26 @@ async def test_streams_of_topics_need_no_admission(stores: Stores) -> None:
         return CountingMongo.active == MAX_JOBS_STREAMS + 1
 
     assert await poll_until_true(all_are_written)
-    CountingMongo.release.set()
+    CountingMongo.may_start.set()
     await asyncio.gather(*commits, posted)
 
 
 async def test_close_waits_for_answers_of_committed_changes(scenario: TopicScenario) -> None:
-    stores, committed, may_answer = scenario.stores, asyncio.Event(), asyncio.Event()
+    stores, has_committed, may_answer = scenario.stores, asyncio.Event(), asyncio.Event()
 
     async def before_answer(_: Batch) -> None:
-        committed.set()
+        has_committed.set()
         await may_answer.wait()
 
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(stores.mongo, leases, lambda *_: None, lambda _: None, before_answer)
     posted = asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change()))
-    await committed.wait()
-    closed = asyncio.create_task(sequencer.close())
-    await asyncio.wait([closed], timeout=0.05)
-    assert not closed.done()
+    await has_committed.wait()
+    closing = asyncio.create_task(sequencer.close())
+    await asyncio.wait([closing], timeout=0.05)
+    assert not closing.done()
     may_answer.set()
-    await closed
+    await closing
     assert isinstance(await posted, Message)
 
 
@@ -563,7 +573,7 @@ async def test_answers_in_a_topic_keep_the_order_of_commits(scenario: TopicScena
 
 
 class AttemptCountingMongo(Mongo):
-    """Counts the calls of `transact`."""
+    """A client that counts the calls of `transact`."""
 
     attempts = 0
 
@@ -588,7 +598,7 @@ async def test_outage_answers_all_waiting_posts_after_two_attempts(
 
 
 async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenario) -> None:
-    CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
+    CountingMongo.active, CountingMongo.may_start = 0, asyncio.Event()
     stores = scenario.stores
     mongo = with_class(stores.mongo, CountingMongo)
     sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
@@ -603,7 +613,7 @@ async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenar
         async with asyncio.timeout(10):
             await sequencer.commit(scenario.stream, scenario.post_change())
     assert refused.value.extensions == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
-    CountingMongo.release.set()
+    CountingMongo.may_start.set()
     await asyncio.gather(first, *waiting)
     await sequencer.commit(scenario.stream, scenario.post_change())
     await assert_consistent(scenario, MAX_WAITING + 2)
@@ -651,13 +661,13 @@ async def test_changes_after_a_split_batch_are_committed_together(scenario: Topi
         changes = [scenario.post_change() for _ in range(count)]
         return [asyncio.create_task(sequencer.commit(scenario.stream, each)) for each in changes]
 
-    split = submit(3)
+    split_batch = submit(3)
     while mongo.attempts == 0:
         await asyncio.sleep(0.01)
     later = submit(4)
     await asyncio.sleep(0)
     may_fail.set()
-    await asyncio.gather(*split, *later)
+    await asyncio.gather(*split_batch, *later)
     assert mongo.attempts == 1 + 3 + 1
     await assert_consistent(scenario, 7)
 
@@ -685,7 +695,7 @@ async def test_members_of_split_batch_are_refused_together_in_outage(
     stores, changes = own_scenario.stores, [own_scenario.post_change(f"text {n}") for n in range(50)]
 
     class BatchRefusingMongo(AttemptCountingMongo):
-        """Refuses the whole batch once, as MongoDB does with a value that it cannot store."""
+        """A client that refuses the whole batch once, as MongoDB does with a value that it cannot store."""
 
         async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
             if type(self).attempts == 0:
