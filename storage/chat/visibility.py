@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class CommunityVisibility(Enum):
-    """Who sees a community, and how people join it."""
+    """The visibility of a community: who sees it, and how people join it."""
 
     PUBLIC = "PUBLIC"
     LISTED = "LISTED"
