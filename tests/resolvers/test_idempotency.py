@@ -79,18 +79,18 @@ async def stores_of_other_process(
 
 
 async def test_same_key_and_arguments_return_one_object(creation: Creation, chat: ChatScenario) -> None:
-    before = await creation.count(chat)
+    count_before = await creation.count(chat)
     ids = {await creation.create_by(chat.ann, chat, idempotencyKey="k") for _ in range(3)}
     assert len(ids) == 1
-    assert await creation.count(chat) == before + 1
+    assert await creation.count(chat) == count_before + 1
 
 
 async def test_same_key_with_other_arguments_conflicts(creation: Creation, chat: ChatScenario) -> None:
     id_ = await creation.create_by(chat.ann, chat, idempotencyKey="k")
-    before = await creation.count(chat)
+    count_before = await creation.count(chat)
     refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **creation.changes)
     assert refusal["code"] == "CONFLICT"
-    assert await creation.count(chat) == before
+    assert await creation.count(chat) == count_before
     assert await creation.create_by(chat.ann, chat, idempotencyKey="k") == id_
 
 
@@ -109,17 +109,17 @@ async def test_one_key_is_valid_once_per_mutation(chat: ChatScenario) -> None:
 
 
 async def test_concurrent_duplicates_create_one_object(creation: Creation, chat: ChatScenario) -> None:
-    before = await creation.count(chat)
+    count_before = await creation.count(chat)
     ids = await asyncio.gather(*(creation.create_by(chat.ann, chat, idempotencyKey="k") for _ in range(8)))
     assert len(set(ids)) == 1
-    assert await creation.count(chat) == before + 1
+    assert await creation.count(chat) == count_before + 1
 
 
 async def test_concurrent_duplicates_in_two_processes_create_one(
     creation: Creation, chat: ChatScenario, stores_of_other_process: Stores
 ) -> None:
     """All callers get the same object, even a caller who finds the key before the first attempt is durable."""
-    before = await creation.count(chat)
+    count_before = await creation.count(chat)
     person_in_other_process = Person(stores_of_other_process, chat.ann.user, chat.ann.roles)
     for number in range(ROUNDS):
         attempts = [
@@ -128,7 +128,7 @@ async def test_concurrent_duplicates_in_two_processes_create_one(
             for person in (chat.ann, person_in_other_process)
         ]
         assert len(set(await asyncio.gather(*attempts))) == 1
-    assert await creation.count(chat) == before + ROUNDS
+    assert await creation.count(chat) == count_before + ROUNDS
 
 
 async def test_concurrent_reuse_of_a_key_conflicts_once(
@@ -139,12 +139,12 @@ async def test_concurrent_reuse_of_a_key_conflicts_once(
         {**creation.input(chat), "idempotencyKey": "k"},
         {**creation.input(chat), "idempotencyKey": "k", **creation.changes},
     ]
-    before = await creation.count(chat)
+    count_before = await creation.count(chat)
     answers = await asyncio.gather(
         chat.ann.code(creation.query, input=inputs[0]), person_in_other_process.code(creation.query, input=inputs[1])
     )
     assert sorted(answers, key=str) == ["CONFLICT", None]
-    assert await creation.count(chat) == before + 1
+    assert await creation.count(chat) == count_before + 1
 
 
 async def test_key_has_one_to_two_hundred_characters(creation: Creation, chat: ChatScenario) -> None:

@@ -100,10 +100,10 @@ async def test_app_without_redis_serves(settings: Settings) -> None:
 
 
 async def test_end_of_lifespan_leaves_no_task(settings: Settings) -> None:
-    before = asyncio.all_tasks()
+    tasks_before = asyncio.all_tasks()
     async with running_app(settings) as http:
         await http.get("/readyz")
-    remaining = [task for task in asyncio.all_tasks() - before if not task.done()]
+    remaining = [task for task in asyncio.all_tasks() - tasks_before if not task.done()]
     assert remaining == []
 
 

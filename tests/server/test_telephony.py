@@ -81,9 +81,9 @@ async def wait_for_polls(mongo: Mongo, count: int) -> None:
         return bool(await recent_workers(mongo))
 
     await until(is_present)
-    before = await poll_count()
+    poll_count_before = await poll_count()
 
     async def have_run() -> bool:
-        return await poll_count() >= before + count
+        return await poll_count() >= poll_count_before + count
 
     await until(have_run)

@@ -115,9 +115,9 @@ async def test_cancelled_caller_leaves_other_callers_their_values() -> None:
     waiting = [asyncio.create_task(loader.get(2)) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
-    done = await asyncio.gather(*waiting, return_exceptions=True)
-    assert isinstance(done[0], asyncio.CancelledError)
-    assert done[1:] == [4, 4]
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert isinstance(outcomes[0], asyncio.CancelledError)
+    assert outcomes[1:] == [4, 4]
 
 
 async def test_failure_after_every_caller_left_affects_no_later_lookup() -> None:

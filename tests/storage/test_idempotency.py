@@ -72,9 +72,9 @@ async def test_concurrent_uses_agree_on_one_result(shared_stores: Stores) -> Non
 
 
 async def test_missing_key_stores_nothing(shared_stores: Stores) -> None:
-    before = await shared_stores.mongo["idempotency"].count_documents({})
+    key_count_before = await shared_stores.mongo["idempotency"].count_documents({})
     await commit_key(shared_stores, None, "x")
-    assert await shared_stores.mongo["idempotency"].count_documents({}) == before
+    assert await shared_stores.mongo["idempotency"].count_documents({}) == key_count_before
 
 
 async def test_keys_expire_after_a_day(shared_stores: Stores) -> None:

@@ -97,12 +97,12 @@ async def test_expired_lock_cannot_be_renewed_or_released(shared_stores: Stores,
 
 async def test_lease_ends_after_its_ttl_by_the_database_clock(shared_stores: Stores, name: str) -> None:
     locks = Locks(shared_stores.mongo, ttl_s=0.5)
-    began, fence = asyncio.get_running_loop().time(), None
+    has_begun, fence = asyncio.get_running_loop().time(), None
     await acquire(locks, name)
     while fence is None:
         lock = await locks.acquire(name)
         fence = lock and lock.fence
-    assert 0.45 < asyncio.get_running_loop().time() - began < 15
+    assert 0.45 < asyncio.get_running_loop().time() - has_begun < 15
     assert fence == 2
 
 
@@ -199,15 +199,15 @@ async def test_error_in_the_block_propagates_and_releases_the_lock(locks: Locks,
 
 
 async def test_cancelled_holder_releases_the_lock(locks: Locks, name: str) -> None:
-    began = asyncio.Event()
+    has_begun = asyncio.Event()
 
     async def hold() -> None:
         async with locks.held(name):
-            began.set()
+            has_begun.set()
             await asyncio.sleep(FOREVER_S)
 
     holder = asyncio.create_task(hold())
-    await began.wait()
+    await has_begun.wait()
     holder.cancel()
     with pytest.raises(asyncio.CancelledError):
         await holder
@@ -218,7 +218,7 @@ async def test_hanging_database_cancels_holder_before_lease_ends(
     own_mongod: Mongod, own_stores: Stores, name: str
 ) -> None:
     locks, loop = Locks(own_stores.mongo, ttl_s=SHORT_TTL_S), asyncio.get_running_loop()
-    began, cancelled_at = loop.time(), 0.0
+    has_begun, cancelled_at = loop.time(), 0.0
     with ExitStack() as stack, suppress(LockLost):
         async with locks.held(name):
             stack.enter_context(sigstopped(own_mongod.pid))
@@ -226,4 +226,4 @@ async def test_hanging_database_cancels_holder_before_lease_ends(
                 await asyncio.sleep(FOREVER_S)
             finally:
                 cancelled_at = loop.time()
-    assert 0 < cancelled_at - began < SHORT_TTL_S
+    assert 0 < cancelled_at - has_begun < SHORT_TTL_S

@@ -583,10 +583,10 @@ async def test_one_deadline_covers_redirects_headers_and_body(server: StubServer
 
     server.answers |= {"/silent": silent(), "/drip": dripping, "/redirect": redirect("/drip")}
     for path in ("/silent", "/drip", "/redirect"):
-        started = asyncio.get_running_loop().time()
+        started_at = asyncio.get_running_loop().time()
         with pytest.raises(EgressFailed, match=r"no complete answer within 0\.3 s"):
             await egress.get(server.url(path), timeout_s=0.3)
-        assert asyncio.get_running_loop().time() - started < 15
+        assert asyncio.get_running_loop().time() - started_at < 15
 
 
 # TLS

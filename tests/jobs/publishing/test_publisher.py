@@ -86,10 +86,10 @@ async def test_concurrent_sweeps_share_one_claim(scenario: PublishingScenario, p
         (stats,) = await scenario.stores.mongo.aggregate("publications", [{"$collStats": {"latencyStats": {}}}])
         return int(stats["latencyStats"]["reads"]["ops"])
 
-    before = await count_reads()
+    reads_before = await count_reads()
     assert sum(await asyncio.gather(*(publisher.sweep() for _ in range(100)))) == 100
     await publisher.wait_until_idle()
-    assert await count_reads() - before < 20
+    assert await count_reads() - reads_before < 20
     await asyncio.gather(*(publisher.sweep() for _ in range(3)), publisher.close())
 
 
@@ -139,12 +139,12 @@ async def test_publication_to_disconnected_account_fails(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     account = await scenario.connect_account()
-    waiting = await scenario.schedule(account_target(account), in_s=60)
+    waiting_post = await scenario.schedule(account_target(account), in_s=60)
     due = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.accounts.disconnect(account)
     assert has_failed_as_forbidden(await run_once(publisher, scenario, due))
     assert await scenario.stores.scheduled_posts.fail_waiting(account) == 1
-    assert has_failed_as_forbidden(await scenario.publication(waiting))
+    assert has_failed_as_forbidden(await scenario.publication(waiting_post))
 
 
 async def test_outage_fails_only_publications_past_deadline(
@@ -167,17 +167,17 @@ async def test_close_releases_waiting_and_finishes_started(scenario: PublishingS
     slow_network = {Network.SANDBOX: Sandbox(SandboxStore(scenario.stores.mongo), 3)}
     publisher = PostPublisher(scenario.stores, {**quick_networks(scenario.stores, egress), **slow_network})
     slow = await scenario.connect_account(secret="slow")
-    started = await scenario.schedule(account_target(slow), in_s=-1)
-    waiting = await scenario.schedule(in_s=4.5)
+    started_post = await scenario.schedule(account_target(slow), in_s=-1)
+    waiting_post = await scenario.schedule(in_s=4.5)
     await publisher.sweep()
 
     async def is_publishing() -> bool:
-        return (await scenario.publication(started)).state is S.PUBLISHING
+        return (await scenario.publication(started_post)).state is S.PUBLISHING
 
     assert await poll_until_true(is_publishing)
     await publisher.close()
-    assert (await scenario.publication(started)).state is S.PUBLISHED
-    assert (await scenario.claim(waiting)).state is S.SCHEDULED
+    assert (await scenario.publication(started_post)).state is S.PUBLISHED
+    assert (await scenario.claim(waiting_post)).state is S.SCHEDULED
 
 
 async def test_preparation_of_dead_worker_is_continued(scenario: PublishingScenario, publisher: PostPublisher) -> None:

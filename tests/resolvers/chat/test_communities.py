@@ -153,9 +153,9 @@ async def test_topics_are_paged_by_last_activity(chat: ChatScenario) -> None:
     assert (page["hasOlder"], page["hasNewer"]) == (False, False)
     first = await topics(chat.eve, chat.community, latest="now", limit=2)
     assert (first["hasOlder"], first["hasNewer"]) == (True, False)
-    rest = await topics(chat.eve, chat.community, latest=first["oldest"], inclusive=False)
-    assert [topic["id"] for topic in rest["items"]] == [buoys]
-    assert (rest["hasOlder"], rest["hasNewer"]) == (False, True)
+    remaining = await topics(chat.eve, chat.community, latest=first["oldest"], inclusive=False)
+    assert [topic["id"] for topic in remaining["items"]] == [buoys]
+    assert (remaining["hasOlder"], remaining["hasNewer"]) == (False, True)
     ascending = await topics(chat.eve, chat.community, oldest="0.000000")
     assert [topic["title"] for topic in ascending["items"]] == ["Buoys", "Tides", "Nets"]
 

@@ -62,9 +62,9 @@ async def test_add_reaction_returns_the_changed_message(chat: ChatScenario) -> N
 async def test_repeated_reaction_changes_and_emits_nothing(chat: ChatScenario) -> None:
     message = await chat.ann.post(chat.topic)
     await react(chat.bob, message, "👍")
-    before = await chat.bob.stores.mongo["topics"].find_one({"_id": chat.topic}, {"n": 1})
+    head_before = await chat.bob.stores.mongo["topics"].find_one({"_id": chat.topic}, {"n": 1})
     await react(chat.bob, message, "👍")
-    assert await chat.bob.stores.mongo["topics"].find_one({"_id": chat.topic}, {"n": 1}) == before
+    assert await chat.bob.stores.mongo["topics"].find_one({"_id": chat.topic}, {"n": 1}) == head_before
     assert [reaction["count"] for reaction in await reactions(chat.bob, message)] == [1]
 
 

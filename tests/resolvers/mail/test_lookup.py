@@ -77,9 +77,9 @@ async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -
 
 async def test_lookup_differences_are_counted_and_stored_by_hash(mail: OrganizationMail) -> None:
     await mail.add_events(*map(hard, ADDRESSES[:3]))
-    before = count("same"), count("different")
+    counts_before = count("same"), count("different")
     await look_up_blocked(mail, FakeLegacyBook(set(ADDRESSES[1:5])), 100)
-    assert (count("same") - before[0], count("different") - before[1]) == (197, 3)
+    assert (count("same") - counts_before[0], count("different") - counts_before[1]) == (197, 3)
     differences = await mail.stores.mongo["mail_differences"].find().to_list(None)
     assert sorted((each["ours"], each["theirs"]) for each in differences) == [
         (False, True),

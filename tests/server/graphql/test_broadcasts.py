@@ -60,12 +60,12 @@ async def test_event_is_read_and_executed_once_for_all_listeners(
             await stack.enter_async_context(server.subscribed(user_id, id_=IDS[n % len(IDS)]))
             for n, user_id in enumerate(user_ids)
         ]
-        before = executed_events()
+        executed_before = executed_events()
         await post_messages(server.scenario, 10)
         for each in subscriptions:
             assert await each.receives(10)
         assert len(server.endpoint.broadcasts) == 1
-        assert executed_events() == before + 10
+        assert executed_events() == executed_before + 10
         assert sorted(read_event_numbers) == list(range(1, 11))
         for each in subscriptions:
             assert each.numbers == list(range(1, 11))
@@ -104,12 +104,12 @@ async def test_identical_subscriptions_share_one_broadcast(
 ) -> None:
     await server.join("bob")
     async with two_subscriptions(server, first, second) as (one, other):
-        before = executed_events()
+        executed_before = executed_events()
         await post_messages(server.scenario, 3)
         assert await one.receives(3)
         assert await other.receives(3)
         assert one.events == other.events
-        assert (len(server.endpoint.broadcasts), executed_events()) == (1, before + 3)
+        assert (len(server.endpoint.broadcasts), executed_events()) == (1, executed_before + 3)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,11 @@ async def test_different_subscriptions_are_not_shared(
 ) -> None:
     await server.join("bob")
     async with two_subscriptions(server, first, second) as (one, other):
-        before = executed_events()
+        executed_before = executed_events()
         await post_messages(server.scenario, 3)
         assert await one.receives(3)
         assert await other.receives(3)
-        assert (len(server.endpoint.broadcasts), executed_events()) == (2, before + 6)
+        assert (len(server.endpoint.broadcasts), executed_events()) == (2, executed_before + 6)
 
 
 async def test_resumes_from_any_cursor_share_one_execution(server: GraphQLServer) -> None:
@@ -160,26 +160,26 @@ async def test_resumes_from_any_cursor_share_one_execution(server: GraphQLServer
             assert await each.receives(20 - start)
             assert [event["resumed"] for event in each.ready_events] == [True]
             assert each.ready_events[0]["cursor"] == server.cursor(start, epoch)
-        before = executed_events()
+        executed_before = executed_events()
         await post_messages(server.scenario, 1)
         for start, each in zip(starts, subscriptions, strict=True):
             assert await each.reaches(21)
             assert each.numbers == list(range(start + 1, 22))
-        assert executed_events() == before + 1
+        assert executed_events() == executed_before + 1
 
 
 async def test_concurrent_resumes_from_one_cursor_share_replay(server: GraphQLServer) -> None:
     await post_messages(server.scenario, 50)
     since = server.cursor(0, await server.epoch())
     async with server.subscribed() as first:
-        before = executed_events()
+        executed_before = executed_events()
         async with AsyncExitStack() as stack:
             opening = [stack.enter_async_context(server.subscribed(since=since)) for _ in range(20)]
             subscriptions = await asyncio.gather(*opening)
             for each in subscriptions:
                 assert await each.receives(50)
                 assert each.numbers == list(range(1, 51))
-            assert executed_events() < before + 20 * 50 / 2
+            assert executed_events() < executed_before + 20 * 50 / 2
         assert first.numbers == []
 
 
@@ -192,9 +192,9 @@ def executors() -> list[object]:
 async def test_listeners_share_one_executor(server: GraphQLServer) -> None:
     await server.join("bob", "eve")
     # Executors of other tests may still be alive.
-    before = executors()
+    executors_before = executors()
     async with server.all_subscribed("ann", "bob", "eve"):
-        assert sum(all(each is not earlier for earlier in before) for each in executors()) == 1
+        assert sum(all(each is not earlier for earlier in executors_before) for each in executors()) == 1
 
 
 async def complete(server: GraphQLServer, subscription: RecordedSubscription) -> None:

@@ -105,9 +105,9 @@ async def test_socket_and_http_share_one_budget(web: WebProcess) -> None:
 async def test_coalesced_queries_have_the_same_budget(web: WebProcess) -> None:
     async with client(web.url, web.token("fay", "five")) as fay:
         topic = await create_topic(fay)
-        before = await coalesced_executions(fay)
+        executions_before = await coalesced_executions(fay)
         refusals = [await run_until_refused(fay, PAGE, topic=topic) for _ in range(2)]
-        assert await coalesced_executions(fay) > before
+        assert await coalesced_executions(fay) > executions_before
     assert [each["code"] for each in refusals] == ["RATE_LIMITED"] * 2
 
 

@@ -100,10 +100,10 @@ async def test_new_or_refused_document_is_left_to_strawberry() -> None:
 async def test_answered_request_leaves_no_reference_cycle(name: str) -> None:
     await execute_with_stages(SCHEMA, *REQUESTS[name])
     gc.collect()
-    before = live_executions()
+    executions_before = live_executions()
     for _ in range(3):
         await CACHED_EXECUTION.execute(*REQUESTS[name], context())
-    assert live_executions() == before
+    assert live_executions() == executions_before
 
 
 def live_executions() -> int:

@@ -109,15 +109,15 @@ async def viewers(shared_stores: Stores) -> DifferingViewers:
 async def test_coalesced_viewers_get_same_answers_as_separately(viewers: DifferingViewers, root: str) -> None:
     user_ids, text = (*VIEWER_IDS, "fay", "gus", "hal"), full_query(root, viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
-        before = outcomes()
+        outcomes_before = outcomes()
         separate_answers = {name: await execute_as(http, server, name, text) for name in user_ids}
-        assert (outcomes() - before)["shared"] == 0
+        assert (outcomes() - outcomes_before)["shared"] == 0
         tasks = [
             (name, asyncio.create_task(execute_as(http, server, name, text))) for _ in range(3) for name in user_ids
         ]
         for name, task in tasks:
             assert await task == separate_answers[name], name
-        assert (outcomes() - before)["shared"] > 0
+        assert (outcomes() - outcomes_before)["shared"] > 0
     assert separate_answers["eve"]["errors"][0]["extensions"]["code"] == "FORBIDDEN"
     assert len({str(separate_answers[name]) for name in ("ann", "bob", "fay", "hal")}) == 4
     assert separate_answers["fay"] == separate_answers["gus"]
@@ -127,12 +127,12 @@ async def test_audience_of_excluded_viewers_is_answered_one_by_one(viewers: Diff
     text = full_query("messages", viewers)
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         separate_answers = {name: await execute_as(http, server, name, text) for name in ("ann", "bob", "hal")}
-        before = outcomes()
+        outcomes_before = outcomes()
         tasks = [(name, asyncio.create_task(execute_as(http, server, name, text))) for name in ("ann", "bob", "hal")]
         for name, task in tasks:
             assert await task == separate_answers[name], name
-        assert (outcomes() - before)["shared"] == 0
-        assert (outcomes() - before)["apart"] > 0
+        assert (outcomes() - outcomes_before)["shared"] == 0
+        assert (outcomes() - outcomes_before)["apart"] > 0
 
 
 async def test_audience_without_members_is_refused_as_a_whole(viewers: DifferingViewers) -> None:
@@ -140,12 +140,12 @@ async def test_audience_without_members_is_refused_as_a_whole(viewers: Differing
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         tokens = [server.token(name) for name in names]
         separate_answers = [await execute_with_token(http, token, text) for token in tokens]
-        before = outcomes()
+        outcomes_before = outcomes()
         answers = await asyncio.gather(*(execute_with_token(http, token, text) for token in tokens * 3))
         assert [each["errors"][0]["extensions"]["code"] for each in answers] == ["FORBIDDEN"] * 9
         assert answers == separate_answers * 3
-        assert (outcomes() - before)["apart"] == 0
-        assert (outcomes() - before)["shared"] > 0
+        assert (outcomes() - outcomes_before)["apart"] == 0
+        assert (outcomes() - outcomes_before)["shared"] > 0
 
 
 async def test_exclusion_from_one_field_applies_to_whole_answer(viewers: DifferingViewers) -> None:
@@ -206,21 +206,21 @@ async def test_page_is_never_older_than_its_request(viewers: DifferingViewers) -
     text = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now", limit: 3) { items { text } } }'
     topic, scenario = viewers.scenario.topic.id, viewers.scenario
     async with serve_graphql(scenario) as server, http_client(server) as http:
-        done = asyncio.Event()
+        has_finished = asyncio.Event()
 
         async def read(name: str) -> None:
-            while not done.is_set():
+            while not has_finished.is_set():
                 await execute_as(http, server, name, text, topic=topic)
 
         readers = [asyncio.create_task(read(name)) for name in ("fay", "gus") * 4]
-        before = outcomes()
+        outcomes_before = outcomes()
         for number in range(40):
             await scenario.post(f"post {number}", "dan")
             page = await execute_as(http, server, "gus", text, topic=topic)
             assert page["data"]["messages"]["items"][0]["text"] == f"post {number}"
-        done.set()
+        has_finished.set()
         await asyncio.gather(*readers)
-        assert (outcomes() - before)["shared"] > 0
+        assert (outcomes() - outcomes_before)["shared"] > 0
 
 
 async def test_query_with_evicted_document_is_answered(viewers: DifferingViewers) -> None:
@@ -284,9 +284,9 @@ async def test_requests_with_other_bodies_or_headers_share_no_answer(viewers: Di
 
         for each in requests:
             await send(*each)
-        before = outcomes()
+        outcomes_before = outcomes()
         responses = await asyncio.gather(*(send(*each) for each in requests for _ in range(3)))
         # Requests that arrive together share an execution if they are identical.
-        assert outcomes() - before == Counter(executed=4, shared=8)
+        assert outcomes() - outcomes_before == Counter(executed=4, shared=8)
     assert len({response.content for response in responses}) == 1
     assert [each.headers["content-type"].startswith(response_type) for each in responses] == [False] * 9 + [True] * 3

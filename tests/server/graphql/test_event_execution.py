@@ -106,7 +106,7 @@ async def test_executed_events_leave_no_memory_behind() -> None:
 
     tracemalloc.start()
     try:
-        before = await bytes_after_events()
-        assert (await bytes_after_events() - before) / EVENT_COUNT < MAX_GROWTH_BYTES
+        bytes_before = await bytes_after_events()
+        assert (await bytes_after_events() - bytes_before) / EVENT_COUNT < MAX_GROWTH_BYTES
     finally:
         tracemalloc.stop()

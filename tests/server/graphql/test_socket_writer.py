@@ -261,12 +261,12 @@ async def test_more_than_1_mib_of_events_closes_socket() -> None:
 async def test_more_than_256_waiting_events_close_socket() -> None:
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
         fill_kernel_buffers(connection)
-        before = connection.transport.get_write_buffer_size()
+        buffered_bytes_before = connection.transport.get_write_buffer_size()
         for n in range(MAX_WAITING_EVENTS):
             assert connection.is_open, f"closed when {n} of 256 events waited"
             connection.write_events(text_frame(b"event"), 1)
         assert not connection.is_open
-        assert connection.transport.get_write_buffer_size() < before + 10 * KIBIBYTE
+        assert connection.transport.get_write_buffer_size() < buffered_bytes_before + 10 * KIBIBYTE
 
 
 async def test_reading_client_is_not_closed_for_sent_events() -> None:

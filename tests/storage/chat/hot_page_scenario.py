@@ -38,9 +38,9 @@ async def newest_page(scenario: TopicScenario, limit: int = 50) -> list[Message]
 
 async def is_hit(scenario: TopicScenario) -> bool:
     """Reads the newest page. Returns whether the hot page answered. Valid only without concurrent readers."""
-    before = hit_count()
+    hits_before = hit_count()
     await newest_page(scenario)
-    return hit_count() > before
+    return hit_count() > hits_before
 
 
 async def wait_for_hot_page(scenario: TopicScenario) -> None:

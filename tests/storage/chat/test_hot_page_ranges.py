@@ -80,7 +80,7 @@ LIMITS = [1, COUNT - 6, COUNT - 5, 999]
 async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic) -> None:
     bounds = [None, NOW, *timestamps_around_ends(cached_topic.timestamps)]
     by_timestamp: dict[int, Message] = {message.timestamp: message for message in cached_topic.messages}
-    before, page_count = hit_count(), 0
+    hits_before, page_count = hit_count(), 0
     for oldest, latest, inclusive in itertools.product(bounds, bounds, (True, False)):
         if oldest == NOW or oldest is latest is None:
             continue
@@ -91,7 +91,7 @@ async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic
             assert actual_page(page, timestamps) == expected_page(cached_topic.timestamps, arguments), arguments
             assert list(page.items) == [by_timestamp[timestamp] for timestamp in timestamps], arguments
             page_count += 1
-    assert hit_count() - before > page_count / 3, "Too few pages came from the hot page."
+    assert hit_count() - hits_before > page_count / 3, "Too few pages came from the hot page."
 
 
 async def test_read_returns_a_complete_range_or_none(cached_topic: CachedTopic) -> None:
@@ -112,9 +112,9 @@ async def test_new_posts_push_out_the_oldest_messages(scenario: TopicScenario) -
         # A topic without messages has a hot page too.
         await wait_for_hot_page(small)
         posted = [await small.post(str(number)) for number in range(8)]
-        before = hit_count()
+        hits_before = hit_count()
         assert await newest_page(small, limit=3) == posted[:-4:-1]
-        assert hit_count() > before
+        assert hit_count() > hits_before
     assert await scenario.stores.redis.zcard(scenario.stores.keys.hot_page(scenario.topic.id)[1]) == 5
 
 

@@ -43,8 +43,8 @@ async def assert_visible(message: Message, *scenarios: TopicScenario) -> None:
 
 async def measure_duration(work: Awaitable[Message]) -> tuple[Message, float]:
     """Awaits the work. Returns its result, and its duration in seconds."""
-    began = time.monotonic()
-    return await work, time.monotonic() - began
+    began_at = time.monotonic()
+    return await work, time.monotonic() - began_at
 
 
 @pytest.fixture
@@ -87,14 +87,14 @@ async def test_pages_contain_every_returned_post_in_all_processes(
     async with open_process() as second, open_process() as third:
         scenarios = [hot_topic, hot_topic.with_stores(second), hot_topic.with_stores(third)]
         await wait_for_hot_page(hot_topic)
-        before = hit_count()
+        hits_before = hit_count()
 
         async def post(scenario: TopicScenario) -> None:
             for number in range(30):
                 await assert_visible(await scenario.post(str(number)), *scenarios)
 
         await asyncio.gather(post(scenarios[0]), post(scenarios[1]))
-        assert hit_count() - before > 50, "Too few pages came from the hot page."
+        assert hit_count() - hits_before > 50, "Too few pages came from the hot page."
 
 
 async def test_edit_deletion_and_reaction_are_visible_once_returned(
@@ -104,7 +104,7 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(
         reader, messages = hot_topic.with_stores(other), hot_topic.stores.messages
         posted = await hot_topic.post("see https://beacon.example/")
         await wait_for_hot_page(reader)
-        before = hit_count()
+        hits_before = hit_count()
         await assert_visible(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
         preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
         await assert_visible(await messages.set_preview(posted.key, "https://beacon.example/", preview), reader)
@@ -112,7 +112,7 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(
         await assert_visible(await messages.add_reaction(hot_topic.organization_id, posted.key, "ann", "🔥"), reader)
         await assert_visible(await messages.remove_reaction(hot_topic.organization_id, posted.key, "bob", "🔥"), reader)
         await assert_visible(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
-        assert hit_count() - before == 6, "Not every page came from the hot page."
+        assert hit_count() - hits_before == 6, "Not every page came from the hot page."
 
 
 @pytest.mark.parametrize("interrupt", [FaultyProxy.refuse_connections, FaultyProxy.drop_traffic])
@@ -135,10 +135,10 @@ async def test_poster_without_redis_returns_after_every_lease(
 
         async with read_continuously(reader):
             await interrupt(proxy)
-            before = hit_count()
+            hits_before = hit_count()
             posts = [asyncio.create_task(post(number)) for number in range(25)]
             durations_s = await asyncio.gather(*posts)
-        assert hit_count() > before, "The hot page answered nothing during its lease."
+        assert hit_count() > hits_before, "The hot page answered nothing during its lease."
         assert all(LEASE_S - 0.1 < duration_s < LEASE_S + SLACK_S for duration_s in durations_s), durations_s
         await proxy.restore()
         await wait_for_hot_page(reader)
@@ -279,12 +279,12 @@ async def test_dead_redis_delays_only_hot_posts_by_a_lease(
         assert LEASE_S - 0.1 < duration_s < LEASE_S + SLACK_S
         assert quiet_s < LEASE_S - 0.1 or duration_s - quiet_s > LEASE_S / 2, "The quiet topic was delayed by a lease."
         await assert_visible(posted, reader, hot)
-        before = hit_count()
-        began = time.monotonic()
+        hits_before = hit_count()
+        began_at = time.monotonic()
         for _ in range(20):
             await assert_visible(posted, reader)
-        assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "Every read waited for the failed Redis."
-        assert hit_count() == before
+        assert time.monotonic() - began_at < 2 * LEASE_S + SLACK_S, "Every read waited for the failed Redis."
+        assert hit_count() == hits_before
 
 
 async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
@@ -299,10 +299,10 @@ async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
 
         async def is_visible() -> bool:
             nonlocal last_stale_read_s
-            began = time.monotonic()
+            began_at = time.monotonic()
             if posted in await newest_page(reader):
                 return True
-            last_stale_read_s = began
+            last_stale_read_s = began_at
             return False
 
         assert await poll_until_true(is_visible)
@@ -369,9 +369,9 @@ async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(
                 if number % 3 == 0:
                     await hot_topic.stores.redis.delete(keys[number % len(keys)])
 
-        before = hit_count()
+        hits_before = hit_count()
         await asyncio.gather(post(hot_topic), post(poster))
-        assert hit_count() > before
+        assert hit_count() > hits_before
     await wait_for_hot_page(hot_topic)
 
 
@@ -420,10 +420,10 @@ async def test_position_of_stream_ready_is_in_every_later_page(
         await proxy.refuse_connections()
         posting = asyncio.create_task(poster.post("not returned yet"))
         stream = Stream("topic", hot_topic.topic.id)
-        before = await reading_stores.hub.head(stream)
+        head_before = await reading_stores.hub.head(stream)
 
         async def is_committed() -> bool:
-            return (await reading_stores.hub.head(stream)).n > before.n or posting.done()
+            return (await reading_stores.hub.head(stream)).n > head_before.n or posting.done()
 
         assert await poll_until_true(is_committed)
         position = await reading_stores.hub.head(stream)

@@ -84,11 +84,11 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
     for author in authors:
         for _ in range(12):
             await push(feed, await feed.post(author))
-    done = asyncio.Event()
+    has_finished = asyncio.Event()
 
     async def change_feed() -> None:
         rng = random.Random(3)
-        while not done.is_set():
+        while not has_finished.is_set():
             post = await feed.post(rng.choice(authors))
             await push(feed, post)
             if rng.random() < 0.3:
@@ -114,7 +114,7 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
                     break
                 page_range = timeline_range(latest=page.oldest, limit=limit, inclusive=False)
     finally:
-        done.set()
+        has_finished.set()
         await changing
 
 

@@ -56,23 +56,23 @@ async def test_reader_who_never_subscribed_gets_no_events(feed: FeedScenario) ->
 async def test_stream_without_subscribers_is_reset_once(feed: FeedScenario, hours: float, is_reset: bool) -> None:
     await feed.subscribe("bob")
     await push_and_count_arrivals(feed, "bob")
-    before = await head(feed, "bob")
+    head_before = await head(feed, "bob")
     await pass_hours(feed, "bob", hours)
     await asyncio.gather(*(feed.subscribe("bob") for _ in range(5)))
-    after = await head(feed, "bob")
-    assert (after.epoch != before.epoch, after.n) == (is_reset, before.n)
+    head_after = await head(feed, "bob")
+    assert (head_after.epoch != head_before.epoch, head_after.n) == (is_reset, head_before.n)
     await feed.subscribe("bob")
-    assert await head(feed, "bob") == after
+    assert await head(feed, "bob") == head_after
 
 
 async def test_every_stream_without_events_is_reset_before_use(feed: FeedScenario) -> None:
     """A reader to whom no events are added any more must not resume an earlier cursor."""
     for hours in (26.5, 26.9, 27.0, 27.1, 100.0):
         await feed.subscribe("bob")
-        before = await head(feed, "bob")
+        head_before = await head(feed, "bob")
         await pass_hours(feed, "bob", hours)
         await feed.subscribe("bob")
-        assert (await head(feed, "bob")).epoch != before.epoch
+        assert (await head(feed, "bob")).epoch != head_before.epoch
 
 
 async def test_subscription_keeps_time_of_last_visit(feed: FeedScenario) -> None:

@@ -27,8 +27,8 @@ async def test_taken_handle_gets_a_number_and_never_changes(shared_stores: Store
     users = shared_stores.users
     sign_ins = (users.sign_in(org, f"id{number}", (), "Ann", "Ann!") for number in range(4))
     assert {user.handle for user in await asyncio.gather(*sign_ins)} == {"ann", "ann-2", "ann-3", "ann-4"}
-    before = await users.get(org, "id2")
-    assert (await users.sign_in(org, "id2", (), "Renamed", "other")).handle == before.handle
+    user_before = await users.get(org, "id2")
+    assert (await users.sign_in(org, "id2", (), "Renamed", "other")).handle == user_before.handle
     assert (await users.get(org, "id2")).name == "Renamed"
 
 
@@ -81,12 +81,12 @@ async def test_time_of_a_role_is_written_once_a_day(shared_stores: Stores, org: 
 
     await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
     await set_role_times(shared_stores, org, 0.9, Role.MEMBER)
-    before = await stored_user()
+    user_before = await stored_user()
     await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
-    assert await stored_user() == before
+    assert await stored_user() == user_before
     await set_role_times(shared_stores, org, 1.1, Role.MEMBER)
     await shared_stores.users.sign_in(org, "ann", [Role.MEMBER], None, None)
-    assert (await stored_user())["role_seen"]["MEMBER"] > before["role_seen"]["MEMBER"]
+    assert (await stored_user())["role_seen"]["MEMBER"] > user_before["role_seen"]["MEMBER"]
 
 
 async def test_roles_stored_by_earlier_versions_are_kept(shared_stores: Stores, org: str) -> None:

@@ -72,13 +72,13 @@ async def test_rebuild_without_later_import_restores_earlier_rows(
     mail: OrganizationMail, importer: BookImporter
 ) -> None:
     await importer.add(mail.org, "one", [LegacyBookRow("ann@example.org", 5, 2, 1)])
-    before = await book_documents(mail)
+    documents_before = await book_documents(mail)
     later = [LegacyBookRow("ann@example.org", 1, 0, 0), LegacyBookRow("b@c.example", 1, 1, 1)]
     await importer.add(mail.org, "other", later)
     await importer.rebuild(mail.org, "other", lambda _: None)
-    assert await book_documents(mail) == before
+    assert await book_documents(mail) == documents_before
     await importer.rebuild(mail.org, "one", lambda _: None)
-    assert await book_documents(mail) == {name: [] for name in before}
+    assert await book_documents(mail) == {name: [] for name in documents_before}
 
 
 async def test_import_invalid_address_is_rejected(mail: OrganizationMail, importer: BookImporter) -> None:
@@ -148,11 +148,11 @@ async def test_rebuild_changes_no_other_organization(mail: OrganizationMail, imp
     for each in (mail, other):
         # This event is not aggregated yet when the source is removed.
         await each.record(soft("carol@example.org"), source="broken")
-    before, events = await book_documents(other), await ledger_event_count(other)
+    documents_before, events = await book_documents(other), await ledger_event_count(other)
     assert await importer.rebuild(mail.org, None, lambda _: None) == 3
     assert await importer.rebuild(mail.org, "broken", lambda _: None) == 3
-    assert (await book_documents(other), await ledger_event_count(other)) == (before, events)
-    assert (await book_documents(mail), await ledger_event_count(mail)) == ({name: [] for name in before}, 0)
+    assert (await book_documents(other), await ledger_event_count(other)) == (documents_before, events)
+    assert (await book_documents(mail), await ledger_event_count(mail)) == ({name: [] for name in documents_before}, 0)
 
 
 async def ledger_event_count(mail: OrganizationMail) -> int:

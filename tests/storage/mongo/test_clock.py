@@ -32,9 +32,9 @@ async def test_concurrent_waits_never_return_early(shared_stores: Stores) -> Non
 
 async def test_wait_for_a_past_time_returns_at_once(shared_stores: Stores) -> None:
     loop = asyncio.get_running_loop()
-    began = loop.time()
+    began_at = loop.time()
     await DatabaseClock(shared_stores.mongo).wait_until(datetime(2000, 1, 1, tzinfo=UTC))
-    assert loop.time() - began < 15
+    assert loop.time() - began_at < 15
 
 
 async def test_now_is_never_ahead_of_the_database(shared_stores: Stores) -> None:

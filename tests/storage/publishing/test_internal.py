@@ -20,15 +20,15 @@ async def publish(scenario: PublishingScenario, publication: Publication, text: 
 
 async def test_message_and_state_are_stored_together(scenario: PublishingScenario) -> None:
     publication = await scenario.claim(await scenario.schedule(in_s=-1))
-    done = await publish(scenario, publication)
+    published = await publish(scenario, publication)
     (message,) = await scenario.messages()
-    assert done.state is PublicationState.PUBLISHED
+    assert published.state is PublicationState.PUBLISHED
     assert message["source"] == f"pub:{publication.id}"
-    assert done.external_id == f"{scenario.topic_scenario.topic.id}-{message['_id']['ts']}"
-    assert done.published_at is not None
-    assert done.published_at >= done.due_at
-    assert done.lateness_ms is not None
-    assert done.lateness_ms >= 1000
+    assert published.external_id == f"{scenario.topic_scenario.topic.id}-{message['_id']['ts']}"
+    assert published.published_at is not None
+    assert published.published_at >= published.due_at
+    assert published.lateness_ms is not None
+    assert published.lateness_ms >= 1000
 
     async def are_both_emitted() -> bool:
         return (await scenario.events()).count(("PublicationChanged", publication.id)) == 2
@@ -39,8 +39,8 @@ async def test_message_and_state_are_stored_together(scenario: PublishingScenari
 async def test_publication_to_home_feed_creates_post(scenario: PublishingScenario) -> None:
     publication = await scenario.claim(await scenario.schedule(scenario.home, in_s=-1))
     new = NewPost(scenario.organization_id, "ann", "hello", ["https://example.org/a.png"], (), ())
-    done = await scenario.stores.scheduled_posts.publish_post(publication, new)
-    assert done.external_id is not None
+    published = await scenario.stores.scheduled_posts.publish_post(publication, new)
+    assert published.external_id is not None
     rows = await scenario.stores.mongo["posts"].find({"_id.o": scenario.organization_id}).to_list(None)
     assert [(row["author"], row["text"], row["media"]) for row in rows] == [("ann", "hello", list(new.media))]
     with pytest.raises(ClaimLost):

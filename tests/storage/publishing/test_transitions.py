@@ -95,20 +95,20 @@ async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario
 async def test_published_at_is_start_of_call(scenario: PublishingScenario) -> None:
     begun = await begin_call(scenario)
     assert begun.progress is not None
-    done = await apply(scenario, MarkPublished(begun, "id", "https://example.org/1"))
-    assert (done.state, done.external_id, done.url) == (S.PUBLISHED, "id", "https://example.org/1")
-    assert done.published_at == begun.progress.at
-    assert (await scenario.stored_document(done)).keys().isdisjoint({"wake_at", "step", "claim"})
+    finished = await apply(scenario, MarkPublished(begun, "id", "https://example.org/1"))
+    assert (finished.state, finished.external_id, finished.url) == (S.PUBLISHED, "id", "https://example.org/1")
+    assert finished.published_at == begun.progress.at
+    assert (await scenario.stored_document(finished)).keys().isdisjoint({"wake_at", "step", "claim"})
     with pytest.raises(ClaimLost):
         await apply(scenario, MarkPublished(begun, "other", None))
 
 
 async def test_failure_is_final_and_notified(scenario: PublishingScenario) -> None:
-    done = await apply(scenario, MarkFailed(await begin_call(scenario), "REFUSED", "no"))
-    assert done.state is S.FAILED
-    assert done.error is not None
-    assert (done.error.code, done.error.message) == ("REFUSED", "no")
-    assert "mail_at" in await scenario.stored_document(done)
+    finished = await apply(scenario, MarkFailed(await begin_call(scenario), "REFUSED", "no"))
+    assert finished.state is S.FAILED
+    assert finished.error is not None
+    assert (finished.error.code, finished.error.message) == ("REFUSED", "no")
+    assert "mail_at" in await scenario.stored_document(finished)
     assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
 
 
@@ -129,10 +129,10 @@ async def test_no_retry_follows_past_deadline(scenario: PublishingScenario) -> N
     publication = await claim(scenario, max_lateness_s=10)
     begun = await apply(scenario, BeginAttempt(publication, PublishingPhase.CALLING, "key"))
     assert (await apply(scenario, ScheduleRetry(begun, 30, "no connection"))).state is S.FAILED
-    late = await claim(scenario, max_lateness_s=10)
+    late_publication = await claim(scenario, max_lateness_s=10)
     await scenario.pass_time(20)
-    late = await claim_again(scenario, late, 0)
-    failed = await apply(scenario, BeginAttempt(late, PublishingPhase.CALLING, "key"))
+    late_publication = await claim_again(scenario, late_publication, 0)
+    failed = await apply(scenario, BeginAttempt(late_publication, PublishingPhase.CALLING, "key"))
     assert failed.error is not None
     assert (failed.state, failed.error.code) == (S.FAILED, "TOO_LATE")
 
@@ -155,8 +155,8 @@ async def test_reconcilable_unknown_is_not_notified(scenario: PublishingScenario
     unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", ReconciliationPolicy(5, 3600)))
     reclaimed = await claim_again(scenario, unknown, 5.1)
     assert (await apply(scenario, BeginReconciliation(reclaimed, ReconciliationPolicy(5, 3600)))).progress is not None
-    done = await apply(scenario, MarkPublished(reclaimed, "id", None))
-    assert (done.state, done.error) == (S.PUBLISHED, None)
+    finished = await apply(scenario, MarkPublished(reclaimed, "id", None))
+    assert (finished.state, finished.error) == (S.PUBLISHED, None)
     assert await notification_kinds(scenario) == []
 
 
@@ -183,9 +183,9 @@ async def test_person_resolves_unknown_once(scenario: PublishingScenario) -> Non
     resolve = scenario.stores.scheduled_posts.resolve
     for published in (True, False):
         unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", MANUAL))
-        done = await resolve(unknown, published, "id" if published else None)
-        assert done.state is (S.PUBLISHED if published else S.FAILED)
-        assert (done.published_at is not None) == published
+        finished = await resolve(unknown, published, "id" if published else None)
+        assert finished.state is (S.PUBLISHED if published else S.FAILED)
+        assert (finished.published_at is not None) == published
         with pytest.raises(Conflict):
             await resolve(unknown, True, None)
         with pytest.raises(ClaimLost):

@@ -42,11 +42,11 @@ def now_us() -> int:
 
 
 async def test_new_head_starts_at_clock_and_event_one(shared_stores: Stores) -> None:
-    before = now_us()
+    now_us_before = now_us()
     head = await TopicHead(shared_stores).advance(timestamps=3, events=2)
     assert (head["n"], head["epoch"]) == (2, "new")
     # MongoDB's clock has a resolution of one millisecond. Timestamps of one batch differ by one microsecond.
-    assert before - 1000 <= head["last"] - 2 <= now_us() + 2
+    assert now_us_before - 1000 <= head["last"] - 2 <= now_us() + 2
     assert (head["last"] - 2) % 1000 == 0
 
 

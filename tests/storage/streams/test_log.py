@@ -81,9 +81,9 @@ async def test_log_is_read_in_order_and_in_pages(scenario: TopicScenario) -> Non
 async def test_heads_of_many_streams_are_read_together(scenario: TopicScenario) -> None:
     await scenario.post()
     user, unknown = Stream("user", "org/ann"), Stream("user", "org/nobody")
-    known = await scenario.stores.events.head(user)
+    user_head = await scenario.stores.events.head(user)
     heads = await scenario.stores.events.heads([scenario.stream, user, unknown, Stream("topic", "nowhere")])
-    assert heads == {scenario.stream: await scenario.stores.events.head(scenario.stream), user: known}
+    assert heads == {scenario.stream: await scenario.stores.events.head(scenario.stream), user: user_head}
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")

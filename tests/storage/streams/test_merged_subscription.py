@@ -95,8 +95,8 @@ async def test_each_merged_cursor_resumes_all_streams_exactly(merged_streams: Me
             start = await next_item(items)
             assert isinstance(start, MergedStart)
             assert (start.resumed, start.cursor) == (True, received[index].cursor)
-            rest = [await next_item(items) for _ in range(11 - index)]
-        replayed = {(item.stream, item.event.event.n) for item in rest if isinstance(item, MergedEvent)}
+            remaining_items = [await next_item(items) for _ in range(11 - index)]
+        replayed = {(item.stream, item.event.event.n) for item in remaining_items if isinstance(item, MergedEvent)}
         assert replayed == set(emitted[index + 1 :])
 
 

@@ -169,9 +169,9 @@ async def test_deferred_rows_are_retried_at_intervals(scenario: OutboxScenario) 
     async def was_tried_thrice() -> bool:
         return GatedRelay.tries >= 3 * RELAY_LIMIT
 
-    began = asyncio.get_running_loop().time()
+    began_at = asyncio.get_running_loop().time()
     assert await poll_until_true(was_tried_thrice)
-    assert asyncio.get_running_loop().time() - began >= 0.2, "Rows were retried before the requested delay."
+    assert asyncio.get_running_loop().time() - began_at >= 0.2, "Rows were retried before the requested delay."
     GatedRelay.gate.set()
     assert await poll_until_true(scenario.is_empty)
     assert await scenario.relayed_refs() == list(range(RELAY_LIMIT))

@@ -53,9 +53,9 @@ async def contended_leases(url: str) -> AsyncIterator[WriteLeases]:
 async def acquisition_s(leases: WriteLeases, stream: Stream = STREAM) -> float:
     """Acquires and releases a lease. Returns how long the acquisition took."""
     loop = asyncio.get_running_loop()
-    began = loop.time()
+    began_at = loop.time()
     async with leases.acquire(stream):
-        return loop.time() - began
+        return loop.time() - began_at
 
 
 async def test_uncontended_stream_does_not_use_redis(own_valkey: Valkey) -> None:
