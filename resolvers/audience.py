@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Audience:
-    """Viewers of one organization with the same roles. Those who are not excluded get the same result.
+    """Viewers of one organization with the same roles. Viewers who are not excluded get the same result.
 
     The viewer of an audience of one is never excluded. If that viewer may not see something, the use case raises.
     """

@@ -49,7 +49,7 @@ JobEventRecord = StreamReady | FanOutEvent | PublicationEvent | CallJobEvent | C
 
 @dataclass(frozen=True, slots=True)
 class JobEventSource(ViewerEventSource):
-    """The events of an organization's jobs that one viewer may see; with a `job_id`, those of that job only."""
+    """The events of an organization's jobs that one viewer may see; with a `job_id`, only the events of this job."""
 
     context: Context
     viewer: User

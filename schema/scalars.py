@@ -16,7 +16,7 @@ _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six d
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
 
 MAX_CURSOR = 65_536
-"""Characters. Cursors are shorter than 200. Longer ones, of an earlier version, are accepted but not resumed."""
+"""Maximum number of characters. Cursors have fewer than 200. Longer cursors of an old version are not resumed."""
 
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE

@@ -27,7 +27,7 @@ def stored_role(membership: MembershipDocument | None) -> CommunityRole | None:
 
 
 def may_act_on(actor: CommunityRole | None, is_admin: bool, target: CommunityRole | None) -> bool:
-    """Returns whether a person may moderate another one.
+    """Returns whether a person may moderate another person.
 
     An ADMIN of the organization counts as a moderator. Moderators cannot act on moderators and owners, and owners
     cannot act on owners. A person without a role in the community counts as a member.

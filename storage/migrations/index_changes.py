@@ -39,7 +39,7 @@ class IndexChanges:
 
 
 async def index_changes(mongo: Mongo, declared: Mapping[str, list[IndexModel]] = INDEXES) -> list[IndexChanges]:
-    """Returns the collections whose indexes differ from the declared ones. An unfinished index counts as missing."""
+    """Returns the collections whose indexes differ from the declared indexes. An unfinished index counts as missing."""
     names = [name for name, models in declared.items() if models]
     existing = await asyncio.gather(*(finished_indexes(mongo, name) for name in names))
     changes = [_compare(name, declared[name], indexes) for name, indexes in zip(names, existing, strict=True)]

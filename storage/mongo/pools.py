@@ -16,7 +16,7 @@ def lacks_sessions(error: PyMongoError) -> bool:
 
 
 async def discard_connections(client: Any) -> None:
-    """Closes the idle connections to every member, and those in use after their commands. The driver opens new ones."""
+    """Closes the idle connections to every member at once, and the connections in use after their commands."""
     # Motor wraps PyMongo's synchronous client, whose pools need no `await`.
     topology = vars(client).get("delegate", client)._topology
     for server in list(topology._servers.values()):

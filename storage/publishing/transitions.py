@@ -158,7 +158,7 @@ class BeginAttempt(PublicationChange):
 
 @dataclass(slots=True)
 class MarkPublished(PublicationChange):
-    """Stores that the network has published. The stored time of publishing is when the last call began.
+    """Stores that the network has published the post. The stored time is when the last call to the network began.
 
     If an earlier call published, the stored time is too late, but it is never too early.
     """

@@ -1,4 +1,4 @@
-"""Many communities and topics in a real Chromium: paging reaches all of them, and events update the visible ones."""
+"""Many communities and topics in a real Chromium: paging reaches all of them, and events update the visible list."""
 
 from pathlib import Path
 

@@ -46,7 +46,7 @@ class FaultyProxy:
         self._released.set()
 
     async def refuse_connections(self) -> None:
-        """Closes all connections and refuses new ones."""
+        """Closes all connections and refuses new connections."""
         if self._listener is not None:
             self._listener.close()
             self._listener = None

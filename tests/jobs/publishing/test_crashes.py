@@ -84,7 +84,7 @@ class CrashScenario:
     networks: dict[Network, tuple[Twin, ConnectedAccount]]
 
     async def publish_with_crash(self, kill_at: int) -> int | None:
-        """Kills a worker at step `kill_at`, lets another one finish, and checks that each target got one post.
+        """Kills a worker at step `kill_at`, lets another worker finish, and checks that each target got one post.
 
         Returns the number of steps if the worker finished, otherwise None.
         """

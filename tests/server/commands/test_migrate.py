@@ -1,4 +1,4 @@
-"""`noroshi migrate` as a process that is killed, waits for another one, and says what it does."""
+"""`noroshi migrate` as a process that is killed, waits for another migration, and says what it does."""
 
 import subprocess
 from collections.abc import Iterator

@@ -71,7 +71,7 @@ def _collect_coroutines() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _generated_batch_resolvers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaces the product's batch resolvers by the generated ones."""
+    """Replaces the product's batch resolvers by generated resolvers."""
     monkeypatch.setattr(
         server.graphql.compiled.compiler, "batch_resolver_of", lambda bound: batch_resolvers.get(id(bound))
     )
@@ -91,7 +91,7 @@ def errors_by_position(result: ExecutionResult) -> dict[Path, set[str]]:
     """Returns the errors by the position in the data that each error made null.
 
     An error at the position itself has its message and locations. If several errors occur below a position,
-    graphql-core reports the first one in time, which varies. Such an error is therefore only marked as "error below".
+    graphql-core reports the earliest error, which varies. Such an error is therefore only marked as "error below".
     """
     errors: defaultdict[Path, set[str]] = defaultdict(set)
     for error in result.errors or ():

@@ -84,7 +84,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def open_files(folder: Path) -> list[str]:
-    """Returns the files of the folder that this process has open, unnamed ones included."""
+    """Returns the files of the folder that this process has open, including unnamed files."""
     links = [Path("/proc/self/fd") / each for each in os.listdir("/proc/self/fd")]
     return [os.readlink(link) for link in links if link.is_symlink() and os.readlink(link).startswith(str(folder))]
 
