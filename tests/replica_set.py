@@ -44,12 +44,12 @@ class ReplicaSet:
         """
         primary = await self.primary()
         secondaries = [member for member in self.members if member is not primary]
-        await asyncio.gather(*(_run_command(each, **_replication_command(off=True)) for each in secondaries))
+        await asyncio.gather(*(_run_command(each, **_replication_command(is_off=True)) for each in secondaries))
         try:
             await asyncio.sleep(during_s)
             await _elect_one_of(secondaries)
         finally:
-            await asyncio.gather(*(_run_command(each, **_replication_command(off=False)) for each in secondaries))
+            await asyncio.gather(*(_run_command(each, **_replication_command(is_off=False)) for each in secondaries))
 
     @asynccontextmanager
     async def killed_primary(self, write: Callable[[], Awaitable[object]]) -> AsyncIterator[Mongod]:
@@ -59,14 +59,14 @@ class ReplicaSet:
         majority until the block ends. Then the killed member is started again. `write` may be called several times.
         """
         primary, holder, other = await self._replicating_members()
-        await _run_command(other, **_replication_command(off=True))
+        await _run_command(other, **_replication_command(is_off=True))
         try:
             await _write_once_replicated(holder, write)
             primary.kill()
-            await _run_command(holder, **_replication_command(off=False))
+            await _run_command(holder, **_replication_command(is_off=False))
             yield holder
         finally:
-            await _run_command(other, **_replication_command(off=False))
+            await _run_command(other, **_replication_command(is_off=False))
             await primary.stop()
             await primary.start()
 
@@ -100,8 +100,8 @@ class ReplicaSet:
         return AsyncMongoClient(self.uri, serverSelectionTimeoutMS=20_000)
 
 
-def _replication_command(off: bool) -> dict[str, Any]:
-    return {"configureFailPoint": "stopReplProducer", "mode": "alwaysOn" if off else "off"}
+def _replication_command(is_off: bool) -> dict[str, Any]:
+    return {"configureFailPoint": "stopReplProducer", "mode": "alwaysOn" if is_off else "off"}
 
 
 async def _wait_for_sync_source(member: Mongod, source: Mongod) -> None:
@@ -123,7 +123,7 @@ async def _write_once_replicated(member: Mongod, write: Callable[[], Awaitable[o
         if (await asyncio.wait([writing], timeout=1))[0]:
             await writing
             return
-        await _run_command(member, **_replication_command(off=False))
+        await _run_command(member, **_replication_command(is_off=False))
         await writing
 
 

@@ -181,15 +181,13 @@ class CallStore:
         if not jobs:
             return WorkPlan(has_work=False)
         outdated = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
-        running_jobs = [
-            job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in outdated
-        ]
+        running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in outdated]
         change_times = [change for job in jobs if (change := _next_state_change(job, now)) is not None]
         calls: list[NextCall] = []
-        if len(limits["slots"]) < limits["concurrent"] and running_jobs:
+        if len(limits["slots"]) < limits["concurrent"] and running:
             if (count := _startable_call_count(limits, now, self._timer.lead)) > 0:
-                calls = await self._next_calls(running_jobs, now, count)
-                change_times += [] if calls else await self._next_retry_times(running_jobs, now)
+                calls = await self._next_calls(running, now, count)
+                change_times += [] if calls else await self._next_retry_times(running, now)
             else:
                 change_times.append(limits["next_at"] - self._planning_lead)
         wait_s = min((max((at - now).total_seconds(), 0.0) for at in change_times), default=None)
@@ -206,14 +204,12 @@ class CallStore:
         documents: list[_LimitsAndJobs] = await self._mongo.aggregate(LIMITS, pipeline)
         return documents[0]
 
-    async def _next_calls(self, running_jobs: Sequence[CallJobDocument], now: datetime, limit: int) -> list[NextCall]:
+    async def _next_calls(self, running: Sequence[CallJobDocument], now: datetime, limit: int) -> list[NextCall]:
         """Returns numbers in list order, oldest job first. In each job, due retries precede untried numbers."""
         calls: list[NextCall] = []
-        for job in running_jobs:
-            queue_ranges = (
-                [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
-            )
-            for low, high in queue_ranges if job["counts"]["QUEUED"] else ():
+        for job in running:
+            ranges = [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
+            for low, high in ranges if job["counts"]["QUEUED"] else ():
                 query = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
                 order = [("queue", 1), ("_id.r", 1)]
                 cursor = self._tasks.find(query, {"phone": 1}).sort(order).limit(limit - len(calls))
@@ -222,10 +218,10 @@ class CallStore:
                     return calls
         return calls
 
-    async def _next_retry_times(self, running_jobs: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
+    async def _next_retry_times(self, running: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
         """Returns when the first retry of each job is due. Jobs without retries are left out."""
         change_times = []
-        for job in running_jobs:
+        for job in running:
             if job["max_attempts"] > 1 and job["counts"]["QUEUED"]:
                 query = {"_id.j": job["_id"], "queue": {"$gt": _us(now)}}
                 task = await self._tasks.find_one(query, {"queue": 1}, sort=[("queue", 1)])

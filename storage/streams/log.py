@@ -166,8 +166,8 @@ class EventLog:
 
         Raises the floors of their streams first.
         """
-        old = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
-        events: list[EventDocument] = await old.limit(batch).to_list(None)
+        expired = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
+        events: list[EventDocument] = await expired.limit(batch).to_list(None)
         if events:
             await self._raise_floors([event["_id"] for event in events])
             await self._mongo["events"].delete_many({"_id": {"$in": [event["_id"] for event in events]}})

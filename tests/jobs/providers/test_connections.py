@@ -28,10 +28,10 @@ class RawServer:
 
 
 @asynccontextmanager
-async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[RawServer]:
+async def raw_server(*answers: bytes, closes_after_response: bool = False) -> AsyncIterator[RawServer]:
     """Answers request n of a connection with response n, or with the last response.
 
-    With `hang_up`, the server closes each connection after its first response.
+    With `closes_after_response`, the server closes each connection after its first response.
     """
     raw = RawServer()
     connections: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
@@ -46,7 +46,7 @@ async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Ra
                 requests.append(request)
                 writer.write(answers[min(len(requests), len(answers)) - 1])
                 await writer.drain()
-                if hang_up:
+                if closes_after_response:
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
@@ -127,7 +127,7 @@ async def test_idle_connection_closes_after_a_second(pool: ConnectionPool) -> No
 
 
 async def test_connection_closed_by_peer_is_not_reused(pool: ConnectionPool) -> None:
-    async with raw_server(OK, hang_up=True) as server:
+    async with raw_server(OK, closes_after_response=True) as server:
         for _ in range(3):
             assert (await get(pool, server.url)).content == b"ok"
             idle = pool._idle.get(peer_of(server.url), [])
@@ -180,7 +180,7 @@ async def test_connection_with_extra_bytes_is_not_reused(pool: ConnectionPool, a
 
 
 async def test_body_without_length_ends_with_connection(pool: ConnectionPool) -> None:
-    async with raw_server(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", hang_up=True) as server:
+    async with raw_server(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", closes_after_response=True) as server:
         response = await get(pool, server.url)
         assert (response.content, response.headers["x"]) == (b"all of it", "y")
 
@@ -200,7 +200,7 @@ async def test_body_without_length_ends_with_connection(pool: ConnectionPool) ->
     ids=["short", "short chunk", "no head", "interim only", "another protocol", "no HTTP", "two lengths", "nothing"],
 )
 async def test_truncated_or_malformed_response_fails(pool: ConnectionPool, answer: bytes) -> None:
-    async with raw_server(answer, hang_up=True) as server:
+    async with raw_server(answer, closes_after_response=True) as server:
         with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
             await get(pool, server.url)
 

@@ -24,21 +24,21 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.mark.usefixtures("_no_garbage_collection")
-@pytest.mark.parametrize("orderly", [True, False])
-async def test_closed_socket_leaves_no_reference_cycle(orderly: bool) -> None:
+@pytest.mark.parametrize("sends_close_frame", [True, False])
+async def test_closed_socket_leaves_no_reference_cycle(sends_close_frame: bool) -> None:
     async with serve_in_process(application) as socket_server:
-        remaining = await open_and_close(socket_server, orderly)
+        remaining = await open_and_close(socket_server, sends_close_frame)
         ends_at = asyncio.get_running_loop().time() + ABORT_AFTER_S + 30
         while len(remaining) and asyncio.get_running_loop().time() < ends_at:
             await asyncio.sleep(0.05)
         assert not list(remaining)
 
 
-async def open_and_close(socket_server: InProcessServer, orderly: bool) -> "weakref.WeakSet[object]":
+async def open_and_close(socket_server: InProcessServer, sends_close_frame: bool) -> "weakref.WeakSet[object]":
     """Returns the protocol objects of uvicorn and of websockets, which must be freed afterwards."""
     async with raw_client(socket_server.port) as client:
         (connection,) = socket_server.connections
-        if orderly:
+        if sends_close_frame:
             await client.send_frame(CLOSE, NORMAL_CLOSURE)
             await client.read_to_end()
         return weakref.WeakSet([connection, connection.conn])

@@ -152,7 +152,7 @@ async def test_legacy_subprotocol_closes_with_4406(web: WebProcess) -> None:
         assert await close_code(ws) == 4406
 
 
-@pytest.mark.parametrize("acknowledge", [False, True], ids=["before the ack", "after the ack"])
+@pytest.mark.parametrize("is_acknowledged", [False, True], ids=["before the ack", "after the ack"])
 @pytest.mark.parametrize(
     "frame",
     [
@@ -191,9 +191,9 @@ async def test_legacy_subprotocol_closes_with_4406(web: WebProcess) -> None:
     ids=lambda frame: str(frame)[:60],
 )
 async def test_frame_that_is_no_protocol_message_closes_with_4400(
-    web: WebProcess, frame: Any, acknowledge: bool
+    web: WebProcess, frame: Any, is_acknowledged: bool
 ) -> None:
-    async with open_socket(web, *([init(web)] if acknowledge else []), frame) as ws:
+    async with open_socket(web, *([init(web)] if is_acknowledged else []), frame) as ws:
         assert await close_code(ws) == 4400
 
 

@@ -55,32 +55,34 @@ async def test_around_of_an_empty_topic_is_empty(shared_stores: Stores) -> None:
     assert (page.items, page.has_older, page.has_newer, page.oldest, page.newest) == ([], False, False, None, None)
 
 
-@pytest.mark.parametrize("upwards", [True, False])
+@pytest.mark.parametrize("is_ascending", [True, False])
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-async def test_paging_with_blocked_authors_fills_every_page(shared_stores: Stores, limit: int, upwards: bool) -> None:
+async def test_paging_with_blocked_authors_fills_every_page(
+    shared_stores: Stores, limit: int, is_ascending: bool
+) -> None:
     for seed in range(12):
         rng = random.Random(seed)
         authors = {timestamp: rng.choice(AUTHORS) for timestamp in range(1, 40) if rng.random() < 0.6}
         blocked = frozenset(rng.sample(AUTHORS, rng.randint(0, 2)))
         topic_id = await insert_messages(shared_stores, authors)
         visible = [timestamp for timestamp, author in authors.items() if author not in blocked]
-        timestamps = await read_all_pages(shared_stores, topic_id, blocked, limit, upwards)
-        assert timestamps == (visible if upwards else visible[::-1]), seed
+        timestamps = await read_all_pages(shared_stores, topic_id, blocked, limit, is_ascending)
+        assert timestamps == (visible if is_ascending else visible[::-1]), seed
 
 
 async def read_all_pages(
-    stores: Stores, topic_id: str, blocked: frozenset[str], limit: int, upwards: bool
+    stores: Stores, topic_id: str, blocked: frozenset[str], limit: int, is_ascending: bool
 ) -> list[int]:
     """Reads all pages from one end to the other. Only the last page may be short."""
     timestamps: list[int] = []
-    page_range = timeline_range(oldest=0, limit=limit) if upwards else timeline_range(latest=NOW, limit=limit)
+    page_range = timeline_range(oldest=0, limit=limit) if is_ascending else timeline_range(latest=NOW, limit=limit)
     while True:
         page = await stores.messages.page(topic_id, page_range, blocked)
         timestamps += [message.timestamp for message in page.items]
-        if not (page.has_newer if upwards else page.has_older):
+        if not (page.has_newer if is_ascending else page.has_older):
             return timestamps
         assert len(page.items) == limit, "A short page was not the last one."
-        if upwards:
+        if is_ascending:
             page_range = timeline_range(oldest=timestamps[-1], limit=limit, inclusive=False)
         else:
             page_range = timeline_range(latest=timestamps[-1], limit=limit, inclusive=False)
