@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from arq.worker import Function, func
 
+from jobs.account_mails import send_account_mails
 from jobs.calls.broker_pool import run_broker_pool
 from jobs.calls.polling import poll_overdue_calls, sweep_abandoned_lists
 from jobs.context import JobContext
@@ -60,6 +61,7 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("publish_due", 1.0, publish_due),
     Sweeper("upload_media", 1.0, upload_media),
     Sweeper("send_failure_mails", 2.0, send_failure_mails),
+    Sweeper("send_account_mails", 1.0, send_account_mails),
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("prune_events", 60.0, prune_events),

@@ -41,3 +41,6 @@ class JobContext:
 
     bounce_report_to: str | None
     """The mail address or webhook URL that receives bounce alarms and summaries. None: nobody receives them."""
+
+    base_url: str = "http://127.0.0.1:8000"
+    """The address at which people reach the server, without a slash at the end; for links in mails."""

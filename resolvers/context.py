@@ -55,6 +55,9 @@ class Context:
     coalesced: Audience | None = None
     """The audience of a coalesced query; None for a single viewer. Use cases read `audience` instead."""
 
+    base_url: str = ""
+    """The address at which people reach the server, without a slash at the end; for links."""
+
     is_query: bool = False
     """Whether the context serves one query, which reads the viewer's blocks once and then reuses them."""
 

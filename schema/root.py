@@ -34,6 +34,7 @@ from schema.errors import ErrorPresenter
 from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
 from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
 from schema.identity import User
+from schema.invitations import InvitationMutation, InvitationQuery
 from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
 from schema.moderation import ModerationMutation, ModerationQuery
 from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
@@ -42,7 +43,7 @@ from schema.sessions import SessionMutation, SessionQuery
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
-class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery):
+class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, InvitationQuery):
     viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
     user: User | None = field(
         resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
@@ -124,7 +125,7 @@ class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery):
 
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
-class Mutation(ChatMutation, AdministrationMutation, ModerationMutation, SessionMutation):
+class Mutation(ChatMutation, AdministrationMutation, ModerationMutation, SessionMutation, InvitationMutation):
     block_user: User = mutation(
         resolvers.identity.block_user,
         "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",

@@ -23,6 +23,7 @@ from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
 from server.graphql import CostPerMinute, Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from server.http import health
+from server.http.accounts import account_routes
 from server.http.callbacks import callback_routes
 from server.http.demo_sign_in import demo_sign_in_routes
 from server.http.hosts import HostCheck
@@ -87,6 +88,7 @@ async def _add_routes_of_stores(
             legacy_book=legacy,
             has_telephony=telephony_provider(settings) is not None,
             write_budgets=WriteBudgets(writes_per_minute(settings)),
+            base_url=settings.base_url,
         ),
         allowed_origins=settings.allowed_origins,
         may_send_large_bodies=_is_operator,
@@ -104,9 +106,20 @@ async def _add_routes_of_stores(
         images_route(image_urls, ImageCache(egress)),
         *callback_routes(settings, stores),
         *ingest_routes(stores, access_watch.sessions),
+        *_account_routes(settings, stores, access_watch.sessions),
         *session_routes(stores, RequestCredentials(settings.allowed_origins)),
     ]
     _dispatch_before_router(app, endpoint)
+
+
+def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSessions) -> list[Route]:
+    """Returns the routes of local accounts; none where an identity provider signs people in."""
+    if not settings.has_local_accounts:
+        return []
+    credentials = RequestCredentials(settings.allowed_origins)
+    return account_routes(
+        stores, viewers, credentials, settings.organization, is_registration_open=settings.open_registration
+    )
 
 
 def writes_per_minute(settings: Settings) -> WritesPerMinute:

@@ -57,3 +57,13 @@ class SignInSettings(DatabaseSettings):
         expected="a number of hours from 1 to 8760",
         description="The hours after which a signed-in browser has to sign in again in any case.",
     )
+    open_registration: bool = setting(
+        False,
+        expected="true or false",
+        description="Lets everyone with a mail address make an account. Otherwise an account needs an invitation.",
+    )
+
+    @property
+    def has_local_accounts(self) -> bool:
+        """Whether people sign in here with accounts of this server, because no identity provider is set."""
+        return self.auth_jwks_url is None

@@ -26,6 +26,7 @@ from server.auth.sign_in import (
     with_credential_keys,
 )
 from server.embedded import EmbeddedServers, check_servers, embedded_servers
+from server.first_admin import first_admin_link
 from server.migration import migrate_data
 from server.processes import ChildProcess, StartupError
 from server.settings import Settings
@@ -181,6 +182,7 @@ async def _serve(processes: Processes, say: Say, started_at: float) -> None:
         say(f"Noroshi is ready in {time.monotonic() - started_at:.1f} s. Ctrl-C ends it.")
         say(f"  product   {url}/")
         say(f"  GraphiQL  {url}/graphiql")
+        await _say_first_admin_link(processes.settings, url, say)
         if processes.settings.demo:
             group.create_task(_fill_with_demo_data(processes.settings, url, say))
 
@@ -235,6 +237,14 @@ async def _readiness(settings: Settings) -> str:
                 writer.write(request.encode())
                 return (await reader.readline()).decode(errors="replace")
     return ""
+
+
+async def _say_first_admin_link(settings: Settings, url: str, say: Say) -> None:
+    """Prints the link that makes the first ADMIN, if there is no user yet. Demo data have users of their own."""
+    link = None if settings.demo else await first_admin_link(settings, settings.public_url or url)
+    if link is not None:
+        say("There is no user yet. Open this link within 24 hours to become the first administrator:")
+        say(f"  {link}")
 
 
 async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:

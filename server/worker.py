@@ -89,7 +89,7 @@ def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobConte
     if telephony is None:
         log.info("calls_disabled", reason="NOROSHI_TELEPHONY is not set")
     report = settings.bounce_alarm_percent, settings.bounce_report_to
-    return JobContext(stores, egress, telephony, publisher, mailer, *report)
+    return JobContext(stores, egress, telephony, publisher, mailer, *report, settings.base_url)
 
 
 async def _arq_loop(jobs: JobContext, redis_url: str, queue: str) -> None:

@@ -44,6 +44,13 @@ class Unauthenticated(DomainError):
         super().__init__(message)
 
 
+class AccountDeactivated(Unauthenticated):
+    """An administrator has deactivated the user."""
+
+    def __init__(self) -> None:
+        super().__init__("This account is deactivated. Ask an administrator of your organization.")
+
+
 class Forbidden(DomainError):
     """The viewer may see the object, but may not perform the operation on it."""
 

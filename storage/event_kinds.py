@@ -11,7 +11,7 @@ from typing import Any
 from storage.calls.jobs import CallJobStore
 from storage.calls.relays import CallJobRelay, CallTaskRelay
 from storage.chat.messages import MessageStore
-from storage.chat.relays import MemberRemovedRelay, ReactionRelay, TopicActivityRelay
+from storage.chat.relays import InvitedMemberRelay, MemberRemovedRelay, ReactionRelay, TopicActivityRelay
 from storage.chat.topics import TopicStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.posts import PostStore
@@ -74,6 +74,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "TopicActivity": TopicActivityRelay,
     "Reaction": ReactionRelay,
     "MemberRemoved": MemberRemovedRelay,
+    "InvitedMember": InvitedMemberRelay,
     "Notify": NotificationRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,

@@ -12,6 +12,7 @@ from storage import idempotency
 
 AUDIT_KEPT_S = 730 * 86_400
 ACCESS_CHANGES_KEPT_S = 3600
+INVITATIONS_KEPT_S = 30 * 86_400
 LEDGER_KEPT_S = 14 * 86_400
 FAILURES_KEPT_S = 30 * 86_400
 REPORTS_KEPT_S = 400 * 86_400
@@ -42,6 +43,25 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("provider.sid", UP)], partialFilterExpression={"provider.sid": {"$exists": True}}),
         IndexModel([("provider.sub", UP)], partialFilterExpression={"provider.sub": {"$exists": True}}),
         IndexModel([("until", UP)], expireAfterSeconds=0),
+    ],
+    # Accounts: storage/identity/accounts/documents.py
+    # LocalAccountDocument
+    "local_accounts": [IndexModel([("_id.org", UP), ("address", UP)], unique=True)],
+    # AccountTokenDocument
+    "account_tokens": [
+        IndexModel([("digest", UP)], unique=True),
+        IndexModel([("org", UP), ("address", UP)]),
+        IndexModel([("expires_at", UP)], expireAfterSeconds=0),
+    ],
+    # AccountMailDocument
+    "account_mails": [IndexModel([("due", UP)]), IndexModel([("expires_at", UP)], expireAfterSeconds=0)],
+    # SignInLimitDocument
+    "sign_in_limits": [IndexModel([("free_at", UP)], expireAfterSeconds=0)],
+    # InvitationDocument
+    "invitations": [
+        IndexModel([("digests", UP)], unique=True),
+        IndexModel([("org", UP), ("at", DOWN), ("_id", DOWN)]),
+        IndexModel([("expires_at", UP)], expireAfterSeconds=INVITATIONS_KEPT_S),
     ],
     # BlockDocument
     "blocks": [

@@ -25,6 +25,14 @@ from storage.feed.home import HomeFeedStore
 from storage.feed.posts import PostStore
 from storage.feed.subscribers import HomeSubscribers
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.invitations import Invitations
+from storage.identity.accounts.local_accounts import LocalAccounts
+from storage.identity.accounts.mails import AccountMails
+from storage.identity.accounts.password_sessions import PasswordSessions
+from storage.identity.accounts.passwords import PasswordHashes
+from storage.identity.accounts.registration import Registrations
+from storage.identity.accounts.throttle import SignInLimits
+from storage.identity.accounts.tokens import AccountTokens
 from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
 from storage.identity.relations import RelationStore
@@ -74,6 +82,13 @@ class Stores:
     audit: AuditLog
     access_changes: AccessChanges
     sessions: SessionStore
+    local_accounts: LocalAccounts
+    password_sessions: PasswordSessions
+    registrations: Registrations
+    invitations: Invitations
+    account_tokens: AccountTokens
+    account_mails: AccountMails
+    sign_in_limits: SignInLimits
     relations: RelationStore
     communities: CommunityStore
     moderation: ModerationStore
@@ -169,16 +184,29 @@ async def _started(
     locks = Locks(mongo)
     audit, access_changes = AuditLog(mongo), AccessChanges(mongo)
     sessions = SessionStore(mongo, clock, access_changes, session_lifetimes)
+    users = UserStore(mongo, clock, roles_last_days)
+    local_accounts, account_tokens = LocalAccounts(mongo, PasswordHashes()), AccountTokens(mongo)
+    account_mails = AccountMails(mongo)
+    invitations = Invitations(mongo, audit, access_changes, account_mails, outbox)
     stores = Stores(
         mongo=mongo,
         redis=redis,
         keys=keys,
         clock=clock,
-        users=UserStore(mongo, clock, roles_last_days),
+        users=users,
         user_administration=UserAdministration(mongo, audit, access_changes, sessions),
         audit=audit,
         access_changes=access_changes,
         sessions=sessions,
+        local_accounts=local_accounts,
+        password_sessions=PasswordSessions(
+            mongo, local_accounts, account_tokens, sessions, users, audit, access_changes
+        ),
+        registrations=Registrations(mongo, local_accounts, account_tokens, invitations, audit),
+        invitations=invitations,
+        account_tokens=account_tokens,
+        account_mails=account_mails,
+        sign_in_limits=SignInLimits(mongo),
         relations=RelationStore(mongo),
         communities=CommunityStore(mongo, sequencer),
         moderation=ModerationStore(mongo, sequencer, clock),

@@ -6,20 +6,13 @@ from typing import Protocol
 
 from server.auth.credentials import SessionEnded
 from server.auth.tokens import Claims, TokenVerifier
-from storage.errors import Unauthenticated
+from storage.errors import AccountDeactivated
 from storage.identity.access_changes import UserKey
 from storage.identity.records import User
 from storage.identity.roles import Role, narrowed, with_included
 from storage.identity.sessions import SessionStore
 from storage.identity.users import UserStore
 from storage.mongo.clock import DatabaseClock
-
-
-class AccountDeactivated(Unauthenticated):
-    """An administrator has deactivated the user."""
-
-    def __init__(self) -> None:
-        super().__init__("This account is deactivated. Ask an administrator of your organization.")
 
 
 @dataclass(frozen=True, slots=True)

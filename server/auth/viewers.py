@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from server.auth.authenticators import AccountDeactivated, Authenticator, ViewerSession
+from server.auth.authenticators import Authenticator, ViewerSession
 from server.auth.credentials import Credential, CredentialKind
 from server.auth.tokens import TokenInvalid
+from storage.errors import AccountDeactivated
 from storage.identity.access_changes import UserKey
 
 __all__ = ["AccountDeactivated", "ViewerSession", "ViewerSessions"]

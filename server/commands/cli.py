@@ -174,6 +174,24 @@ def token(
 
 
 @app.command()
+def first_admin(data_dir: DataDir = None) -> None:
+    """Print a link that makes the first administrator, while the organization has no user."""
+    import asyncio
+
+    from server.commands.status import with_embedded_servers
+    from server.first_admin import first_admin_link
+    from server.settings import Settings
+
+    settings = with_embedded_servers(Settings.from_environment(data_dir=data_dir))
+    if not settings.mongodb_uri:
+        raise StartupError(f"Nothing runs in {settings.data_dir}; set MONGODB_URI, or --data-dir.")
+    link = asyncio.run(first_admin_link(settings, settings.base_url))
+    if link is None:
+        raise StartupError(f"The organization {settings.organization} has users; an administrator invites others.")
+    _say(link)
+
+
+@app.command()
 def demo(
     url: Annotated[str, typer.Option(help="Address of the running product.")] = "http://127.0.0.1:8000",
     data_dir: DataDir = None,

@@ -180,6 +180,19 @@ class JoinCommunity(MembershipChange[None]):
 
 
 @dataclass(slots=True)
+class JoinByInvitation(MembershipChange[None]):
+    """Makes the user a member of a community of any visibility, after an invitation was accepted. Idempotent."""
+
+    user: User
+    """The user with the id `user_id`."""
+
+    def plan(self, batch: Batch) -> None:
+        """Adds the membership, unless it exists. Raises: Forbidden for a banned person."""
+        if loaded_memberships(batch)[self.user_id] is None:
+            self.add_membership(batch, self.user)
+
+
+@dataclass(slots=True)
 class LeaveCommunity(MembershipChange[None]):
     """Ends the membership, or withdraws the request to join. Idempotent."""
 

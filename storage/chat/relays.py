@@ -1,10 +1,14 @@
-"""Outbox relays for a topic's changes: to the community's stream for activity, to the author's stream for reactions."""
+"""Outbox relays of chat: activity and invited members to the community's stream, reactions to the author's stream."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from storage.identity.records import stream_owner
+from storage.chat.documents import CommunityDocument
+from storage.chat.memberships import COMMUNITIES, JoinByInvitation
+from storage.errors import Forbidden
+from storage.identity.records import User, stream_owner, user_record
 from storage.ids import MessageKey
 from storage.mongo import Document, Mongo, Session
 from storage.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification, readable_topics
@@ -47,6 +51,43 @@ class TopicActivityRelay(OutboxRelay):
 
 class MemberRemovedRelay(EventRelay):
     """Emits that a person lost the membership of a community. The events have no GraphQL type."""
+
+
+class InvitedMemberRelay(OutboxRelay):
+    """Makes people who accepted an invitation members of its community, whatever its visibility.
+
+    People who are banned, and communities that do not exist any more, are passed over.
+    """
+
+    def __init__(self) -> None:
+        self._joins: dict[str, JoinByInvitation] = {}
+
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
+        """Reads the people, and what joining needs."""
+        community_id = batch.stream.id
+        community: CommunityDocument | None = await mongo[COMMUNITIES].find_one({"_id": community_id}, session=session)
+        if community is None:
+            return
+        for user_id in {row["ref"] for row in rows}:
+            user = await mongo["users"].find_one({"_id": {"org": community["org"], "id": user_id}}, session=session)
+            if user is not None:
+                await self._load_join(mongo, session, batch, user_record(user))
+
+    async def _load_join(self, mongo: Mongo, session: Session, batch: Batch, user: User) -> None:
+        join = self._joins[user.id] = JoinByInvitation(batch.stream.id, user.id, user)
+        for collection, id_ in join.needs():
+            document = await mongo[collection].find_one({"_id": id_}, session=session)
+            if document is not None:
+                batch.add_loaded(collection, document)
+        await join.load(mongo, session, batch)
+
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
+        """Plans one join."""
+        join = self._joins.get(row["ref"])
+        if join is not None:
+            with suppress(Forbidden):
+                join.plan(batch)
+        return 0.0
 
 
 class ReactionRelay(OutboxRelay):

@@ -119,7 +119,7 @@ class UserAdministration:
             raise Forbidden("Another administrator has to change your roles and your access.")
 
         async def work(session: Session) -> User:
-            at = await self._lock_administrator(actor, session)
+            at = await lock_administrator(self._mongo, actor, session)
             user = await self._users.find_one({"_id": user_document_id(organization_id, user_id)}, session=session)
             if user is None:
                 raise NotFound("user", user_id)
@@ -137,11 +137,12 @@ class UserAdministration:
 
         return await self._mongo.transact(work)
 
-    async def _lock_administrator(self, actor: Actor, session: Session) -> datetime:
-        """Locks the actor's document, and returns the time. Raises: Forbidden if the actor is no administrator now."""
-        key = {"_id": user_document_id(actor.organization_id, actor.user_id)}
-        update = {"$currentDate": {"administered_at": True}}
-        document: UserDocument | None = await self._mongo.find_one_and_update(USERS, key, update, session)
-        if document is None or not is_administrator(document):
-            raise Forbidden("This needs the role ADMIN.")
-        return document["administered_at"]
+
+async def lock_administrator(mongo: Mongo, actor: Actor, session: Session) -> datetime:
+    """Locks the actor's document, and returns the time. Raises: Forbidden if the actor is no administrator now."""
+    key = {"_id": user_document_id(actor.organization_id, actor.user_id)}
+    update = {"$currentDate": {"administered_at": True}}
+    document: UserDocument | None = await mongo.find_one_and_update(USERS, key, update, session)
+    if document is None or not is_administrator(document):
+        raise Forbidden("This needs the role ADMIN.")
+    return document["administered_at"]

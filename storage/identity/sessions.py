@@ -73,7 +73,14 @@ class SessionStore:
         """Begins a session and returns the token of its cookie, which is shown this once."""
         token = secrets.token_urlsafe(TOKEN_BYTES)
         await self._sessions.insert_one(self._document(new, token_hash(token), await self._clock.now()))
-        await self._end_excess(new.user)
+        await self.end_excess(new.user)
+        return token
+
+    async def begin_in(self, session: Session, new: NewSession) -> str:
+        """Begins a session in the transaction of a sign-in. Call `end_excess` after the commit."""
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        document = self._document(new, token_hash(token), await self._clock.now())
+        await self._sessions.insert_one(document, session=session)
         return token
 
     async def find(self, token: str, *, is_use: bool = True) -> UserSession | None:
@@ -113,9 +120,9 @@ class SessionStore:
         """Ends the sessions of a user, all or all but one. Returns how many sessions have ended."""
         return len(await self._end({**_sessions_of(user), "_id": {"$ne": except_id}}))
 
-    async def end_all_in(self, session: Session, user: UserKey) -> None:
-        """Ends all sessions of a user in the transaction of another change, which records the change of access."""
-        await self._sessions.delete_many(_sessions_of(user), session=session)
+    async def end_all_in(self, session: Session, user: UserKey, *, except_id: str | None = None) -> None:
+        """Ends sessions of a user, all or all but one, in a transaction that also records the change of access."""
+        await self._sessions.delete_many({**_sessions_of(user), "_id": {"$ne": except_id}}, session=session)
 
     async def end_of_provider(self, issuer: str, sub: str | None, sid: str | None) -> int:
         """Ends the sessions that came from a session, or from all sessions of a person, at an identity provider."""
@@ -133,7 +140,8 @@ class SessionStore:
 
         return await self._mongo.transact(work)
 
-    async def _end_excess(self, user: UserKey) -> None:
+    async def end_excess(self, user: UserKey) -> None:
+        """Ends the sessions of a user beyond the limit, those that were not used for the longest time."""
         limit = MAX_SESSIONS_OF_USER + 10
         rows: list[SessionDocument] = await self._mongo.find(
             SESSIONS, _sessions_of(user), {"_id": 1}, sort=[("used_at", -1)], limit=limit

@@ -97,7 +97,7 @@ class UserStore:
         for number in range(1, 1_000_000):
             suffix = "" if number == 1 else f"-{number}"
             candidate = base[: MAX_HANDLE - len(suffix)] + suffix
-            document = _new_document(user_document_id(organization_id, id_), candidate, shown, roles)
+            document = new_user_document(user_document_id(organization_id, id_), candidate, shown, roles)
             try:
                 await self._users.insert_one(document)
             except DuplicateKeyError:
@@ -239,7 +239,8 @@ def search_terms(handle: str, name: str) -> list[str]:
     return list(dict.fromkeys([handle, folded, *folded.split()]))[:MAX_SEARCH_TERMS]
 
 
-def _new_document(id_: UserDocumentId, handle: str, name: str, roles: Sequence[Role]) -> UserDocument:
+def new_user_document(id_: UserDocumentId, handle: str, name: str, roles: Sequence[Role]) -> UserDocument:
+    """Returns the document of a user whose roles are not granted yet."""
     return {
         "_id": id_,
         "handle": handle,

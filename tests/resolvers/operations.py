@@ -73,8 +73,9 @@ SAME_FOR_ALL = {"Stamp": "hello"}
 TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} | {
     "targetId": "User",
     "afterUserId": "User",
+    "token": "InvitationToken",
 }
-"""Types of the ids in arguments whose name does not contain the type."""
+"""Types of the ids in arguments whose name does not contain the type, or that are no ID."""
 
 DEPTH = 4
 
@@ -106,7 +107,7 @@ class RootField:
         if isinstance(type_, GraphQLInputObjectType):
             for each, field in type_.fields.items():
                 yield from self._id_types(each, field)
-        elif type_.name == "ID" and name not in VALUES:
+        elif (type_.name == "ID" or name in TYPE_BY_ARGUMENT) and name not in VALUES:
             yield self._id_type(name)
 
     def _id_type(self, name: str) -> str:
@@ -158,7 +159,7 @@ class RootField:
             value_: object = {each: self._value(each, field, ids, values) for each, field in fields}
         elif name in values:
             return values[name]
-        elif type_.name == "ID":
+        elif type_.name == "ID" or name in TYPE_BY_ARGUMENT:
             value_ = self._id(name, ids)
         else:
             raise MissingArgumentValue(

@@ -14,6 +14,8 @@ from storage.chat.records import Community
 from storage.chat.roles import CommunityRole
 from storage.chat.visibility import CommunityVisibility
 from storage.identity.access_changes import UserKey
+from storage.identity.accounts.invitations import NewInvitation
+from storage.identity.accounts.local_accounts import Language
 from storage.identity.audit import Actor, AuditAction, TargetKind, audit_document
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
@@ -36,6 +38,7 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 
 CALLS = frozenset({"CallJob", "Call"})
 PUBLISHING = frozenset({"ConnectedAccount", "ScheduledPost", "Publication"})
+INVITATIONS = frozenset({"Invitation", "InvitationToken"})
 """Types whose objects are slow to create. `renew` creates new ones only on request."""
 
 
@@ -64,11 +67,13 @@ class OrganizationScenario:
         """Ann with a token of every role."""
         return replace(self.ann, roles=frozenset(Role))
 
-    async def renew(self, types: Collection[str] = CALLS | PUBLISHING) -> dict[str, str]:
+    async def renew(self, types: Collection[str] = CALLS | PUBLISHING | INVITATIONS) -> dict[str, str]:
         """Creates a message, a post and objects of these types, and makes Ann and Cat members. Returns all ids."""
         await self.restore_community()
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids |= {"Message": message["id"], "Post": await self.create_post(), "Session": await self.begin_session()}
+        if not INVITATIONS.isdisjoint(types):
+            await self.invite()
         if not CALLS.isdisjoint(types):
             await self.launch_call_jobs()
         if not PUBLISHING.isdisjoint(types):
@@ -93,6 +98,15 @@ class OrganizationScenario:
         ann = UserKey(self.organization_id, self.ann.id)
         new = NewSession(ann, SignInMethod.OIDC, f"{self.mark} address", f"{self.mark} agent")
         return token_hash(await self.stores.sessions.begin(new))
+
+    async def invite(self) -> None:
+        """Creates an invitation to the community for an address, and one to the organization for many people."""
+        actor = Actor(self.organization_id, self.ann.id)
+        anyone = NewInvitation(Role.MEMBER, None, None, 100, timedelta(days=1), Language.EN)
+        one = replace(anyone, community_id=self.ids["Community"], address=f"{self.mark}@example.org", max_uses=1)
+        await self.stores.invitations.create(actor, one, None)
+        created = await self.stores.invitations.create(actor, anyone, None)
+        self.ids |= {"Invitation": created.invitation.id, "InvitationToken": created.token or ""}
 
     async def launch_call_jobs(self) -> None:
         """Launches two jobs. The call of the first job is refused, the call of the second job stays active."""
@@ -245,4 +259,4 @@ def unknown_ids() -> dict[str, str]:
     people, posts = dict.fromkeys(("User", "Author", "Actor"), "nobody"), dict.fromkeys(("Post", "Job"), post)
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
     types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry", "Session")
-    return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in types}}
+    return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in (*types, *INVITATIONS)}}

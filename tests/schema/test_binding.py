@@ -18,7 +18,10 @@ from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
 from storage.errors import NotFound
 from storage.feed.changes import NewPost
+from storage.identity.accounts.invitations import Invitation, InvitationState
 from storage.identity.audit import AuditAction, AuditEntry, TargetKind
+from storage.identity.roles import Role
+from storage.ids import new_id
 from storage.stores import Stores
 from tests.schema.viewers import LINK, VIEWER_IDS, DifferingViewers, create_differing_viewers
 from tests.storage.topic_scenario import TopicScenario
@@ -75,10 +78,21 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     entries = [audit_entry(organization, actor, target) for actor, target in (("ann", "dan"), ("nobody", "no one"))]
     return {
         "AuditEntry": entries,
+        "Invitation": [
+            invitation(organization, viewers.scenario.community.id, "ann"),
+            invitation(organization, None, "nobody"),
+        ],
         "Message": [viewers.first_message, viewers.second_message, last, tombstone],
         "Post": posts,
         "Topic": topics,
     }
+
+
+def invitation(organization_id: str, community_id: str | None, creator_id: str) -> Invitation:
+    """Returns an invitation, whether or not its community and its creator exist."""
+    now, state = datetime.now(UTC), InvitationState.OPEN
+    fields = Role.MEMBER, community_id, None, 1, 0, creator_id, now, now, None, state
+    return Invitation(new_id(), organization_id, *fields)
 
 
 def audit_entry(organization_id: str, actor_id: str, target_id: str) -> AuditEntry:

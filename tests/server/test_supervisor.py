@@ -58,6 +58,11 @@ def test_up_prints_start_time_and_addresses(product: RunningProduct) -> None:
     assert f"GraphiQL  {product.url}/graphiql\n" in product.output
 
 
+def test_first_start_prints_a_link_for_the_first_admin(product: RunningProduct) -> None:
+    assert product.url
+    assert eventually(lambda: f"{product.url}/#first-admin=" in product.output), product.output
+
+
 def test_process_list_shows_process_names(product: RunningProduct) -> None:
     names = ["noroshi web", "noroshi web", "noroshi worker"]
     assert eventually(lambda: sorted(name for name in product.children().values() if "noroshi " in name) == names)

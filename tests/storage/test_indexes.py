@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -24,7 +24,16 @@ from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
 from storage.identity.access_changes import UserKey
+from storage.identity.accounts import documents as accounts
+from storage.identity.accounts.invitations import NewInvitation
+from storage.identity.accounts.local_accounts import Language, NewAccount
+from storage.identity.accounts.mails import AccountMailKind
+from storage.identity.accounts.registration import offer_first_admin
+from storage.identity.accounts.throttle import SIGN_INS_BY_CLIENT
+from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
+from storage.identity.audit import Actor
 from storage.identity.relations import FEW_BLOCKERS
+from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
 from storage.indexes import INDEXES
 from storage.locks import FenceDocument, LockDocument
@@ -75,6 +84,30 @@ async def query_identity(scenario: TopicScenario) -> None:
     await sessions.end_of_provider("https://id.example.org", None, "s1")
     await sessions.end_of_provider("https://id.example.org", "ann", None)
     await sessions.end_all(ann)
+
+
+async def query_accounts(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
+    actor, address = Actor(org, "ann"), "bob@example.org"
+    await stores.users.sign_in(org, "ann", (Role.ADMIN,), "Ann", None)
+    await offer_first_admin(stores.mongo, org)
+    new = NewInvitation(Role.OPERATOR, scenario.community.id, address, 1, timedelta(days=1), Language.EN)
+    created = await stores.invitations.create(actor, new, None)
+    await stores.invitations.find(org, created.token or "")
+    await stores.invitations.new_link(org, created.invitation.id)
+    for mail in await stores.account_mails.claim(10):
+        await stores.account_mails.finish(mail)
+    account = NewAccount(Actor(org, "new"), address, "Bob", None, "", Language.EN)
+    await stores.registrations.create_invited(created.token or "", account)
+    await stores.invitations.revoke(actor, created.invitation.id)
+    for after in (None, created.invitation.id):
+        await stores.invitations.list_invitations(org, after, 10)
+    token = await stores.account_tokens.issue(TokenPurpose.REGISTRATION, TokenSubject(org, address="c@example.org"))
+    await stores.account_tokens.find(TokenPurpose.REGISTRATION, token)
+    await stores.local_accounts.of_user(org, "new")
+    await stores.account_mails.add(AccountMailKind.RESET, org, address, Language.EN)
+    await stores.sign_in_limits.count([(SIGN_INS_BY_CLIENT, "a")])
+    await stores.sign_in_limits.forget([(SIGN_INS_BY_CLIENT, "a")])
 
 
 async def query_communities(scenario: TopicScenario) -> None:
@@ -263,6 +296,7 @@ async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:
 
 QUERIES = {
     query_identity: {"users", "blocks", "follows", "memberships", "sessions"},
+    query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"},
     query_communities: {"communities", "memberships", "idempotency"},
     query_moderation: {"communities", "memberships", "community_restrictions", "join_requests"},
     query_topics: {"topics", "messages", "read_marks", "streams"},
@@ -402,6 +436,11 @@ DOCUMENTS: dict[str, Any] = {
     "sessions": identity.SessionDocument,
     "access_changes": identity.AccessChangeDocument,
     "users": identity.UserDocument,
+    "local_accounts": accounts.LocalAccountDocument,
+    "account_tokens": accounts.AccountTokenDocument,
+    "account_mails": accounts.AccountMailDocument,
+    "sign_in_limits": accounts.SignInLimitDocument,
+    "invitations": accounts.InvitationDocument,
     "blocks": identity.BlockDocument,
     "follows": identity.FollowDocument,
     "follow_changes": identity.FollowChangeDocument,
@@ -449,7 +488,7 @@ DOCUMENTS: dict[str, Any] = {
 }
 """The document type of each collection. Those of the mail area are not checked."""
 
-AREAS = (calls, chat, feed, identity, publishing, streams)
+AREAS = (accounts, calls, chat, feed, identity, publishing, streams)
 
 
 def lacks_path(hint: Any, path: str) -> bool:

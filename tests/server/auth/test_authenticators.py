@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from server.auth.authenticators import AccountDeactivated
 from server.auth.credentials import Credential, CredentialKind, SessionEnded
 from server.auth.viewers import ViewerSessions
+from storage.errors import AccountDeactivated
 from storage.identity.access_changes import UserKey
 from storage.identity.audit import Actor
 from storage.identity.roles import Role

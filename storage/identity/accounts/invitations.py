@@ -1,0 +1,336 @@
+"""Invitations: links by which people get a role, and may join a community. Each has an expiry and a number of uses."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.errors import Conflict, Forbidden, NotFound
+from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
+from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.accounts.documents import InvitationDocument
+from storage.identity.accounts.local_accounts import Language
+from storage.identity.accounts.mails import AccountMailKind, AccountMails
+from storage.identity.accounts.tokens import LinkInvalid, new_token, token_digest
+from storage.identity.administration import lock_administrator
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.documents import UserDocument
+from storage.identity.records import User, user_record
+from storage.identity.roles import Role, with_included
+from storage.ids import new_id
+from storage.mongo import Document, Mongo, Session
+from storage.streams.log import Stream
+from storage.streams.outbox import Outbox, add_rows
+
+INVITATIONS = "invitations"
+MAX_DIGESTS = 10
+"""How many links of an invitation are valid: the first one, and the newest of those that were mailed."""
+
+
+class InvitationState(Enum):
+    """Whether an invitation can be accepted, or why not."""
+
+    OPEN = "OPEN"
+    USED_UP = "USED_UP"
+    EXPIRED = "EXPIRED"
+    REVOKED = "REVOKED"
+
+
+@dataclass(frozen=True, slots=True)
+class NewInvitation:
+    """A checked invitation to create."""
+
+    role: Role
+    community_id: str | None
+    address: str | None
+    """Normalized address of the only person who may accept; None for anyone with the link."""
+
+    max_uses: int
+    lifetime: timedelta
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation as read from the database."""
+
+    id: str
+    organization_id: str
+    role: Role
+    community_id: str | None
+    address: str | None
+    max_uses: int
+    uses: int
+    creator_id: str
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    state: InvitationState
+    """The state when the invitation was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedInvitation:
+    """A new invitation and the token of its link, which is None when an idempotency key was repeated."""
+
+    invitation: Invitation
+    token: str | None
+
+
+class Invitations:
+    """Creates, lists, revokes and accepts invitations.
+
+    Accepting writes the invitation's document, so that of people who accept at once no more than `max_uses` succeed.
+    """
+
+    def __init__(
+        self, mongo: Mongo, audit: AuditLog, access: AccessChanges, mails: AccountMails, outbox: Outbox
+    ) -> None:
+        self._mongo = mongo
+        self._audit = audit
+        self._access = access
+        self._mails = mails
+        self._outbox = outbox
+        self._invitations: AsyncCollection[InvitationDocument] = mongo[INVITATIONS]
+        self._users: AsyncCollection[UserDocument] = mongo["users"]
+
+    async def create(self, actor: Actor, new: NewInvitation, key: IdempotencyKey | None) -> CreatedInvitation:
+        """Creates an invitation. One with an address is mailed to it.
+
+        Raises: Forbidden if the actor is no administrator any more; Conflict for a key reused with other arguments.
+        """
+        id_, token = new_id(), new_token()
+
+        async def work(session: Session) -> str:
+            try:
+                await store_key(self._mongo, key, id_, session)
+            except DuplicateRequest as duplicate:
+                return duplicate.result_id
+            at = await lock_administrator(self._mongo, actor, session)
+            document = _document(id_, actor, new, token, at)
+            await self._invitations.insert_one(document, session=session)
+            if new.address is not None:
+                await self._mails.add(
+                    AccountMailKind.INVITATION, actor.organization_id, new.address, new.language, session, id_
+                )
+            entry = audit_document(
+                actor, AuditAction.INVITATION_CREATED, TargetKind.INVITATION, id_, at, **_details(document)
+            )
+            await self._audit.insert(entry, session)
+            return id_
+
+        created = await self._mongo.transact(work)
+        return CreatedInvitation(await self.get(actor.organization_id, created), token if created == id_ else None)
+
+    async def revoke(self, actor: Actor, id_: str) -> Invitation:
+        """Makes an invitation invalid. What it granted before stays. Idempotent. Raises: NotFound, Forbidden."""
+        query: Document = {"_id": id_, "org": actor.organization_id}
+
+        async def work(session: Session) -> None:
+            at = await lock_administrator(self._mongo, actor, session)
+            if await self._invitations.find_one(query, session=session) is None:
+                raise NotFound("invitation", id_)
+            open_one = {**query, "revoked_at": {"$exists": False}}
+            revoked = await self._invitations.update_one(open_one, {"$set": {"revoked_at": at}}, session=session)
+            if revoked.matched_count:
+                entry = audit_document(actor, AuditAction.INVITATION_REVOKED, TargetKind.INVITATION, id_, at)
+                await self._audit.insert(entry, session)
+
+        await self._mongo.transact(work)
+        return await self.get(actor.organization_id, id_)
+
+    async def get(self, organization_id: str, id_: str) -> Invitation:
+        """Returns an invitation of the organization. Raises: NotFound."""
+        document = await self._invitations.find_one({"_id": id_, "org": organization_id})
+        if document is None:
+            raise NotFound("invitation", id_)
+        return _invitation(document, await self._mongo.now())
+
+    async def list_invitations(self, organization_id: str, after: str | None, limit: int) -> list[Invitation]:
+        """Returns invitations, the newest first: those after the id `after`, or from the newest if it is None.
+
+        Raises: NotFound if `after` does not exist.
+        """
+        query: Document = {"org": organization_id}
+        if after is not None:
+            last = await self.get(organization_id, after)
+            query["$or"] = [{"at": {"$lt": last.created_at}}, {"at": last.created_at, "_id": {"$lt": after}}]
+        order = [("at", -1), ("_id", -1)]
+        rows: list[InvitationDocument] = await self._mongo.find(INVITATIONS, query, sort=order, limit=limit)
+        now = await self._mongo.now()
+        return [_invitation(row, now) for row in rows]
+
+    async def find(self, organization_id: str, token: str) -> Invitation:
+        """Returns the invitation of a link. Raises: LinkInvalid."""
+        found = await self._invitations.find_one({"digests": token_digest(token), "org": organization_id})
+        if found is None:
+            raise LinkInvalid
+        return _invitation(found, await self._mongo.now())
+
+    async def new_link(self, organization_id: str, id_: str) -> tuple[Invitation, str] | None:
+        """Returns an open invitation with a further token for its link; None if it is open no more."""
+        invitation = await self.get(organization_id, id_)
+        if invitation.state is not InvitationState.OPEN:
+            return None
+        token = new_token()
+        # The first link, which the creator has, stays valid however often the mail is tried.
+        mailed = {"$slice": [{"$slice": ["$digests", 1, MAX_DIGESTS]}, 2 - MAX_DIGESTS]}
+        digests = {"$concatArrays": [{"$slice": ["$digests", 1]}, mailed, [token_digest(token)]]}
+        await self._invitations.update_one({"_id": id_}, [{"$set": {"digests": digests}}])
+        return invitation, token
+
+    async def accept(self, actor: Actor, token: str, user: User) -> User:
+        """Accepts an invitation for a user who is signed in, and returns the user with the new role. Idempotent.
+
+        Raises: LinkInvalid, Conflict, Forbidden.
+        """
+
+        async def work(session: Session) -> tuple[Invitation, User]:
+            invitation = await self.accept_invitation(session, token, user, actor)
+            found = await self._users.find_one({"_id": _user_id(user)}, session=session)
+            return invitation, user if found is None else user_record(found)
+
+        invitation, accepted = await self._mongo.transact(work)
+        self.nudge(invitation)
+        return accepted
+
+    async def accept_invitation(
+        self, session: Session, token: str, user: User, actor: Actor | None = None
+    ) -> Invitation:
+        """Accepts an invitation in the transaction of a sign-in: counts the use, and grants the role.
+
+        A user who has accepted it before uses it no second time. Call `nudge` with the result after the commit. `actor`
+        says for the audit log where the request comes from. Raises: LinkInvalid; Conflict if it is used up, expired or
+        revoked; Forbidden if it is for another address, or the user is deactivated.
+        """
+        query = {"digests": token_digest(token), "org": user.organization_id}
+        return await self._accept(session, query, user, actor or Actor(user.organization_id, user.id))
+
+    async def accept_by_id(self, session: Session, id_: str, user: User, actor: Actor) -> Invitation:
+        """Accepts the invitation of a registration, as `accept_invitation` does. Raises: the same."""
+        return await self._accept(session, {"_id": id_, "org": user.organization_id}, user, actor)
+
+    def nudge(self, invitation: Invitation) -> None:
+        """Makes the person a member of the community now. Without this call a sweep does so some seconds later."""
+        if invitation.community_id is not None:
+            self._outbox.nudge(_community_stream(invitation.community_id).name)
+
+    async def _accept(self, session: Session, query: Document, user: User, actor: Actor) -> Invitation:
+        document = await self._invitations.find_one(query, session=session)
+        if document is None:
+            raise LinkInvalid
+        now = await self._mongo.now()
+        invitation = _invitation(document, now)
+        if user.id in document["users"]:
+            return invitation
+        require_open(invitation)
+        _require_address(invitation, user)
+        # The write conflicts with every other one that was accepted or revoked since the read above.
+        await self._invitations.update_one({"_id": invitation.id}, {"$push": {"users": user.id}}, session=session)
+        await self._grant(invitation.role, user, now, session)
+        if invitation.community_id is not None:
+            await add_rows(self._mongo, _community_stream(invitation.community_id), "InvitedMember", [user.id], session)
+        entry = audit_document(
+            actor,
+            AuditAction.INVITATION_ACCEPTED,
+            TargetKind.INVITATION,
+            invitation.id,
+            now,
+            role=invitation.role.value,
+        )
+        await self._audit.insert(entry, session)
+        return invitation
+
+    async def _grant(self, role: Role, user: User, now: datetime, session: Session) -> None:
+        """Adds the role to the user's roles, which are granted from then on."""
+        stored = await self._users.find_one({"_id": _user_id(user)}, session=session)
+        if stored is None:
+            raise NotFound("user", user.id)
+        if "deactivated_at" in stored:
+            raise Forbidden("This account is deactivated. Ask an administrator of your organization.")
+        roles = [Role(each) for each in stored["roles"]]
+        if stored.get("roles_granted") and role in with_included(frozenset(roles)):
+            return
+        values = sorted({each.value for each in (*roles, role)})
+        update = {"$set": {"roles": values, "roles_granted": True}}
+        await self._users.update_one({"_id": stored["_id"]}, update, session=session)
+        # Cached sessions read the user again.
+        await self._access.record(UserKey(user.organization_id, user.id), now, session)
+
+
+def _user_id(user: User) -> Document:
+    return {"org": user.organization_id, "id": user.id}
+
+
+def require_open(invitation: Invitation) -> None:
+    """Raises Conflict for an invitation that nobody can accept."""
+    reasons = {
+        InvitationState.USED_UP: "This invitation has been used up. Ask for another.",
+        InvitationState.EXPIRED: "This invitation has expired. Ask for another.",
+        InvitationState.REVOKED: "This invitation was revoked. Ask for another.",
+    }
+    if invitation.state in reasons:
+        raise Conflict(reasons[invitation.state])
+
+
+def _require_address(invitation: Invitation, user: User) -> None:
+    if invitation.address is not None and (user.email or "").lower() != invitation.address:
+        raise Forbidden("This invitation is for another mail address.")
+
+
+def _community_stream(community_id: str) -> Stream:
+    return Stream("community", community_id)
+
+
+def _details(document: InvitationDocument) -> dict[str, str]:
+    details = {"role": document["role"], "uses": str(document["max_uses"])}
+    if "community" in document:
+        details["community"] = document["community"]
+    if "address" in document:
+        details["address"] = document["address"]
+    return details
+
+
+def _document(id_: str, actor: Actor, new: NewInvitation, token: str, at: datetime) -> InvitationDocument:
+    document: InvitationDocument = {
+        "_id": id_,
+        "org": actor.organization_id,
+        "digests": [token_digest(token)],
+        "role": new.role.value,
+        "max_uses": new.max_uses,
+        "users": [],
+        "creator": actor.user_id,
+        "at": at,
+        "expires_at": at + new.lifetime,
+    }
+    if new.community_id is not None:
+        document["community"] = new.community_id
+    if new.address is not None:
+        document["address"] = new.address
+    return document
+
+
+def _state(document: InvitationDocument, now: datetime) -> InvitationState:
+    if "revoked_at" in document:
+        return InvitationState.REVOKED
+    if len(document["users"]) >= document["max_uses"]:
+        return InvitationState.USED_UP
+    return InvitationState.EXPIRED if document["expires_at"] <= now else InvitationState.OPEN
+
+
+def _invitation(document: InvitationDocument, now: datetime) -> Invitation:
+    return Invitation(
+        document["_id"],
+        document["org"],
+        Role(document["role"]),
+        document.get("community"),
+        document.get("address"),
+        document["max_uses"],
+        len(document["users"]),
+        document["creator"],
+        document["at"],
+        document["expires_at"],
+        document.get("revoked_at"),
+        _state(document, now),
+    )

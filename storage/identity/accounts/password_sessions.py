@@ -1,0 +1,120 @@
+"""Sessions of people who sign in with a password, and changes of the password, which end them.
+
+A sign-in writes the account in the transaction that begins the session, and so does a change of the password. Of the
+two at the same time one is repeated, so that no session of the old password outlives the change.
+"""
+
+from storage.errors import AccountDeactivated
+from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.accounts.local_accounts import LocalAccount, LocalAccounts, WrongPassword
+from storage.identity.accounts.tokens import AccountTokens, LinkInvalid, TokenPurpose
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.records import User
+from storage.identity.session_records import NewSession, SignInMethod
+from storage.identity.sessions import SessionStore
+from storage.identity.users import UserStore
+from storage.mongo import Mongo, Session
+
+
+class PasswordSessions:
+    """Begins sessions by a password, and changes passwords."""
+
+    def __init__(
+        self,
+        mongo: Mongo,
+        accounts: LocalAccounts,
+        tokens: AccountTokens,
+        sessions: SessionStore,
+        users: UserStore,
+        audit: AuditLog,
+        access: AccessChanges,
+    ) -> None:
+        self._mongo = mongo
+        self._accounts = accounts
+        self._tokens = tokens
+        self._sessions = sessions
+        self._users = users
+        self._audit = audit
+        self._access = access
+
+    async def sign_in(
+        self, organization_id: str, address: str, password: str, client_address: str | None, user_agent: str | None
+    ) -> tuple[User, str]:
+        """Returns the user and the token of a new session.
+
+        Raises: WrongPassword, AccountDeactivated, RateLimited.
+        """
+        account = await self._accounts.verify(organization_id, address, password)
+        return await self.begin(account, client_address, user_agent)
+
+    async def begin(
+        self,
+        account: LocalAccount,
+        client_address: str | None,
+        user_agent: str | None,
+        method: SignInMethod = SignInMethod.PASSWORD,
+    ) -> tuple[User, str]:
+        """Begins a session, unless the password was changed since the account was read. As `sign_in` otherwise."""
+        user = await self._users.get(account.organization_id, account.user_id)
+        if user.is_deactivated:
+            raise AccountDeactivated
+        new = NewSession(UserKey(user.organization_id, user.id), method, client_address, user_agent)
+
+        async def work(session: Session) -> str:
+            if not await self._accounts.touch(account, session):
+                raise WrongPassword
+            return await self._sessions.begin_in(session, new)
+
+        token = await self._mongo.transact(work)
+        await self._sessions.end_excess(new.user)
+        return user, token
+
+    async def change(self, actor: Actor, current: str, password: str, session_id: str | None) -> None:
+        """Changes the user's password, and ends the user's other sessions.
+
+        Raises: WrongPassword, BadUserInput, Conflict, RateLimited.
+        """
+        account = await self._accounts.of_user(actor.organization_id, actor.user_id)
+        if account is None:
+            raise WrongPassword
+        account = await self._accounts.verify(account.organization_id, account.address, current)
+        new_hash = await self._hash(account, password)
+
+        async def work(session: Session) -> None:
+            await self._replace(session, actor, account, new_hash, session_id)
+
+        await self._mongo.transact(work)
+
+    async def reset(self, token: str, password: str, client_address: str | None, user_agent: str | None) -> None:
+        """Sets the password of the person to whom the token was mailed, and ends all sessions of the person.
+
+        Raises: LinkInvalid, BadUserInput, Conflict, RateLimited.
+        """
+        subject = await self._tokens.find(TokenPurpose.RESET, token)
+        account = await self._accounts.of_user(subject.organization_id, subject.user_id or "")
+        if account is None or account.address != subject.address:
+            raise LinkInvalid
+        new_hash = await self._hash(account, password)
+        actor = Actor(account.organization_id, account.user_id, client_address, user_agent)
+
+        async def work(session: Session) -> None:
+            await self._tokens.use(TokenPurpose.RESET, token, session)
+            await self._replace(session, actor, account, new_hash, None)
+
+        await self._mongo.transact(work)
+
+    async def _hash(self, account: LocalAccount, password: str) -> str:
+        user = await self._users.get(account.organization_id, account.user_id)
+        return await self._accounts.hashes.hash_new(password, user.name, account.address)
+
+    async def _replace(
+        self, session: Session, actor: Actor, account: LocalAccount, new_hash: str, kept_session_id: str | None
+    ) -> None:
+        """Replaces the password, withdraws links to reset it, and ends the sessions but one."""
+        user, at = UserKey(account.organization_id, account.user_id), await self._mongo.now()
+        await self._accounts.set_password(account, new_hash, session)
+        await self._tokens.withdraw(TokenPurpose.RESET, account.organization_id, account.address, session)
+        await self._sessions.end_all_in(session, user, except_id=kept_session_id)
+        await self._access.record(user, at, session)
+        entry = audit_document(actor, AuditAction.PASSWORD_CHANGED, TargetKind.USER, user.user_id, at)
+        await self._audit.insert(entry, session)

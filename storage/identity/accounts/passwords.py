@@ -1,0 +1,146 @@
+"""Passwords: which ones are allowed, and their Argon2id hashes.
+
+Hashes are computed in threads, since one takes some 40 ms and 46 MiB. A few run at once in a process.
+"""
+
+import asyncio
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import TypeVar
+
+from argon2 import PasswordHasher
+from argon2.exceptions import Argon2Error, InvalidHashError
+
+from storage.errors import BadUserInput, RateLimited
+
+MIN_CHARS = 10
+MAX_CHARS = 256
+MIN_GUESSES = 1_000_000
+"""How many guesses a password must withstand by zxcvbn's estimate, which knows 30,000 common passwords."""
+
+MAX_ESTIMATED_CHARS = 72
+"""How many characters the estimate reads. Its time grows with their square."""
+
+MIN_OWN_CHARS = 6
+"""How many characters must be left of a password without the person's name and address."""
+
+MAX_RUNNING = 2
+"""Hashes that one process computes at once."""
+
+MAX_WAITING = 50
+"""Hashes that wait in one process."""
+
+RETRY_AFTER_MS = 2000
+ALLOWED = f"{MIN_CHARS} to {MAX_CHARS} characters, not a common password, not the own name or address"
+
+UNKNOWN_HASH = "$argon2id$v=19$m=47104,t=1,p=1$qRfwawzIqWw/JAzRPH5UhA$C8xxNjEL0QkcMj0ROicSNjO/uwPuibnM9ivNZlX/Qhk"
+"""Hash of a random password that nobody knows, for sign-ins of unknown accounts."""
+
+Result = TypeVar("Result")
+
+
+def normalize_password(password: str) -> str:
+    """Returns the form that is hashed (NFKC), so that every keyboard gives the same. Raises: BadUserInput."""
+    try:
+        password.encode()
+    except UnicodeEncodeError:
+        raise BadUserInput("password", "text without lone surrogates") from None
+    if len(password) > MAX_CHARS:
+        raise BadUserInput("password", ALLOWED, f"The password has more than {MAX_CHARS} characters.")
+    return unicodedata.normalize("NFKC", password)
+
+
+def check_new_password(password: str, name: str, address: str) -> None:
+    """Raises BadUserInput for a password that is too short, common, or made of the person's name or address.
+
+    There are no rules for kinds of characters (NIST SP 800-63B). Takes some milliseconds, so call it in a thread.
+    """
+    if len(normalize_password(password)) < MIN_CHARS:
+        raise BadUserInput("password", ALLOWED, f"The password needs {MIN_CHARS} characters or more.")
+    own_words = _words(name) | _words(address)
+    if _length_without(password, own_words) < MIN_OWN_CHARS:
+        raise BadUserInput("password", ALLOWED, "The password consists of your name or your address. Choose another.")
+    if _guesses(password[:MAX_ESTIMATED_CHARS], own_words) < MIN_GUESSES:
+        raise BadUserInput("password", ALLOWED, "This password is easy to guess. Choose another.")
+
+
+def _words(text: str) -> set[str]:
+    """Returns the words of a name or an address in lower case, without those of one or two letters."""
+    return {word for word in re.split(r"[\W_]+", _folded(text)) if len(word) > 2}
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _length_without(password: str, words: set[str]) -> int:
+    left = _folded(password)
+    for word in sorted(words, key=len, reverse=True):
+        left = left.replace(word, "")
+    return len(re.sub(r"[\W_]+", "", left)) if left != _folded(password) else len(left)
+
+
+def _guesses(password: str, own_words: set[str]) -> float:
+    # Imported here: its word lists take 30 ms and some megabytes.
+    from zxcvbn import zxcvbn
+
+    return float(zxcvbn(password, user_inputs=sorted(own_words))["guesses"])
+
+
+class PasswordHashes:
+    """Computes and compares hashes, a few at once. Further ones wait, and are refused when too many wait."""
+
+    def __init__(self, max_running: int = MAX_RUNNING, max_waiting: int = MAX_WAITING) -> None:
+        # OWASP's first choice of parameters. A hash names its own, so that they may change.
+        self._hasher = PasswordHasher(time_cost=1, memory_cost=47_104, parallelism=1)
+        self._slots = asyncio.Semaphore(max_running)
+        self._unfinished = 0
+        self._max_unfinished = max_running + max_waiting
+
+    async def hash_new(self, password: str, name: str, address: str) -> str:
+        """Returns the hash of a new password, which is checked first. Raises: BadUserInput, RateLimited."""
+
+        def work() -> str:
+            check_new_password(password, name, address)
+            return self._hasher.hash(normalize_password(password))
+
+        return await self._run(work)
+
+    async def verify(self, stored: str | None, password: str) -> bool:
+        """Returns whether the password has this hash. None takes as long as a hash, and is never right.
+
+        Raises: RateLimited, BadUserInput.
+        """
+        normalized = normalize_password(password)
+        return await self._run(lambda: self._matches(stored, normalized))
+
+    def is_outdated(self, stored: str) -> bool:
+        """Returns whether the hash has other parameters than new hashes."""
+        return self._hasher.check_needs_rehash(stored)
+
+    async def rehash(self, password: str) -> str:
+        """Returns a new hash of a password that was right. Raises: RateLimited."""
+        normalized = normalize_password(password)
+        return await self._run(lambda: self._hasher.hash(normalized))
+
+    def _matches(self, stored: str | None, password: str) -> bool:
+        try:
+            self._hasher.verify(stored or UNKNOWN_HASH, password)
+        except (Argon2Error, InvalidHashError):
+            return False
+        return stored is not None
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        if self._unfinished >= self._max_unfinished:
+            raise RateLimited("Too many people sign in at once. Try again later.", RETRY_AFTER_MS)
+        self._unfinished += 1
+        # A task of its own: if the caller is cancelled, the thread computes on and keeps its slot.
+        return await asyncio.shield(asyncio.create_task(self._in_slot(work)))
+
+    async def _in_slot(self, work: Callable[[], Result]) -> Result:
+        try:
+            async with self._slots:
+                return await asyncio.to_thread(work)
+        finally:
+            self._unfinished -= 1

@@ -1,0 +1,97 @@
+"""Ways to get an account: the link of the first ADMIN, an invitation, or a mail that proves the address."""
+
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.errors import Conflict
+from storage.identity.accounts.invitations import Invitation, Invitations
+from storage.identity.accounts.local_accounts import LocalAccounts, NewAccount
+from storage.identity.accounts.tokens import AccountTokens, LinkInvalid, TokenPurpose, TokenSubject
+from storage.identity.audit import AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.documents import UserDocument
+from storage.identity.records import User
+from storage.identity.roles import Role
+from storage.mongo import Mongo, Session
+
+
+class Registrations:
+    """Creates accounts, each in one transaction with the use of its link."""
+
+    def __init__(
+        self, mongo: Mongo, accounts: LocalAccounts, tokens: AccountTokens, invitations: Invitations, audit: AuditLog
+    ) -> None:
+        self._mongo = mongo
+        self._accounts = accounts
+        self._tokens = tokens
+        self._invitations = invitations
+        self._audit = audit
+        self._users: AsyncCollection[UserDocument] = mongo["users"]
+
+    async def create_first_admin(self, token: str, new: NewAccount) -> User:
+        """Makes the first ADMIN. Raises: LinkInvalid, Conflict if the organization has an ADMIN."""
+        organization_id = new.actor.organization_id
+
+        async def work(session: Session) -> User:
+            subject = await self._tokens.use(TokenPurpose.FIRST_ADMIN, token, session)
+            if subject.organization_id != organization_id:
+                raise LinkInvalid
+            admins = {"_id.org": organization_id, "roles": Role.ADMIN.value}
+            if await self._users.find_one(admins, {"_id": 1}, session=session) is not None:
+                raise Conflict("The organization has an administrator. Ask them for an invitation.")
+            user = await self._accounts.insert(new, [Role.ADMIN], session)
+            at = await self._mongo.now()
+            action = AuditAction.FIRST_ADMIN_CREATED
+            await self._audit.insert(audit_document(new.actor, action, TargetKind.USER, user.id, at), session)
+            return user
+
+        return await self._mongo.transact(work)
+
+    async def create_invited(self, token: str, new: NewAccount) -> User:
+        """Makes the account of an invitation for its own mail address, which the link proves.
+
+        Raises: LinkInvalid, Forbidden, Conflict.
+        """
+        invitation = await self._invitations.find(new.actor.organization_id, token)
+        if invitation.address is None:
+            raise LinkInvalid
+        return await self._create(new, invitation, None)
+
+    async def create_registered(self, token: str, new: NewAccount) -> User:
+        """Makes the account of an address that the mailed token proves, and accepts the invitation if there was one.
+
+        Raises: LinkInvalid, Conflict, Forbidden.
+        """
+        subject = await self._tokens.find(TokenPurpose.REGISTRATION, token)
+        organization_id = new.actor.organization_id
+        if subject.organization_id != organization_id or subject.address != new.address:
+            raise LinkInvalid
+        invitation = None
+        if subject.invitation_id is not None:
+            invitation = await self._invitations.get(organization_id, subject.invitation_id)
+        return await self._create(new, invitation, token)
+
+    async def _create(self, new: NewAccount, invitation: Invitation | None, token: str | None) -> User:
+        role = Role.MEMBER if invitation is None else invitation.role
+
+        async def work(session: Session) -> User:
+            if token is not None:
+                await self._tokens.use(TokenPurpose.REGISTRATION, token, session)
+            user = await self._accounts.insert(new, [role], session)
+            if invitation is not None:
+                await self._invitations.accept_by_id(session, invitation.id, user, new.actor)
+            await self._tokens.withdraw(TokenPurpose.REGISTRATION, new.actor.organization_id, new.address, session)
+            return user
+
+        user = await self._mongo.transact(work)
+        if invitation is not None:
+            self._invitations.nudge(invitation)
+        return user
+
+
+async def offer_first_admin(mongo: Mongo, organization_id: str) -> str | None:
+    """Returns the token of a new link for the first ADMIN; None if the organization has a user.
+
+    Earlier links become invalid.
+    """
+    if await mongo.find("users", {"_id.org": organization_id}, {"_id": 1}, limit=1):
+        return None
+    return await AccountTokens(mongo).issue(TokenPurpose.FIRST_ADMIN, TokenSubject(organization_id))

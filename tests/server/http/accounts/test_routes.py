@@ -1,0 +1,291 @@
+"""Accounts over HTTP on a real web process: every way in, and everybody who may not come in."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from storage.identity.accounts.registration import offer_first_admin
+from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
+from storage.identity.audit import Actor
+from storage.identity.roles import Role
+from storage.ids import new_id
+from storage.stores import Stores, open_stores
+from tests.browser_sessions import CLIENT, SESSION_COOKIE, cookie
+from tests.serving import WebProcess, web_process
+from tests.storage.identity.accounts.conftest import PASSWORD, link
+
+pytestmark = pytest.mark.anyio
+
+ORG = "main"
+OTHER_PASSWORD = "another beacon on the hill"
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+        yield web
+
+
+@pytest.fixture
+async def http(web: WebProcess) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=web.url, timeout=60) as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+async def product(web: WebProcess, mongodb_uri: str, redis_url: str) -> AsyncIterator[Stores]:
+    """The stores of the web process's database."""
+    async with open_stores(mongodb_uri, redis_url, web.database) as stores:
+        yield stores
+
+
+@pytest.fixture
+async def admin(product: Stores) -> Actor:
+    await product.users.sign_in(ORG, "boss", [Role.ADMIN], "Boss", None)
+    # The limits of the test's own client would add up over the tests.
+    await product.mongo["sign_in_limits"].delete_many({})
+    return Actor(ORG, "boss")
+
+
+class Browser:
+    """A browser that keeps the cookie of its session."""
+
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+        self.token: str | None = None
+
+    async def post(self, path: str, **body: object) -> tuple[int, dict[str, Any]]:
+        """Sends a request. Returns the status and the answer."""
+        headers = CLIENT if self.token is None else cookie(self.token)
+        response = await self._http.post(path, json=body, headers=headers)
+        set_cookie = response.headers.get("set-cookie", "")
+        if set_cookie.startswith(f"{SESSION_COOKIE}="):
+            self.token = set_cookie.partition("=")[2].partition(";")[0]
+            assert {"HttpOnly", "Secure", "Path=/", "SameSite=lax"} <= set(set_cookie.split("; "))
+        assert response.headers["cache-control"] == "no-store"
+        return response.status_code, orjson.loads(response.content)
+
+    async def viewer(self) -> str | None:
+        """Returns the name of the signed-in user, or None."""
+        headers = CLIENT if self.token is None else cookie(self.token)
+        response = await self._http.post("/graphql", json={"query": "{ viewer { name } }"}, headers=headers)
+        viewer = (orjson.loads(response.content).get("data") or {}).get("viewer")
+        return viewer and str(viewer["name"])
+
+
+async def registered(product: Stores, http: httpx2.AsyncClient, admin: Actor, name: str) -> tuple[Browser, str]:
+    """Registers a person by an invitation. Returns the person's browser and address."""
+    address = f"{name.lower()}-{new_id()}@example.org"
+    created = await product.invitations.create(admin, link(address=address), None)
+    browser = Browser(http)
+    status, answer = await browser.post("/accounts", invitation=created.token, name=name, password=PASSWORD)
+    assert status == 201, answer
+    return browser, address
+
+
+async def test_first_admin_link_makes_one_admin(product: Stores, http: httpx2.AsyncClient) -> None:
+    """Runs first, since the organization must have no user."""
+    token = await offer_first_admin(product.mongo, ORG)
+    browsers = [Browser(http) for _ in range(4)]
+    clicks = (
+        each.post("/accounts", firstAdmin=token, address=f"a{n}@example.org", name=f"Ada {n}", password=PASSWORD)
+        for n, each in enumerate(browsers)
+    )
+    statuses = [status for status, _ in await asyncio.gather(*clicks)]
+    assert sorted(statuses)[0] == 201
+    assert set(sorted(statuses)[1:]) <= {404, 409}
+    signed_in = [name for name in [await each.viewer() for each in browsers] if name is not None]
+    assert len(signed_in) == 1
+    assert await product.mongo["users"].count_documents({"_id.org": ORG, "roles": "ADMIN"}) == 1
+
+
+async def test_invited_person_signs_in_again(product: Stores, http: httpx2.AsyncClient, admin: Actor) -> None:
+    browser, address = await registered(product, http, admin, "Bea")
+    assert await browser.viewer() == "Bea"
+    other = Browser(http)
+    assert (await other.post("/sign-in/password", address=address.upper(), password=PASSWORD))[0] == 200
+    assert await other.viewer() == "Bea"
+
+
+async def test_unknown_address_and_wrong_password_look_alike(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    _, address = await registered(product, http, admin, "Bea")
+    answers = [
+        await Browser(http).post("/sign-in/password", address=each, password=OTHER_PASSWORD)
+        for each in (address, "nobody@example.org")
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 401
+    assert answers[0][1]["code"] == "UNAUTHENTICATED"
+
+
+async def test_guesses_are_limited_for_known_and_unknown_accounts(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    _, known = await registered(product, http, admin, "Bea")
+    statuses = []
+    for address in (known, f"{new_id()}@example.org"):
+        guesses = (Browser(http).post("/sign-in/password", address=address, password="wrong guess") for _ in range(14))
+        statuses.append(sorted(status for status, _ in await asyncio.gather(*guesses)))
+    assert statuses[0] == statuses[1] == [401] * 10 + [429] * 4
+    status, answer = await Browser(http).post("/sign-in/password", address=known, password=PASSWORD)
+    assert (status, answer["code"]) == (429, "RATE_LIMITED")
+    assert answer["retryAfterMs"] > 0
+
+
+async def test_request_without_browser_header_is_refused(http: httpx2.AsyncClient, admin: Actor) -> None:
+    body = {"address": "a@example.org", "password": PASSWORD}
+    for path in ("/sign-in/password", "/accounts", "/accounts/reset-request", "/accounts/reset"):
+        assert (await http.post(path, json=body)).status_code == 403
+        evil = {**CLIENT, "origin": "https://evil.example.org"}
+        assert (await http.post(path, json=body, headers=evil)).status_code == 403
+
+
+async def test_link_invitation_needs_a_mailed_proof_of_the_address(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    created = await product.invitations.create(admin, link(Role.OPERATOR), None)
+    address, browser = f"{new_id()}@example.org", Browser(http)
+    shown = (await browser.post("/accounts/invitation", invitation=created.token))[1]
+    assert (shown["state"], shown["role"], shown["address"]) == ("OPEN", "OPERATOR", None)
+    assert await browser.post("/accounts", invitation=created.token, address=address) == (202, {})
+    mail = await product.mongo["account_mails"].find_one({"address": address})
+    assert mail is not None
+    assert mail["invitation"] == created.invitation.id
+    assert await product.local_accounts.find(ORG, address) is None
+    subject = TokenSubject(ORG, address=address, invitation_id=created.invitation.id)
+    token = await product.account_tokens.issue(TokenPurpose.REGISTRATION, subject)
+    status, answer = await browser.post("/accounts/verification", verification=token, name="Bea", password=PASSWORD)
+    assert status == 201, answer
+    assert (await product.users.get(ORG, answer["userId"])).roles == (Role.OPERATOR,)
+    assert (await product.invitations.get(ORG, created.invitation.id)).uses == 1
+
+
+async def test_registrations_by_one_link_never_exceed_its_uses(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    created = await product.invitations.create(admin, link(max_uses=2), None)
+    registering = []
+    for n in range(6):
+        subject = TokenSubject(ORG, address=f"{n}-{new_id()}@example.org", invitation_id=created.invitation.id)
+        token = await product.account_tokens.issue(TokenPurpose.REGISTRATION, subject)
+        registering.append(
+            Browser(http).post("/accounts/verification", verification=token, name=f"P{n}", password=PASSWORD)
+        )
+    statuses = sorted(status for status, _ in await asyncio.gather(*registering))
+    assert statuses == [201, 201, 409, 409, 409, 409]
+
+
+async def test_registration_without_invitation_is_closed(http: httpx2.AsyncClient, admin: Actor) -> None:
+    status, answer = await Browser(http).post("/accounts", address="eve@example.org")
+    assert (status, answer["code"]) == (403, "FORBIDDEN")
+
+
+async def test_reset_ends_every_session_and_the_old_password(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    browser, address = await registered(product, http, admin, "Bea")
+    account = await product.local_accounts.find(ORG, address)
+    assert account is not None
+    subject = TokenSubject(ORG, account.user_id, address)
+    tokens = [await product.account_tokens.issue(TokenPurpose.RESET, subject) for _ in range(2)]
+    assert await browser.viewer() == "Bea"
+    weak = await Browser(http).post("/accounts/reset", reset=tokens[0], password="password123")
+    assert (weak[0], weak[1]["field"]) == (400, "password")
+    assert await Browser(http).post("/accounts/reset", reset=tokens[0], password=OTHER_PASSWORD) == (200, {})
+    for used in tokens:
+        assert (await Browser(http).post("/accounts/reset", reset=used, password=PASSWORD))[0] == 404
+    assert await product.mongo["sessions"].count_documents({"user": account.user_id}) == 0
+    assert (await Browser(http).post("/sign-in/password", address=address, password=PASSWORD))[0] == 401
+    assert (await Browser(http).post("/sign-in/password", address=address, password=OTHER_PASSWORD))[0] == 200
+
+
+async def test_reset_request_answers_alike_and_is_limited(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    _, known = await registered(product, http, admin, "Bea")
+    for address in (known, f"{new_id()}@example.org"):
+        answers = [await Browser(http).post("/accounts/reset-request", address=address) for _ in range(4)]
+        assert [status for status, _ in answers] == [202, 202, 202, 429]
+        assert await product.mongo["account_mails"].count_documents({"address": address, "kind": "RESET"}) == 3
+
+
+async def test_changed_password_ends_the_other_sessions(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    browser, address = await registered(product, http, admin, "Bea")
+    other = Browser(http)
+    await other.post("/sign-in/password", address=address, password=PASSWORD)
+    passwords = {"currentPassword": PASSWORD, "password": OTHER_PASSWORD}
+    assert (await Browser(http).post("/accounts/password", **passwords))[0] == 401
+    assert (await browser.post("/accounts/password", currentPassword="wrong", password=OTHER_PASSWORD))[0] == 401
+    assert await browser.post("/accounts/password", **passwords) == (200, {})
+    account = await product.local_accounts.find(ORG, address)
+    assert account is not None
+    assert await product.mongo["sessions"].count_documents({"user": account.user_id}) == 1
+    assert await browser.viewer() == "Bea"
+
+
+async def test_sign_ins_during_a_reset_leave_no_old_session(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    _, address = await registered(product, http, admin, "Bea")
+    account = await product.local_accounts.find(ORG, address)
+    assert account is not None
+    token = await product.account_tokens.issue(TokenPurpose.RESET, TokenSubject(ORG, account.user_id, address))
+    sign_ins = (Browser(http).post("/sign-in/password", address=address, password=PASSWORD) for _ in range(6))
+    reset = Browser(http).post("/accounts/reset", reset=token, password=OTHER_PASSWORD)
+    statuses = [status for status, _ in await asyncio.gather(*sign_ins, reset)]
+    assert statuses[-1] == 200
+    assert await product.mongo["sessions"].count_documents({"user": account.user_id}) == 0
+
+
+async def test_deactivated_person_does_not_sign_in(product: Stores, http: httpx2.AsyncClient, admin: Actor) -> None:
+    _, address = await registered(product, http, admin, "Bea")
+    account = await product.local_accounts.find(ORG, address)
+    assert account is not None
+    await product.user_administration.deactivate(admin, account.user_id, "left")
+    status, answer = await Browser(http).post("/sign-in/password", address=address, password=PASSWORD)
+    assert status == 401
+    assert "deactivated" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/sign-in/password", {"password": PASSWORD}, "address"),
+        ("/sign-in/password", {"address": "nobody", "password": PASSWORD}, "address"),
+        ("/sign-in/password", {"address": "a@example.org", "password": 7}, "password"),
+        ("/accounts/reset-request", {"address": "a@example.org", "language": "de"}, "language"),
+        ("/accounts/reset", {"password": PASSWORD}, "reset"),
+        ("/accounts", {"invitation": "x" * 201}, "invitation"),
+    ],
+)
+async def test_invalid_body_names_the_field(
+    http: httpx2.AsyncClient, admin: Actor, path: str, body: dict[str, object], field: str
+) -> None:
+    status, answer = await Browser(http).post(path, **body)
+    assert (status, answer["field"]) == (400, field)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": " "}, "name"),
+        ({"name": "a\u202eb"}, "name"),
+        ({"handle": "A B"}, "handle"),
+        ({"password": "x"}, "password"),
+    ],
+)
+async def test_invalid_new_account_names_the_field(
+    product: Stores, http: httpx2.AsyncClient, admin: Actor, fields: dict[str, str], field: str
+) -> None:
+    created = await product.invitations.create(admin, link(address=f"{new_id()}@example.org"), None)
+    body = {"invitation": created.token, "name": "Bea", "password": PASSWORD, **fields}
+    status, answer = await Browser(http).post("/accounts", **body)
+    assert (status, answer["field"]) == (400, field)
