@@ -17,12 +17,12 @@ from storage.feed.fan_outs import FanOutClaim, FanOutRetry
 from storage.ids import PostKey
 
 TIME_SLICE_S = 5.0
-"""How long one post may occupy a worker's slot before its job is queued again behind other jobs."""
+"""How long one fan-out may occupy a worker's slot before its job is queued again behind other jobs."""
 
 SWEEP_LIMIT = 8
 RETRY_LIMIT = 500
 UNSETTLED_S = 3.0
-"""How long a change of a follow waits for its own request before a sweep applies it."""
+"""How long a sweep leaves a follow or unfollow to the request that made it, before the sweep applies it."""
 
 log = structlog.get_logger(__name__)
 

@@ -17,6 +17,6 @@ async def prune_events(jobs: JobContext) -> int:
         while lock is not None and (batch_count := await jobs.stores.events.prune()):
             pruned += batch_count
             PRUNING_DELAY_S.set(await jobs.stores.events.pruning_delay_s())
-    # Another worker may prune now. A value that this worker would keep showing is out of date.
+    # Another worker may prune now, and reports the delay. The last value of this worker would be out of date.
     PRUNING_DELAY_S.set(0)
     return pruned

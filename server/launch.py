@@ -1,7 +1,7 @@
 """Launches a program that ends when its parent ends, and whose limit of open files is the user's maximum.
 
 Runs as a script that replaces itself with the program, so it imports no package of Noroshi. Linux only: other systems
-have no parent-death signal. There the next start ends servers that are left over.
+have no parent-death signal. On those systems, the next start ends servers that survived the previous run.
 """
 
 import ctypes

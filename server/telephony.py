@@ -13,7 +13,7 @@ SIMULATOR = "simulator"
 
 
 def telephony_provider(settings: Settings) -> str | None:
-    """Returns the name of the telephony provider, or None. Only the demo has one that was not chosen."""
+    """Returns the name of the telephony provider: the chosen one, the simulator for the demo, or else None."""
     return settings.telephony or (SIMULATOR if settings.demo else None)
 
 

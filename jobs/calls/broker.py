@@ -20,7 +20,7 @@ MAX_WAIT_S = 5.0
 """The longest time between two plans. Redis may lose wake-ups, and a plan costs three reads."""
 
 WAIT_WITHOUT_WAKE_UPS_S = 0.5
-"""The longest time between two plans while no wake-ups arrive, so that a freed slot is soon used without Redis too."""
+"""The longest time between two plans while no wake-ups can arrive, so that freed slots are used soon without Redis."""
 
 DRAIN_S = 12.0
 """How long a stopping broker waits for requests to the telephony service."""
@@ -42,7 +42,7 @@ class Broker:
         # A service that ignores notAfter refuses no late call, so half of the jitter is reserved for the request.
         self._max_late_s = JITTER_S if telephony.honours_not_after else JITTER_S / 2
         self._woken = asyncio.Event()
-        self._stopping = False
+        self._is_stopping = False
         self._call_tasks: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
@@ -51,14 +51,14 @@ class Broker:
 
     def stop(self) -> None:
         """Starts no further call. `run` returns when the telephony service has received the committed calls."""
-        self._stopping = True
+        self._is_stopping = True
         self._woken.set()
 
     async def run(self, fence: int) -> None:
         """Starts calls until no work is left or `stop` is called. Raises: BrokerSuperseded if another took over."""
         try:
             await self._calls.take_over(self._organization_id, fence)
-            while not self._stopping:
+            while not self._is_stopping:
                 self._woken.clear()
                 wait_s = await self._do_due_work(fence)
                 if wait_s is None:
@@ -99,19 +99,19 @@ class Broker:
     async def _start_call(self, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
         start = await self._calls.start(self._organization_id, next_call, fence)
         if isinstance(start, TimedStart):
-            task = asyncio.create_task(self._place_call(start.call, start.due))
+            task = asyncio.create_task(self._place_call(start.call, due_at_s=start.due))
             self._call_tasks.add(task)
             task.add_done_callback(self._call_tasks.discard)
         return start
 
-    async def _place_call(self, call: Call, due: float) -> None:
-        """Sends a call to the telephony service at `due` (monotonic seconds), and stores the outcome."""
+    async def _place_call(self, call: Call, due_at_s: float) -> None:
+        """Sends a call to the telephony service at a time of the monotonic clock, and stores the outcome."""
         try:
-            await asyncio.sleep(due - time.monotonic())
+            await asyncio.sleep(due_at_s - time.monotonic())
             if not await self._may_still_start(call):
                 await self._calls.requeue(call)
                 return
-            late_s = time.monotonic() - due
+            late_s = time.monotonic() - due_at_s
             CALL_START_DELAY_S.observe(late_s)
             if late_s > self._max_late_s:
                 # This process was paused. A start now could exceed the limit of starts in a rolling second.
@@ -119,7 +119,7 @@ class Broker:
                 await self._calls.requeue(call)
                 return
             outcome = await self._telephony.start(call)
-            if time.monotonic() - due > JITTER_S and not self._telephony.honours_not_after:
+            if time.monotonic() - due_at_s > JITTER_S and not self._telephony.honours_not_after:
                 CALLS_LATE.inc()
             CALL_ANSWERS.labels(type(outcome).__name__).inc()
             await self._store_outcome(call, outcome)

@@ -17,7 +17,7 @@ from storage.locks import LockLost
 from storage.metrics import ACTIVE_BROKERS
 
 TICK_S = 60.0
-"""The longest time between two looks for work."""
+"""The longest time between two searches for work."""
 
 AFTER_EXPIRY_S = 0.1
 """How long after the expiry of another process's lock the pool looks for work."""
@@ -59,7 +59,7 @@ class BrokerPool:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()
         self._held_elsewhere: set[str] = set()
-        self._stopping = False
+        self._is_stopping = False
 
     def wake(self, organization_id: str, released: bool = False) -> None:
         """Wakes the organization's broker. Without a broker here, wakes the pool, unless another process has the lock.
@@ -102,7 +102,7 @@ class BrokerPool:
 
     async def stop(self) -> None:
         """Stops the brokers, which finish their requests to the service and release their locks."""
-        self._stopping = True
+        self._is_stopping = True
         for broker in self._brokers.values():
             broker.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -112,18 +112,18 @@ class BrokerPool:
         return Broker(self._jobs.stores.calls, self._jobs.telephony, organization_id)
 
     def _create_task(self, organization_id: str) -> None:
-        if not self._stopping:
+        if not self._is_stopping:
             task = asyncio.create_task(self._run_under_lock(organization_id), name=f"broker {organization_id}")
             self._tasks[organization_id] = task
 
     async def _run_under_lock(self, organization_id: str) -> None:
         """Runs one broker while its lock is held. Does nothing when another process holds the lock."""
-        was_held = False
+        had_lock = False
         try:
             async with self._jobs.stores.locks.held(lock_name(organization_id), process_name()) as lock:
                 if lock is None:
                     return
-                was_held = True
+                had_lock = True
                 await self._run_broker(organization_id, lock.fence)
         except (LockLost, BrokerSuperseded):
             log.warning("broker_superseded", organization=organization_id)
@@ -131,21 +131,21 @@ class BrokerPool:
             log.warning("broker_failed", organization=organization_id, error=repr(error))
             await asyncio.sleep(RESTART_S)
         finally:
-            self._forget_task(organization_id, was_held)
+            self._forget_task(organization_id, had_lock)
 
-    def _forget_task(self, organization_id: str, was_held: bool) -> None:
-        """Makes the pool look for work again, in this process or in all, after the lock was refused or released."""
+    def _forget_task(self, organization_id: str, had_lock: bool) -> None:
+        """Removes the ended task, and makes this pool search for work, or all pools if the lock was held here."""
         self._tasks.pop(organization_id, None)
-        if was_held:
+        if had_lock:
             # A job may have been launched since the broker's last plan, so every process may start a broker now.
             self._jobs.stores.call_wake_ups.wake(organization_id, is_lock_released=True)
         else:
-            # Another process was faster. The pool looks again, to learn when that process's lease expires.
+            # Another process was faster. This pool searches again, to learn when that process's lease expires.
             self._woken.set()
 
     async def _run_broker(self, organization_id: str, fence: int) -> None:
         broker = self._brokers[organization_id] = self._make_broker(organization_id)
-        if self._stopping:
+        if self._is_stopping:
             broker.stop()
         ACTIVE_BROKERS.inc()
         try:

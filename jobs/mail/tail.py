@@ -58,7 +58,7 @@ class FollowedFile:
         chunk = os.pread(self.stream.fileno(), CHUNK_BYTES, self.offset)
         ends_at = chunk.rfind(b"\n") + 1
         if not ends_at and len(chunk) == CHUNK_BYTES:
-            ends_at = CHUNK_BYTES  # Longer than any log line. It is passed over, so that reading continues.
+            ends_at = CHUNK_BYTES  # Longer than any log line. The chunk is skipped, so that reading continues.
         for line in _split_lines(chunk[:ends_at])[:max_lines]:
             self.offset += len(line)
             yield line

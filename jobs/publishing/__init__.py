@@ -1,1 +1,1 @@
-"""Publishes scheduled posts: never before the due moment, once to each target, and also after a worker died."""
+"""Publishes scheduled posts: never before the due moment, and once to each target, even if a worker dies."""

@@ -1,8 +1,8 @@
 """Publishes to external targets (connected accounts): stores the intent, calls the network, stores the result.
 
-A publication whose call is cut off between intent and result becomes UNKNOWN. The call is repeated only if that cannot
-publish twice (docs/semantics.md, 5). Every change is committed under the claim's fence, so a worker that lost its claim
-changes nothing.
+A publication whose call is cut off between intent and result becomes UNKNOWN. The call is repeated only if this cannot
+publish the post twice (docs/semantics.md, 5). Every change is committed under the claim's fence, so a worker that lost
+its claim changes nothing.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ class NetworkCall:
 
 
 class PublishingForbidden(Exception):
-    """The author may not publish to the account now, or its credentials are gone."""
+    """The author may not publish to the account now, or the account's credentials cannot be decrypted."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -208,7 +208,7 @@ class ExternalPublisher:
         return NetworkCall(publication, outgoing, account_with_secret, network, BEHAVIOURS[target.network], key)
 
     def _has_upload(self, call: NetworkCall) -> bool:
-        """Returns whether the network needs no upload, or has one that does not expire too early."""
+        """Returns whether the network needs no upload, or has an upload that does not expire too early."""
         if not call.post.media or call.behaviour.upload_lead_s is None:
             return True
         upload = call.publication.upload

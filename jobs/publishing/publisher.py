@@ -31,14 +31,14 @@ class PostPublisher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._claim_lock = asyncio.Lock()
         self._next_claim: asyncio.Task[int] | None = None
-        self._closed = False
+        self._is_closed = False
         self.external = ExternalPublisher(stores, networks)
         self.uploads = MediaUploader(stores, self.external)
 
     async def sweep(self) -> int:
         """Claims publications that are due within five seconds, starts to publish them, and returns their number.
 
-        Calls during a claim share one next claim, because thousands of wake-ups may arrive together.
+        Calls during a claim share one further claim, because thousands of wake-ups may arrive together.
         """
         if self._next_claim is None:
             self._next_claim = asyncio.create_task(self._claim(), name="claim_publications")
@@ -55,7 +55,7 @@ class PostPublisher:
 
     async def _claim_all(self) -> int:
         count = 0
-        while not self._closed and len(self._tasks) < MAX_CLAIMED:
+        while not self._is_closed and len(self._tasks) < MAX_CLAIMED:
             claimed = await self._stores.claims.claim(CLAIM_LIMIT)
             for publication in claimed:
                 self._start(publication)
@@ -105,8 +105,8 @@ class PostPublisher:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """Releases publications that have not started, and waits at most 10 s for those that have."""
-        self._closed = True
+        """Releases publications that have not started, and waits at most 10 s for publications that have."""
+        self._is_closed = True
         await self.uploads.close()
         async with self._claim_lock:  # waits for a running claim, whose publications are released too
             waiting = dict(self._waiting)

@@ -25,12 +25,12 @@ class MediaUploader:
         self._stores = stores
         self._external = external
         self._running: set[asyncio.Task[None]] = set()
-        self._closed = False
+        self._is_closed = False
 
     async def start_due_uploads(self) -> int:
         """Claims and starts due uploads, at most 8 at a time, without waiting for them. Returns how many it started."""
         free_slots = MAX_UPLOADS - len(self._running)
-        claimed = await self._stores.claims.claim_uploads(free_slots) if free_slots > 0 and not self._closed else []
+        claimed = await self._stores.claims.claim_uploads(free_slots) if free_slots > 0 and not self._is_closed else []
         for publication, token in claimed:
             task = asyncio.create_task(self._upload(publication, token), name=f"upload {publication.id}")
             self._running.add(task)
@@ -44,7 +44,7 @@ class MediaUploader:
 
     async def close(self) -> None:
         """Cancels the running uploads. Their leases expire, and another worker starts them again."""
-        self._closed = True
+        self._is_closed = True
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

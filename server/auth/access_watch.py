@@ -20,7 +20,10 @@ from storage.mongo.clock import DatabaseClock
 READ_EVERY_S = 2.0
 READ_TIMEOUT_S = 3.0
 TRUST_SESSIONS_S = 6.0
-"""How long after the last read cached sessions are trusted. A reading and a pause later this ends within 10 s."""
+"""How long cached sessions are trusted after the last successful read of the changes.
+
+A failed read checks this time, so sessions are removed at most 10 s after the last successful read.
+"""
 
 Check = Callable[[], Coroutine[None, None, None]]
 """Authenticates a socket again, and closes it if it has lost its access."""
@@ -29,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 class AccessWatch:
-    """Reads the changes of access, and has the sessions and sockets of the users checked again."""
+    """Reads the changes of access. Removes the cached sessions of the users, and checks their sockets again."""
 
     def __init__(self, changes: AccessChanges, clock: DatabaseClock, sessions: ViewerSessions) -> None:
         self.sessions = sessions
@@ -41,7 +44,7 @@ class AccessWatch:
         self._read_at = time.monotonic()
 
     def add(self, user: UserKey, check: Check) -> None:
-        """Has `check` called when the access of the user is reduced."""
+        """Calls `check` whenever the access of the user is reduced, until `remove`."""
         self._checks[user].add(check)
 
     def remove(self, user: UserKey, check: Check) -> None:
@@ -68,7 +71,7 @@ class AccessWatch:
                     self._apply(await self._read())
             except Exception as error:
                 # Any error, since no later change would be applied without this task.
-                self._distrust(error)
+                self._forget_untrusted_sessions(error)
             await asyncio.sleep(READ_EVERY_S)
 
     async def _read(self) -> set[UserKey]:
@@ -85,7 +88,7 @@ class AccessWatch:
                 self._running.add(task)
                 task.add_done_callback(self._running.discard)
 
-    def _distrust(self, error: Exception) -> None:
+    def _forget_untrusted_sessions(self, error: Exception) -> None:
         if time.monotonic() - self._read_at > TRUST_SESSIONS_S:
             self.sessions.forget_all()
             log.warning("access_changes_unread", error=str(error) or type(error).__name__)

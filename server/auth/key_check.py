@@ -16,7 +16,7 @@ from storage.secrets.key_fingerprints import KeyMismatch, agree_on_keys
 from storage.secrets.versioned_keys import versioned_keys
 
 GENERATED = "generated"
-"""Version of a generated token secret. A secret that the operator sets has none: it may change at any time."""
+"""The version under which a generated token secret is compared. A secret that the operator sets is not compared."""
 
 
 async def check_keys(settings: Settings, *, has_generated_secret: bool = False) -> None:

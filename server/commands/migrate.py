@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 
 def run_migration(settings: Settings, say: Say) -> None:
-    """Migrates the configured MongoDB, else the data folder's embedded one. Raises: StartupError."""
+    """Migrates the configured MongoDB, or else the embedded MongoDB of the data folder. Raises: StartupError."""
 
     async def run() -> None:
         async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
@@ -30,7 +30,7 @@ def run_migration(settings: Settings, say: Say) -> None:
 
 
 def report_pending_migration(settings: Settings, say: Say) -> bool:
-    """Says what a migration would do. Returns whether there is nothing to do. Raises: StartupError."""
+    """Prints what a migration would do. Returns whether there is nothing to do. Raises: StartupError."""
 
     async def read() -> list[str]:
         async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
@@ -64,11 +64,11 @@ class ProgressPrinter:
     def __init__(self, say: Say) -> None:
         self._say = say
         self._title = ""
-        self._said_at = 0.0
+        self._printed_at = 0.0
 
     def show(self, progress: Progress) -> None:
-        """Says the progress if a line is due."""
-        if progress.title == self._title and time.monotonic() - self._said_at < LINE_EVERY_S:
+        """Prints a line for a new title, and for a title that was printed 30 s ago."""
+        if progress.title == self._title and time.monotonic() - self._printed_at < LINE_EVERY_S:
             return
-        self._title, self._said_at = progress.title, time.monotonic()
+        self._title, self._printed_at = progress.title, time.monotonic()
         self._say(f"{progress.title}: {progress.done / progress.total:.0%}" if progress.total else progress.title)

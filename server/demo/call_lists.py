@@ -40,17 +40,20 @@ def call_limits() -> tuple[tuple[DemoUser, dict[str, object]], ...]:
 
 
 def call_lists() -> tuple[DemoCallList, ...]:
-    """Returns a list of half an hour, one with invalid rows, one for weekends, and the other organization's list."""
+    """Returns the lists. The first takes half an hour, the second has invalid rows, the third is for weekends.
+
+    The last list is of the other organization.
+    """
     ken, liam = user("ken"), user("liam")
     hike = "{name}さん、土曜の山歩会はいらっしゃいますか。"
-    again = {"maxAttempts": 2, "retryDelayS": 120}
+    retries = {"maxAttempts": 2, "retryDelayS": 120}
     return (
-        DemoCallList("demo-calls-hike", ken, "土曜の山歩会", hike, _csv(0, 150), again),
+        DemoCallList("demo-calls-hike", ken, "土曜の山歩会", hike, _csv(0, 150), retries),
         DemoCallList("demo-calls-typos", ken, "新しい会員", "ようこそ、{name}さん。", _csv(150, 20) + _TYPOS, {}),
         DemoCallList(
             "demo-calls-books", ken, "返却のお願い", "本をお返しください。", _csv(180, 40), {"window": _WEEKENDS}
         ),
-        DemoCallList("demo-calls-drill", liam, "On-call drill", "This is a drill, {name}.", _csv(300, 60), again),
+        DemoCallList("demo-calls-drill", liam, "On-call drill", "This is a drill, {name}.", _csv(300, 60), retries),
     )
 
 

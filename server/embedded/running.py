@@ -1,4 +1,4 @@
-"""Provides a command with a MongoDB: the configured one, otherwise the data folder's, which is started if needed."""
+"""Runs MongoDB for a command: the configured server, or else the embedded server of the data folder."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -12,7 +12,10 @@ from server.processes import StartupError
 
 @asynccontextmanager
 async def running_mongodb(uri: str | None, data_dir: Path, program: str | None = None) -> AsyncIterator[str]:
-    """Yields `uri`, or the address of the data folder's MongoDB when it is None. Raises: StartupError."""
+    """Yields `uri`. If it is None, starts the data folder's MongoDB unless it runs, and yields its address.
+
+    Raises: StartupError.
+    """
     if uri is not None:
         yield uri
         return

@@ -21,7 +21,7 @@ from prometheus_client import Counter
 from resolvers.events import HiddenEvents, SharedEventSource
 from server.graphql.departures import Departures
 from server.graphql.event_execution import EventExecution
-from server.graphql.fair_shares import Measured, attribute, next_turn
+from server.graphql.fair_shares import Measured, attribute, wait_for_turn
 from server.graphql.frames import Frames, Listener
 from storage.errors import DomainError, Unavailable
 from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_resumable
@@ -102,7 +102,7 @@ class Broadcast:
             self.on_close(self)
 
     async def _start_listener(self, listener: Listener, since: Position | None) -> None:
-        """Sends StreamReady, then the missed events. If those have expired, starts again at the current position."""
+        """Sends StreamReady, then the missed events. If these have expired, starts again at the current position."""
         at = None
         if since is not None and is_resumable(since, await self._retry(self.source.hub.head, self.source.stream)):
             at = since
@@ -129,7 +129,8 @@ class Broadcast:
             if listener.ended.done():
                 return
             if not replayed and at == before:
-                # Another process, which was ahead of this one, served the client. The client must not get events twice.
+                # Another process, which was ahead of this one, served the client up to `at`. The broadcast delivers
+                # nothing to the client until it has passed that position, so that no event is sent twice.
                 await moved.wait()
         # There is no await between the last comparison and this line, so that no event can arrive in between.
         listener.is_live = True
@@ -206,8 +207,8 @@ class Broadcast:
     async def _deliver(self, batch: EventBatch) -> None:
         """Writes the events to the live listeners.
 
-        Listeners catch up at their own pace instead if there are more events than may wait for a socket, or if they
-        became live during the execution, so that it is unknown which of the events they must not see.
+        If there are more events than may wait for a socket, the listeners catch up at their own pace instead. So does a
+        listener that became live during the execution, because its viewer was not checked for hidden events.
         """
         checked: set[str] = set()
         if len(batch.events) <= MAX_QUEUE:
@@ -223,7 +224,7 @@ class Broadcast:
                 self._start_catching_up(listener, before)
 
     async def _execute_for(self, viewer_ids: Collection[str], batch: EventBatch) -> tuple[Frames, HiddenEvents]:
-        """Executes the events if anybody waits for them. Returns their frames, and the events hidden from viewers."""
+        """Executes the events if there are viewers. Returns the frames, and the events hidden from each viewer."""
         events = _present(batch.events) if viewer_ids else []
         if not events:
             return Frames([]), {}
@@ -253,13 +254,13 @@ class Broadcast:
         return ExecutedEvents(events, Frames(await asyncio.gather(*executions)))
 
     async def _execute_in_turn(self, record: object) -> bytes:
-        """Executes the operation for an event. Its time counts for the viewer if all listeners have the same one."""
+        """Executes the operation for an event. The time counts for the viewer if there is only one viewer."""
         shares = (each.share for each in self.listeners)
         first = next(shares, None)
         share = first if all(each is first for each in shares) else None
         attribute(share)
         async with nullcontext() if share is None else share.events:
-            await next_turn()
+            await wait_for_turn()
             return await Measured(self.execution.run(record))
 
     async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:

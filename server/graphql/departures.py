@@ -1,6 +1,6 @@
 """Informs broadcasts at once when a person loses the right to listen, with one subscription for each stream.
 
-The periodic rechecks of broadcasts find what this misses, also without Redis.
+The periodic rechecks of broadcasts find departures that are missed here, also without Redis.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class _Watch:
-    """The rechecks that follow one stream, and the task that calls them."""
+    """The rechecks of one stream, and the task that calls them after each departure."""
 
     task: asyncio.Task[None]
     rechecks: set[Recheck] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Departures:
         self._watches[stream].rechecks.add(recheck)
 
     def unwatch(self, source: SharedEventSource, recheck: Recheck) -> None:
-        """Ends the calls of `recheck`. The last one ends the subscription to the stream."""
+        """Ends the calls of `recheck`. Without rechecks, ends the subscription to the stream."""
         stream = source.departures_stream
         watch = None if stream is None else self._watches.get(stream)
         if stream is None or watch is None:

@@ -18,7 +18,7 @@ from graphql.execution.collect_fields import collect_fields
 from resolvers.events import ViewerEventSource
 from schema.errors import to_client_error
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, deadline
-from server.graphql.fair_shares import next_turn
+from server.graphql.fair_shares import wait_for_turn
 from server.graphql.frames import Frames, Listener
 from storage.errors import Unavailable
 
@@ -67,15 +67,15 @@ async def write_events(execution: EventExecution, source: ViewerEventSource, lis
     """
     async with aclosing(aiter(source)) as events:
         async for event in events:
-            await next_turn()
-            Frames([await _run_until_in_time(execution, event)]).write(listener)
+            await wait_for_turn()
+            Frames([await _run_with_retries(execution, event)]).write(listener)
             await listener.connection.wait_for_room()
             # A source with many stored events must not starve other tasks.
             await asyncio.sleep(0)
 
 
-async def _run_until_in_time(execution: EventExecution, event: object) -> bytes:
-    """Repeats an execution that took too long, since an error would end the subscription."""
+async def _run_with_retries(execution: EventExecution, event: object) -> bytes:
+    """Runs an execution. Repeats it after a timeout, since an error would end the subscription."""
     while True:
         try:
             return await execution.run(event)

@@ -1,9 +1,9 @@
 """Shares the event loop between viewers: one who used much of it waits while others are active (ADR 58).
 
 The event loop executes the operations of all viewers. Its time is measured in each step of an operation, from one
-`await` to the next: for parsing, validation, execution, errors and JSON. A viewer who has used more than a share of it
-lately waits before the next operation, root field, part of a large list, or event. Viewers wait only for others who
-have used less than half of their time, and who have begun an operation lately.
+`await` to the next: for parsing, validation, execution, errors and JSON. A viewer who has used more than a share of
+the time lately waits before the next operation, root field, part of a large list, or event. A viewer waits only for
+others who have used less than half of the waiting viewer's time, and who have begun an operation lately.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 
 SHARE = 0.1
-"""The part of the event loop's time that a viewer may use for ever without waiting."""
+"""The part of the event loop's time that a viewer may use permanently without waiting."""
 
 BURST_S = 0.1
 """The time above the share that a viewer may use before waiting."""
@@ -64,19 +64,19 @@ class Share:
         self._used_s = min(left_s + seconds if left_s > 0 else seconds, MAX_USED_S)
         self._counted_at_s = now_s
 
-    async def turn(self) -> None:
+    async def wait_for_turn(self) -> None:
         """Waits while the share is used up and others are active."""
         if self.must_wait():
             async with self.waiting:
                 # No event says that the share has refilled, or that others are no longer active.
-                while self._is_over():  # noqa: ASYNC110
+                while self._is_over_share():  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
 
     def must_wait(self) -> bool:
-        """Returns whether `turn` waits."""
-        return self.waiting.locked() or self._is_over()
+        """Returns whether `wait_for_turn` waits."""
+        return self.waiting.locked() or self._is_over_share()
 
-    def _is_over(self) -> bool:
+    def _is_over_share(self) -> bool:
         now_s = time.perf_counter()
         used_s = self.used_s(now_s)
         return used_s > self.burst_s and self.shares.has_active(used_s / 2, now_s)
@@ -92,7 +92,7 @@ class FairShares:
         """Shares by the beginning of their last operation, the latest one last."""
 
     def of(self, viewer: User | None, roles: frozenset[Role] = frozenset()) -> Share:
-        """Returns the viewer's share, or the one of all clients without a token. Services never wait."""
+        """Returns the viewer's share. All clients without a token have one share. Services never wait."""
         key = viewer and (viewer.organization_id, viewer.id, Role.SERVICE in roles)
         share = self._shares.get(key)
         if share is None:
@@ -107,7 +107,7 @@ class FairShares:
         if share.must_wait():
             try:
                 async with asyncio.timeout(MAX_WAIT_S):
-                    await share.turn()
+                    await share.wait_for_turn()
             except TimeoutError:
                 raise refusal() from None
         attribute(share)
@@ -134,12 +134,12 @@ class FairShares:
 
 _SHARE: ContextVar[Share | None] = ContextVar("share", default=None)
 _ROOT_FIELDS: ContextVar[asyncio.Lock | None] = ContextVar("root_fields", default=None)
-_measures = False
-"""Whether a step is being measured. A coroutine that begins in it is measured as a part of its task's coroutine."""
+_is_measuring = False
+"""Whether a step is being measured. Coroutines that the step awaits are measured as parts of the step."""
 
 
 def attribute(share: Share | None) -> None:
-    """Counts the time of the current task, and of tasks that it creates afterwards, for the share, or for nobody."""
+    """Counts the time of the current task, and of tasks that it creates afterwards, for the share. None: for nobody."""
     _SHARE.set(share)
 
 
@@ -148,11 +148,11 @@ def execute_root_fields_singly() -> None:
     _ROOT_FIELDS.set(asyncio.Lock())
 
 
-async def next_turn() -> None:
+async def wait_for_turn() -> None:
     """Waits in the current task while its viewer's share is used up and others are active."""
     share = _SHARE.get()
     if share is not None:
-        await share.turn()
+        await share.wait_for_turn()
 
 
 class Measured(Generic[Result]):
@@ -165,13 +165,13 @@ class Measured(Generic[Result]):
 
     def __await__(self) -> Generator[Any, Any, Result]:
         """Yields what the awaitable yields, and forwards exceptions to it."""
-        global _measures
+        global _is_measuring
         steps = self._awaitable.__await__()
-        if _measures:
+        if _is_measuring:
             return (yield from steps)
         error: BaseException | None = None
         while True:
-            _measures, began_s = True, time.perf_counter()
+            _is_measuring, began_s = True, time.perf_counter()
             try:
                 awaited = next(steps) if error is None else steps.throw(error)
             except StopIteration as stop:
@@ -179,7 +179,7 @@ class Measured(Generic[Result]):
                 return result
             finally:
                 # An error would otherwise refer to itself by its traceback and this frame.
-                error, _measures, now_s = None, False, time.perf_counter()
+                error, _is_measuring, now_s = None, False, time.perf_counter()
                 if (share := _SHARE.get()) is not None:
                     share.spend(now_s - began_s, now_s)
             try:
@@ -196,5 +196,5 @@ class Measured(Generic[Result]):
 async def root_field(field: "Measured[Result]") -> Result:
     """Awaits a root field in its turn."""
     async with _ROOT_FIELDS.get() or nullcontext():
-        await next_turn()
+        await wait_for_turn()
         return await field

@@ -30,7 +30,7 @@ class SubscriptionLimits:
     def open(self, subscription: SharedSubscription | ViewerSubscription) -> Iterator[None]:
         """Counts the subscription while the block runs. Raises: RateLimited."""
         group, key, limit, description = _classify(subscription)
-        # Otherwise the subscription would keep its executor in memory during the block.
+        # Not needed any more. The executor that it refers to can be freed during the block.
         del subscription
         counts = self._open.setdefault(group, Counter())
         if key not in counts and len(counts) >= limit:
@@ -52,9 +52,9 @@ class SubscriptionLimits:
 
 
 def _classify(subscription: SharedSubscription | ViewerSubscription) -> tuple[Hashable, Hashable, int, str]:
-    """Returns the group that the subscription counts in, and the key that equal subscriptions of the group share.
+    """Returns the group, the key, the maximum number of keys in the group, and a description for errors.
 
-    Also returns the maximum number of keys in the group, and a description of its subscriptions for errors.
+    Equal subscriptions of a group have the same key.
     """
     viewer = subscription.source.viewer.organization_id, subscription.source.viewer.id
     if isinstance(subscription, ViewerSubscription):

@@ -114,7 +114,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             return
         if message["type"] == "subscribe" and self.context.viewer is not None:
             # The socket reads no further frames while its viewer must wait.
-            await self._share.turn()
+            await self._share.wait_for_turn()
             attribute(self._share)
             self.services.shares.mark_active(self._share)
         await Measured(super().handle_message(message))

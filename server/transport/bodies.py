@@ -39,7 +39,7 @@ class RequestBodies:
         """
         read_bytes = 0
 
-        async def counted() -> Message:
+        async def receive_counted() -> Message:
             nonlocal read_bytes
             message = await receive()
             chunk_bytes = len(message.get("body", b""))
@@ -50,7 +50,7 @@ class RequestBodies:
             return message
 
         try:
-            yield counted
+            yield receive_counted
         finally:
             self._change_held(-read_bytes)
 

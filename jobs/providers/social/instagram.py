@@ -95,9 +95,9 @@ class Instagram:
         return PublishedPost(id_, await self._permalink(account, id_))
 
     async def _check_quota(self, account: Account) -> None:
-        """Asks the API for the quota, since Instagram documents several.
+        """Reads the account's quota from the API, since Instagram documents several values.
 
-        Raises: PublishingRefused when it is used up.
+        Raises: PublishingRefused when the quota is used up.
         """
         user, headers = _credentials(account)
         query = {"fields": "quota_usage,config"}
@@ -120,7 +120,7 @@ class Instagram:
         return response["permalink"] and str(response["permalink"])
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Returns the post if the container is PUBLISHED, and None if it is EXPIRED or ERROR and never will be."""
+        """Returns the post if the container is PUBLISHED, and None if it is EXPIRED or ERROR and can't be published."""
         if not references:
             return None
         status, detail = await self._status(account, references[0])

@@ -1,6 +1,7 @@
 """The built-in telephony simulator. Simulated calls last and end as real calls do, but no phone rings.
 
-A call's script is derived from its id. Calls are stored in MongoDB, so that any worker can continue another's calls.
+A call's script is derived from its id. Calls are stored in MongoDB, so that a worker can continue the calls of another
+worker.
 """
 
 import asyncio

@@ -124,7 +124,7 @@ def _refusal_reason(response: httpx2.Response) -> str:
         return f"Twilio: {response.status_code}"
 
 
-def _may_be(listed_call: Mapping[str, str], call: Call) -> bool:
+def _may_be_same_call(listed_call: Mapping[str, str], call: Call) -> bool:
     """Returns whether Twilio created the listed call at the time when this call may have been started."""
     try:
         created: datetime = parsedate_to_datetime(listed_call["date_created"])
@@ -151,11 +151,13 @@ def _state_from_response(response: httpx2.Response) -> CallState:
 
 
 def _state_from_list(response: httpx2.Response, call: Call) -> CallState:
-    """Returns the state from the listed calls that may be this call. It is active while any of them is active."""
+    """Returns the state from the listed calls that may be this call: active while any of these calls is active."""
     if response.status_code != 200:
         return QueryFailed(f"{response.status_code} to a query")
     states = [
-        _state_of_listed_call(listed_call) for listed_call in response.json()["calls"] if _may_be(listed_call, call)
+        _state_of_listed_call(listed_call)
+        for listed_call in response.json()["calls"]
+        if _may_be_same_call(listed_call, call)
     ]
     if CallActive() in states:
         return CallActive()

@@ -31,10 +31,10 @@ from strawberry.types.field import StrawberryField
 
 from server.graphql.compiled.leaves import NotCompilable
 from server.graphql.compiled.objects import CompleteValue, CompleteValues, items_of
-from server.graphql.fair_shares import Measured, next_turn
+from server.graphql.fair_shares import Measured, wait_for_turn
 
 MAX_OBJECTS_AT_ONCE = 100
-"""Objects that graphql-core's executor completes before other requests get their turn: some ten milliseconds' work."""
+"""Objects that graphql-core's executor completes before other requests get their turn. They take some ten ms."""
 
 Row = dict[str, Any]
 """The completed fields of one object, by response name."""
@@ -194,7 +194,7 @@ class SingleGap(Gap):
         for start in range(0, len(objects), MAX_OBJECTS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
-                await next_turn()
+                await wait_for_turn()
             indexes = range(start, min(start + MAX_OBJECTS_AT_ONCE, len(objects)))
             await self._fill_some(run.executor, indexes, objects, rows, paths)
 
