@@ -99,19 +99,19 @@ class Broker:
     async def _start_call(self, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
         start = await self._calls.start(self._organization_id, next_call, fence)
         if isinstance(start, TimedStart):
-            task = asyncio.create_task(self._place_call(start.call, due_at_s=start.due))
+            task = asyncio.create_task(self._place_call(start.call, start.due))
             self._call_tasks.add(task)
             task.add_done_callback(self._call_tasks.discard)
         return start
 
-    async def _place_call(self, call: Call, due_at_s: float) -> None:
+    async def _place_call(self, call: Call, due_s: float) -> None:
         """Sends a call to the telephony service at a time of the monotonic clock, and stores the outcome."""
         try:
-            await asyncio.sleep(due_at_s - time.monotonic())
+            await asyncio.sleep(due_s - time.monotonic())
             if not await self._may_still_start(call):
                 await self._calls.requeue(call)
                 return
-            late_s = time.monotonic() - due_at_s
+            late_s = time.monotonic() - due_s
             CALL_START_DELAY_S.observe(late_s)
             if late_s > self._max_late_s:
                 # This process was paused. A start now could exceed the limit of starts in a rolling second.
@@ -119,7 +119,7 @@ class Broker:
                 await self._calls.requeue(call)
                 return
             outcome = await self._telephony.start(call)
-            if time.monotonic() - due_at_s > JITTER_S and not self._telephony.honours_not_after:
+            if time.monotonic() - due_s > JITTER_S and not self._telephony.honours_not_after:
                 CALLS_LATE.inc()
             CALL_ANSWERS.labels(type(outcome).__name__).inc()
             await self._store_outcome(call, outcome)
