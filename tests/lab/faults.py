@@ -1,4 +1,4 @@
-"""Faults: each is injected, lasts a while, and is healed before the next one."""
+"""Faults, and the nemesis, which injects them: each fault is healed before the next one begins."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass
 class Nemesis:
-    """Injects faults that are chosen at random, one after another."""
+    """Injects faults that are chosen at random, one after another. The name is that of the same part of Jepsen."""
 
     cluster: Cluster
     history: HistoryRecorder
