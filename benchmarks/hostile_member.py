@@ -28,8 +28,8 @@ from benchmarks.servers import Deployment, deployment
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post_several
 
-OTHERS = 5
-"""Number of members besides the hostile one."""
+ORDINARY_MEMBERS = 5
+"""Number of members who post and read."""
 
 HTTP_CONNECTIONS = 4
 SOCKETS = 2
@@ -205,9 +205,9 @@ async def fill(people: list[Client], chat: ChatTopic) -> None:
     query = 'query ($id: ID!) { messages(topicId: $id, latest: "now", limit: 999) { items { id } } }'
     items = (await people[0].run(query, id=chat.topic))["messages"]["items"]
     for number, person in enumerate(people):
-        for start in range(0, len(items) * REACTIONS // OTHERS, 15):
+        for start in range(0, len(items) * REACTIONS // ORDINARY_MEMBERS, 15):
             ids = [items[(start + offset) % len(items)]["id"] for offset in range(15)]
-            emoji = chr(0x1F600 + number + OTHERS * (start // len(items)))
+            emoji = chr(0x1F600 + number + ORDINARY_MEMBERS * (start // len(items)))
             fields = (f'addReaction(messageId: "{id_}", emoji: "{emoji}") {{ id }}' for id_ in ids)
             await person.post(f"mutation {{ {' '.join(f'a{n}: {each}' for n, each in enumerate(fields))} }}")
 
@@ -216,12 +216,12 @@ async def measure(running: Deployment, seconds: float, rounds: int, only: str | 
     """Alternates phases "without" and "with" the hostile member. Returns their results by these words."""
     phases = {"without": PhaseResults(), "with": PhaseResults()}
     async with AsyncExitStack() as stack:
-        names = [*(f"user{n}" for n in range(OTHERS)), "mallory"]
+        names = [*(f"user{n}" for n in range(ORDINARY_MEMBERS)), "mallory"]
         members = [await stack.enter_async_context(client(running.product.url, running.token(name))) for name in names]
         shared_chat, large_chat = await create_chat_topic(members[0]), await create_chat_topic(members[0])
         for chat in (shared_chat, large_chat):
             await join(chat, *members)
-        people = members[:OTHERS]
+        people = members[:ORDINARY_MEMBERS]
         await fill(people, large_chat)
         queries = [text for name, text in documents(large_chat).items() if only in (None, name)]
         (pid,) = running.web_processes.pids
@@ -272,7 +272,7 @@ def main(
     pin: Annotated[bool, typer.Option(help="Give core 0 to the web process, and core 1 to everything else.")] = False,
     only: Annotated[str | None, typer.Option(help="Name of one document, such as `reactions`.")] = None,
 ) -> None:
-    """Prints others' latencies and the growth of memory, with and without a hostile member."""
+    """Prints the ordinary members' latencies and the growth of memory, with and without a hostile member."""
     with deployment(1, "pymongo") as running:
         if pin:
             pin_processes(running)
