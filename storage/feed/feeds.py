@@ -41,7 +41,7 @@ class FeedItemStore:
     def __init__(
         self, mongo: Mongo, outbox: Outbox, subscribers: HomeSubscribers, chunk_size: int = CHUNK_SIZE
     ) -> None:
-        """`chunk` is the number of followers that are processed at once."""
+        """`chunk_size` is the number of followers that are processed at once."""
         self._mongo = mongo
         self._subscribers = subscribers
         self._chunk_size = chunk_size

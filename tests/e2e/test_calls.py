@@ -44,11 +44,11 @@ async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, 
             await socket.subscribe(JOB_EVENTS)
             assert (await socket.next_event())["kind"] == "StreamReady"
             job_id = await deployment.launch(45)
-            first = await deployment.wait_for_holder()
+            first_holder_pid = await deployment.wait_for_holder()
             await deployment.start_worker()
             await deployment.set_limits(3, 8)
             # On an idle machine this takes two seconds. The expiry of a lease takes ten or more.
-            assert await takeover_after_sigterm_s(deployment, first) < 8.0
+            assert await takeover_after_sigterm_s(deployment, first_holder_pid) < 8.0
             await deployment.valkey.stop(0)
             await deployment.set_limits(8, 8)
             await deployment.valkey.start()

@@ -74,9 +74,9 @@ def expected_around(timeline: list[int], timestamp: int, limit: int) -> PageSumm
     older = [t for t in timeline if t < timestamp]
     newer = [t for t in timeline if t >= timestamp]
     half = limit // 2
-    before = older[len(older) - min(half, len(older)) :]
-    after = newer[: limit - len(before)]
-    return PageSummary(before + after, len(older) > len(before), len(newer) > len(after))
+    older_items = older[len(older) - min(half, len(older)) :]
+    newer_items = newer[: limit - len(older_items)]
+    return PageSummary(older_items + newer_items, len(older) > len(older_items), len(newer) > len(newer_items))
 
 
 def actual_page(page: Page[Item], timestamps: list[int]) -> PageSummary:

@@ -59,13 +59,18 @@ async def test_owners_change_a_community(chat: ChatScenario) -> None:
 
 async def test_listed_community_hides_members_and_topics(chat: ChatScenario) -> None:
     await set_visibility(chat.ann, chat.community, "LISTED")
-    seen = (await chat.eve.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
-    assert (seen["memberCount"], seen["joined"], seen["members"], seen["topics"]) == (2, False, [], [])
+    visible_community = (await chat.eve.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
+    assert (
+        visible_community["memberCount"],
+        visible_community["joined"],
+        visible_community["members"],
+        visible_community["topics"],
+    ) == (2, False, [], [])
     codes = [await chat.eve.code(query, id=chat.community) for query in (TOPICS, USERS, JOIN)]
     assert codes == ["FORBIDDEN"] * 3
     assert await chat.eve.code(TOPIC, id=chat.topic) == "NOT_FOUND"
-    seen = (await chat.bob.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
-    assert (len(seen["members"]), len(seen["topics"])) == (2, 1)
+    visible_community = (await chat.bob.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
+    assert (len(visible_community["members"]), len(visible_community["topics"])) == (2, 1)
 
 
 async def test_requests_are_approved_or_refused(chat: ChatScenario) -> None:
@@ -121,9 +126,9 @@ async def test_person_is_banned_or_added_but_never_both(chat: ChatScenario) -> N
         await chat.eve.run(REQUEST, id=chat.community)
         acts = [chat.ann.execute(query, id=chat.community, user="eve", **more) for query, more in RACING_MUTATIONS]
         ban, *_ = await asyncio.gather(*acts)
-        seen = (await chat.eve.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
+        visible_community = (await chat.eve.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
         # A membership that is added during the ban ends the mark, and the ban is refused with UNAVAILABLE.
-        assert seen["joined"] == bool(ban["errors"])
+        assert visible_community["joined"] == bool(ban["errors"])
         await chat.ann.run(BAN, id=chat.community, user="eve")
         await chat.ann.run(UNBAN, id=chat.community, user="eve")
 
