@@ -19,6 +19,8 @@ from schema.root import build_schema
 from server.auth.access_watch import AccessWatch
 from server.auth.authenticators import Authenticator, SessionAuthenticator, TokenAuthenticator
 from server.auth.credentials import CredentialKind, RequestCredentials
+from server.auth.oidc.client import OidcClient
+from server.auth.oidc.pending import PendingSignIns
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
 from server.graphql import CostPerMinute, Documents, GraphQLEndpoint, compiled_executor, limits_extension
@@ -29,8 +31,11 @@ from server.http.demo_sign_in import demo_sign_in_routes
 from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_route
 from server.http.ingest import ingest_routes
+from server.http.oidc import oidc_routes
 from server.http.pages import page_routes
 from server.http.sessions import session_routes
+from server.http.sign_in_options import sign_in_options_route
+from server.oidc import oidc_client
 from server.settings import Settings
 from server.stores import open_stores_for
 from server.telephony import telephony_provider
@@ -44,7 +49,12 @@ GRAPHQL = "/graphql"
 
 
 def create_app(settings: Settings) -> Starlette:
-    """Returns the application. The settings must name MongoDB and Redis. Connections are opened at startup."""
+    """Returns the application. The settings must name MongoDB and Redis. Connections are opened at startup.
+
+    Raises: StartupError.
+    """
+
+    oidc = oidc_client(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -56,7 +66,7 @@ def create_app(settings: Settings) -> Starlette:
             app.state.stores = stores
             viewers = ViewerSessions(authenticators(settings, stores))
             access_watch = AccessWatch(stores.access_changes, stores.clock, viewers)
-            await _add_routes_of_stores(app, settings, stores, egress, legacy, access_watch)
+            await _add_routes_of_stores(app, settings, stores, egress, legacy, access_watch, oidc)
             async with access_watch.running():
                 yield
         await egress.aclose()
@@ -72,6 +82,7 @@ async def _add_routes_of_stores(
     egress: Egress,
     legacy: LegacyBook | None,
     access_watch: AccessWatch,
+    oidc: OidcClient | None,
 ) -> None:
     """Adds the routes that need open stores, in front of the others."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
@@ -107,7 +118,7 @@ async def _add_routes_of_stores(
         *callback_routes(settings, stores),
         *ingest_routes(stores, access_watch.sessions),
         *_account_routes(settings, stores, access_watch.sessions),
-        *session_routes(stores, RequestCredentials(settings.allowed_origins)),
+        *await _sign_in_routes(settings, stores, oidc),
     ]
     _dispatch_before_router(app, endpoint)
 
@@ -120,6 +131,15 @@ def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSessions)
     return account_routes(
         stores, viewers, credentials, settings.organization, is_registration_open=settings.open_registration
     )
+
+
+async def _sign_in_routes(settings: Settings, stores: Stores, client: OidcClient | None) -> list[Route]:
+    credentials = RequestCredentials(settings.allowed_origins)
+    routes = [sign_in_options_route(settings), *session_routes(stores, credentials, client, settings.base_url)]
+    if client is None:
+        return routes
+    pending_sign_ins = PendingSignIns(await shared_secret(stores.mongo, "sign_ins"))
+    return [*routes, *oidc_routes(stores, client, pending_sign_ins)]
 
 
 def writes_per_minute(settings: Settings) -> WritesPerMinute:

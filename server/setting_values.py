@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.config import JsonDict
 
+from storage.identity.roles import Role
 from storage.mail.addresses import address_keys
 from storage.redis.connections import is_sentinel_url, parse_sentinel_url
 from storage.secrets.versioned_keys import versioned_keys
@@ -80,6 +81,18 @@ def _checked_recipient(value: str) -> str:
     return value
 
 
+def _checked_claim_pointer(value: str) -> str:
+    if not re.fullmatch(r"(org|roles|name|handle|email)=(/[^/]+)+", value):
+        raise ValueError("expected a name and a JSON pointer")
+    return value
+
+
+def _checked_role_mapping(value: str) -> str:
+    if not re.fullmatch(rf"[^:]+:({'|'.join(role.value for role in Role)})", value):
+        raise ValueError("expected a role of the provider and a role")
+    return value
+
+
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -99,5 +112,7 @@ Secret = Annotated[str, AfterValidator(_checked_secret)]
 CredentialKeysText = Annotated[str, AfterValidator(_checked_credential_keys)]
 AddressKeysText = Annotated[str, AfterValidator(_checked_address_keys)]
 Recipient = Annotated[str, AfterValidator(_checked_recipient)]
+ClaimPointer = Annotated[str, AfterValidator(_checked_claim_pointer)]
+RoleMapping = Annotated[str, AfterValidator(_checked_role_mapping)]
 COMMA_SEPARATED = BeforeValidator(_split_list)
 LOWER_CASE = BeforeValidator(_lower)

@@ -1,7 +1,21 @@
 """Settings of tokens, sign-in and sessions (docs/sign-in.md)."""
 
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic_settings import NoDecode
+
 from server.database_settings import DatabaseSettings
-from server.setting_values import AUTH_SECRET_MIN_BYTES, HttpAddress, Secret, setting
+from server.setting_values import (
+    AUTH_SECRET_MIN_BYTES,
+    COMMA_SEPARATED,
+    ClaimPointer,
+    HostName,
+    HttpAddress,
+    RoleMapping,
+    Secret,
+    setting,
+)
 
 
 class SignInSettings(DatabaseSettings):
@@ -62,8 +76,52 @@ class SignInSettings(DatabaseSettings):
         expected="true or false",
         description="Lets everyone with a mail address make an account. Otherwise an account needs an invitation.",
     )
+    oidc_issuer: HttpAddress | None = setting(
+        None,
+        expected="an http or https address",
+        description="The issuer at which people sign in by OpenID Connect. Needs NOROSHI_OIDC_CLIENT_ID.",
+    )
+    oidc_client_id: str | None = setting(
+        None, expected="the id of a client", description="The client by which the issuer knows this product."
+    )
+    oidc_client_secret: str | None = setting(
+        None,
+        secret=True,
+        expected="the secret of the client",
+        description="The secret of the client. If unset, the product is a public client.",
+    )
+    oidc_name: str | None = setting(
+        None,
+        expected="a name",
+        description="The provider's name on the sign-in screen. If unset, the host of the issuer.",
+    )
+    oidc_scopes: Annotated[tuple[str, ...], NoDecode, COMMA_SEPARATED] = setting(
+        ("openid", "profile", "email"),
+        expected="scopes separated by commas, openid among them",
+        description="The scopes to ask for.",
+    )
+    oidc_claims: Annotated[tuple[ClaimPointer, ...], NoDecode, COMMA_SEPARATED] = setting(
+        ("name=/name", "handle=/preferred_username", "email=/email"),
+        expected="pairs such as roles=/realm_access/roles, separated by commas",
+        description="Where the claims have org, roles, name, handle and email, as JSON pointers.",
+    )
+    oidc_roles: Annotated[tuple[RoleMapping, ...], NoDecode, COMMA_SEPARATED] = setting(
+        (),
+        expected="pairs such as noroshi-admin:ADMIN, separated by commas",
+        description="The roles that a sign-in grants for roles of the provider. If unset, a sign-in grants none.",
+    )
+    oidc_mail_domains: Annotated[tuple[HostName, ...], NoDecode, COMMA_SEPARATED] = setting(
+        (),
+        expected="domains such as example.org, separated by commas",
+        description="The domains of verified mail addresses that may sign in. If unset, everybody may.",
+    )
 
     @property
     def has_local_accounts(self) -> bool:
         """Whether people sign in here with accounts of this server, because no identity provider is set."""
-        return self.auth_jwks_url is None
+        return self.auth_jwks_url is None and self.oidc_issuer is None
+
+    @property
+    def oidc_display_name(self) -> str:
+        """The provider's name on the sign-in screen."""
+        return self.oidc_name or urlsplit(self.oidc_issuer or "").hostname or ""

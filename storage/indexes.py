@@ -63,6 +63,8 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("org", UP), ("at", DOWN), ("_id", DOWN)]),
         IndexModel([("expires_at", UP)], expireAfterSeconds=INVITATIONS_KEPT_S),
     ],
+    # ProviderLogoutDocument
+    "provider_logouts": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
     # BlockDocument
     "blocks": [
         IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True),

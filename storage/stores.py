@@ -35,6 +35,7 @@ from storage.identity.accounts.throttle import SignInLimits
 from storage.identity.accounts.tokens import AccountTokens
 from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
+from storage.identity.login_grants import LoginGrants
 from storage.identity.relations import RelationStore
 from storage.identity.sessions import DEFAULT_LIFETIMES, SessionLifetimes, SessionStore
 from storage.identity.users import ROLES_LAST_DAYS, UserStore
@@ -89,6 +90,7 @@ class Stores:
     account_tokens: AccountTokens
     account_mails: AccountMails
     sign_in_limits: SignInLimits
+    login_grants: LoginGrants
     relations: RelationStore
     communities: CommunityStore
     moderation: ModerationStore
@@ -207,6 +209,7 @@ async def _started(
         account_tokens=account_tokens,
         account_mails=account_mails,
         sign_in_limits=SignInLimits(mongo),
+        login_grants=LoginGrants(mongo, clock, audit, access_changes),
         relations=RelationStore(mongo),
         communities=CommunityStore(mongo, sequencer),
         moderation=ModerationStore(mongo, sequencer, clock),

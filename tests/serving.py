@@ -57,7 +57,7 @@ class WebProcess(ServerProcess):
 
 @contextmanager
 def web_process(
-    folder: Path, mongodb_uri: str, redis_url: str, shared: WebProcess | None = None, **variables: str
+    folder: Path, mongodb_uri: str, redis_url: str, shared: WebProcess | None = None, port: int = 0, **variables: str
 ) -> Iterator[WebProcess]:
     """Starts a web process on a new database, which is dropped afterwards.
 
@@ -68,7 +68,7 @@ def web_process(
     database = shared.database if shared else f"t_{secrets.token_hex(6)}"
     own_variables = {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN}
     all_variables = server_variables(mongodb_uri, redis_url, database) | own_variables | variables
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+    with socket.create_server(("127.0.0.1", port), backlog=1024) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         fd = listener.fileno()
         with noroshi_process(folder, ["web", f"--fd={fd}"], all_variables, pass_fds=[fd]) as web:

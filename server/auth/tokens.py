@@ -269,24 +269,26 @@ def _signing_key(entry: dict[str, Any]) -> jwt.PyJWK | None:
 
 def _claims(payload: Mapping[str, Any]) -> Claims:
     return Claims(
-        user_id=_text(payload.get("sub"), "sub"),
-        organization_id=_text(payload.get("org"), "org"),
+        user_id=claim_text(payload.get("sub"), "sub"),
+        organization_id=claim_text(payload.get("org"), "org"),
         roles=_roles(payload.get("roles")),
         expires_at=_unix_time(payload.get("exp"), "exp"),
-        name=_optional_text(payload.get("name"), "name"),
-        handle=_optional_text(payload.get("handle"), "handle"),
+        name=optional_claim_text(payload.get("name"), "name"),
+        handle=optional_claim_text(payload.get("handle"), "handle"),
         email=_address(payload.get("email")) or _address(payload.get("sub")),
     )
 
 
-def _text(value: object, claim: str) -> str:
+def claim_text(value: object, claim: str) -> str:
+    """Returns the text of a claim. Raises: TokenInvalid."""
     if not isinstance(value, str) or not 1 <= len(value) <= TEXT_MAX_CHARS or _UNPRINTABLE.search(value):
         raise TokenInvalid(f"{claim} must be 1 to {TEXT_MAX_CHARS} characters without control characters")
     return value
 
 
-def _optional_text(value: object, claim: str) -> str | None:
-    return None if value is None or value == "" else _text(value, claim)
+def optional_claim_text(value: object, claim: str) -> str | None:
+    """Returns the text of a claim, or None if it is missing or empty. Raises: TokenInvalid."""
+    return None if value is None or value == "" else claim_text(value, claim)
 
 
 def _address(value: object) -> str | None:

@@ -56,18 +56,23 @@ def json_answer(body: object, status: int = 200, headers: dict[str, str] | None 
 
 async def json_body(request: Request) -> dict[str, object]:
     """Returns the JSON object in the body of a request. Raises: BadUserInput."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise BadUserInput("body", f"at most {MAX_BODY_BYTES} bytes")
     try:
-        value = orjson.loads(body)
+        value = orjson.loads(await limited_body(request))
     except orjson.JSONDecodeError:
         value = None
     if not isinstance(value, dict):
         raise BadUserInput("body", "a JSON object")
     return value
+
+
+async def limited_body(request: Request) -> bytes:
+    """Returns the body of a request. Raises: BadUserInput if it is too large."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise BadUserInput("body", f"at most {MAX_BODY_BYTES} bytes")
+    return bytes(body)
 
 
 def client_of(request: Request) -> Client:

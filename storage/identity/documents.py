@@ -210,3 +210,13 @@ class SessionDocument(TypedDict):
 
     provider: NotRequired[ProviderSessionDocument]
     """Present for sessions that began at an identity provider."""
+
+
+class ProviderLogoutDocument(TypedDict):
+    """A logout at an identity provider that was done here, in `provider_logouts`. Expires an hour after `at`."""
+
+    _id: str
+    """SHA-256 of the issuer and the id of the logout token, in hexadecimal digits."""
+
+    at: datetime
+    """When the logout was done, by the database's clock."""

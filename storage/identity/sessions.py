@@ -10,14 +10,15 @@ from datetime import datetime, timedelta
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.errors import NotFound
+from storage.errors import Conflict, NotFound
 from storage.identity.access_changes import AccessChanges, UserKey
-from storage.identity.documents import SessionDocument
+from storage.identity.documents import ProviderLogoutDocument, SessionDocument
 from storage.identity.session_records import NewSession, UserSession, user_session
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.clock import DatabaseClock
 
 SESSIONS = "sessions"
+LOGOUTS = "provider_logouts"
 TOKEN_BYTES = 32
 MAX_SESSIONS_OF_USER = 50
 """A further sign-in ends the session that was not used for the longest time."""
@@ -68,6 +69,7 @@ class SessionStore:
         self._access = access
         self._lifetimes = lifetimes
         self._sessions: AsyncCollection[SessionDocument] = mongo[SESSIONS]
+        self._logouts: AsyncCollection[ProviderLogoutDocument] = mongo[LOGOUTS]
 
     async def begin(self, new: NewSession) -> str:
         """Begins a session and returns the token of its cookie, which is shown this once."""
@@ -124,21 +126,33 @@ class SessionStore:
         """Ends sessions of a user, all or all but one, in a transaction that also records the change of access."""
         await self._sessions.delete_many({**_sessions_of(user), "_id": {"$ne": except_id}}, session=session)
 
-    async def end_of_provider(self, issuer: str, sub: str | None, sid: str | None) -> int:
-        """Ends the sessions that came from a session, or from all sessions of a person, at an identity provider."""
-        provider = {"provider.issuer": issuer, "provider.sub": sub, "provider.sid": sid}
-        return len(await self._end({name: value for name, value in provider.items() if value is not None}))
+    async def log_out(self, issuer: str, logout_id: str, sub: str | None, sid: str | None) -> int:
+        """Ends the sessions that came from a session, or from all sessions of a person, at an identity provider.
 
-    async def _end(self, query: Document) -> list[UserSession]:
-        async def work(session: Session) -> list[UserSession]:
-            rows = await self._sessions.find(query, session=session).to_list(None)
-            await self._sessions.delete_many({"_id": {"$in": [row["_id"] for row in rows]}}, session=session)
-            at = await self._clock.now()
-            for user in {UserKey(row["org"], row["user"]) for row in rows}:
-                await self._access.record(user, at, session)
-            return [user_session(row) for row in rows]
+        Returns how many sessions have ended. Raises: Conflict if this logout was done before.
+        """
+        provider = {"provider.issuer": issuer, "provider.sub": sub, "provider.sid": sid}
+        query = {name: value for name, value in provider.items() if value is not None}
+        key = token_hash(f"{issuer} {logout_id}")
+
+        async def work(session: Session) -> int:
+            if await self._logouts.find_one({"_id": key}, session=session) is not None:
+                raise Conflict("This logout was done before.")
+            await self._logouts.insert_one({"_id": key, "at": await self._clock.now()}, session=session)
+            return len(await self._end_in(session, query))
 
         return await self._mongo.transact(work)
+
+    async def _end(self, query: Document) -> list[UserSession]:
+        return await self._mongo.transact(lambda session: self._end_in(session, query))
+
+    async def _end_in(self, session: Session, query: Document) -> list[UserSession]:
+        rows = await self._sessions.find(query, session=session).to_list(None)
+        await self._sessions.delete_many({"_id": {"$in": [row["_id"] for row in rows]}}, session=session)
+        at = await self._clock.now()
+        for user in {UserKey(row["org"], row["user"]) for row in rows}:
+            await self._access.record(user, at, session)
+        return [user_session(row) for row in rows]
 
     async def end_excess(self, user: UserKey) -> None:
         """Ends the sessions of a user beyond the limit, those that were not used for the longest time."""

@@ -81,8 +81,8 @@ async def query_identity(scenario: TopicScenario) -> None:
     tokens = [await sessions.begin(new) for _ in range(4)]
     await sessions.find(tokens[0])
     await sessions.end(ann, (await sessions.list_of(ann))[0].id)
-    await sessions.end_of_provider("https://id.example.org", None, "s1")
-    await sessions.end_of_provider("https://id.example.org", "ann", None)
+    await sessions.log_out("https://id.example.org", "1", None, "s1")
+    await sessions.log_out("https://id.example.org", "2", "ann", None)
     await sessions.end_all(ann)
 
 
@@ -434,6 +434,7 @@ async def test_indexes_after_second_start_are_unchanged(stores: Stores) -> None:
 DOCUMENTS: dict[str, Any] = {
     "audit": identity.AuditDocument,
     "sessions": identity.SessionDocument,
+    "provider_logouts": identity.ProviderLogoutDocument,
     "access_changes": identity.AccessChangeDocument,
     "users": identity.UserDocument,
     "local_accounts": accounts.LocalAccountDocument,

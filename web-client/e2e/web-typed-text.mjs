@@ -170,7 +170,7 @@ async function keepDrafts(page, topicId) {
   const afterReload = await drafts(page, topicId);
   await page.evaluate(() => sessionStorage.setItem("noroshi.token", "an.expired.token"));
   await page.reload();
-  await page.getByText("This token is not valid").waitFor();
+  await page.getByText("the token is not valid").waitFor();
   await page.evaluate((token) => {
     location.hash = `token=${token}`;
   }, tokens.ann);

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from storage.errors import NotFound
+from storage.errors import Conflict, NotFound
 from storage.identity.access_changes import UserKey
 from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
 from storage.identity.sessions import MAX_SESSIONS_OF_USER, SessionLifetimes, SessionStore, token_hash
@@ -82,10 +82,21 @@ async def test_provider_ends_sessions_of_its_session_or_person(stores: Stores) -
     async def open_sessions() -> set[str]:
         return {name for name, token in sessions.items() if await stores.sessions.find(token) is not None}
 
-    assert await stores.sessions.end_of_provider(ISSUER, None, "s1") == 1
+    assert await stores.sessions.log_out(ISSUER, "1", None, "s1") == 1
     assert await open_sessions() == sessions.keys() - {"first"}
-    assert await stores.sessions.end_of_provider(ISSUER, "42", None) == 1
+    assert await stores.sessions.log_out(ISSUER, "2", "42", None) == 1
     assert await open_sessions() == sessions.keys() - {"first", "second"}
+
+
+async def test_logout_of_the_provider_is_done_once(stores: Stores) -> None:
+    async def log_out() -> bool:
+        try:
+            await stores.sessions.log_out(ISSUER, "jti", "42", None)
+        except Conflict:
+            return False
+        return True
+
+    assert sum(await asyncio.gather(*(log_out() for _ in range(8)))) == 1
 
 
 async def test_longest_unused_session_makes_room(stores: Stores) -> None:

@@ -12,6 +12,7 @@ import {
   subscriptionExchange,
   type TypedDocumentNode,
 } from "urql";
+import { requestHeaders } from "../session/identity";
 import { createCache } from "./cache";
 import { type Connection, connect, subscribeWithResume } from "./connection";
 
@@ -28,7 +29,7 @@ export function createApi(token: string, onTokenRejected: () => void): Api {
     new Client({
       url: "/graphql",
       preferGetMethod: false,
-      fetchOptions: { headers: { authorization: `Bearer ${token}` } },
+      fetchOptions: { headers: requestHeaders(token) },
       exchanges: [...exchanges, fetchExchange, resumableSubscriptions(connection)],
     });
   return { cached: createClient([createCache()]), direct: createClient([]), connection };

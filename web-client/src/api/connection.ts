@@ -1,5 +1,6 @@
 /** One WebSocket for all subscriptions. After a reconnect, each subscription resumes after its last event. */
 import { createClient, type ExecutionResult, type Client as Socket } from "graphql-ws";
+import { isSession } from "../session/identity";
 import { createValue, type Value } from "../ui/value";
 
 export type ConnectionState = "connecting" | "open" | "broken";
@@ -14,13 +15,14 @@ const RETRY_WAIT_MAX_MS = 8_000;
 /** Close codes by which the server rejects a token: 4401 Unauthorized, 4403 Forbidden. */
 const TOKEN_REJECTED_CODES = new Set([4401, 4403]);
 
-/** Creates the WebSocket client. Calls `onTokenRejected` when the server rejects the token. */
+/** Creates the WebSocket client. Calls `onTokenRejected` when the server rejects the token or the session. */
 export function connect(token: string, onTokenRejected: () => void): Connection {
   const state = createValue<ConnectionState>("connecting");
   let pongTimer: ReturnType<typeof setTimeout> | undefined;
   const socket = createClient({
     url: `${location.origin.replace(/^http/, "ws")}/graphql`,
-    connectionParams: { authorization: `Bearer ${token}` },
+    // The browser sends the cookie of a session with the handshake.
+    connectionParams: isSession(token) ? {} : { authorization: `Bearer ${token}` },
     keepAlive: KEEP_ALIVE_MS,
     retryAttempts: Number.POSITIVE_INFINITY,
     shouldRetry: () => true,

@@ -1,6 +1,7 @@
 /** The account menu: profile, theme, language and sign-out. */
 import { useState } from "react";
 import { ConfirmDialog } from "../chat/confirm";
+import { isSession } from "../session/identity";
 import { signOut, token } from "../session/session";
 import { LanguageSelect } from "../session/sign-in";
 import { useUserStorage } from "../session/user-storage";
@@ -10,6 +11,7 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
 import { chooseTheme, theme, useTranslation } from "../ui/preferences";
+import { notifyFailure } from "../ui/toasts";
 import { useValue } from "../ui/value";
 import { hrefOf } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
@@ -19,7 +21,7 @@ export function AccountMenu({ className }: { className: string }) {
   const storage = useUserStorage();
   const [isConfirming, setIsConfirming] = useState(false);
   // Signing out deletes what the user typed, so that nobody else reads it in this browser.
-  const leave = () => (storage.names("").length > 0 ? setIsConfirming(true) : signOut());
+  const leave = () => (storage.names("").length > 0 ? setIsConfirming(true) : signOutOrExplain());
   return (
     <>
       <AccountPanel className={className} leave={leave} />
@@ -28,11 +30,19 @@ export function AccountMenu({ className }: { className: string }) {
           title={t("signOut")}
           text={t("signOut.ask")}
           action={t("signOut")}
-          onDone={(isConfirmed) => (isConfirmed ? signOut() : setIsConfirming(false))}
+          onDone={(isConfirmed) => (isConfirmed ? signOutOrExplain() : setIsConfirming(false))}
         />
       )}
     </>
   );
+}
+
+const signOutOrExplain = () => signOut().catch(() => notifyFailure({ networkError: true }));
+
+/** Returns the address of GraphiQL. A session needs no token there. */
+function graphiqlHref(): string {
+  const credential = token.get();
+  return credential === null || isSession(credential) ? "/graphiql" : `/graphiql#token=${credential}`;
 }
 
 function AccountPanel({ className, leave }: { className: string; leave: () => void }) {
@@ -76,7 +86,7 @@ function AccountPanel({ className, leave }: { className: string; leave: () => vo
           <LanguageSelect />
           <div className="flex flex-wrap gap-2 border-t border-line pt-3">
             <a
-              href={`/graphiql#token=${token.get()}`}
+              href={graphiqlHref()}
               className="inline-flex min-h-9 items-center rounded-full border border-line px-4 hover:bg-hover"
             >
               GraphiQL

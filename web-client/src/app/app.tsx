@@ -4,7 +4,8 @@ import { Provider } from "urql";
 import { type Api, ApiProvider, createApi, request } from "../api/api";
 import { errorCode } from "../api/failure";
 import { createOutbox, OutboxProvider } from "../chat/outbox";
-import { endSession, token, userStorageOf } from "../session/session";
+import { isSession, sessionCredential } from "../session/identity";
+import { endSession, handleRejection, resumeSession, signIn, token, userStorageOf } from "../session/session";
 import { SignInPage } from "../session/sign-in";
 import { SignInLink } from "../session/sign-in-link";
 import { UserStorageProvider } from "../session/user-storage";
@@ -16,17 +17,36 @@ import { Frame } from "./frame";
 
 export function App() {
   const currentToken = useValue(token);
+  const isChecked = useSessionCheck();
   return (
     <>
-      {currentToken === null ? <SignInPage /> : <SignedInApp key={currentToken} token={currentToken} />}
+      {currentToken !== null ? (
+        <SignedInApp key={currentToken} token={currentToken} />
+      ) : isChecked ? (
+        <SignInPage />
+      ) : (
+        <LoadingState />
+      )}
       <SignInLink />
       <Toasts />
     </>
   );
 }
 
+/** Looks for the browser's session when the page opens without a token. Returns whether that is done. */
+function useSessionCheck(): boolean {
+  const [isChecked, setIsChecked] = useState(token.get() !== null);
+  useEffect(() => {
+    if (token.get() === null)
+      resumeSession()
+        .catch(() => false)
+        .then(() => setIsChecked(true));
+  }, []);
+  return isChecked;
+}
+
 function SignedInApp({ token }: { token: string }) {
-  const api = useMemo(() => createApi(token, () => endSession("refused")), [token]);
+  const api = useMemo(() => createApi(token, handleRejection), [token]);
   const [viewer, setViewer] = useState<ViewerUser | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [attempt, setAttempt] = useState(0);
@@ -35,9 +55,17 @@ function SignedInApp({ token }: { token: string }) {
   useEffect(() => {
     setError(null);
     request(api.cached, ViewerQuery, {}).then(
-      (answer) => (answer.viewer ? setViewer(answer.viewer) : endSession("refused")),
+      (answer) => acceptViewer(answer.viewer),
       (failure) => (errorCode(failure) === "UNAUTHENTICATED" ? endSession("refused") : setError(failure)),
     );
+
+    function acceptViewer(found: ViewerUser | null) {
+      if (found === null) return endSession("refused");
+      const session = sessionCredential(found.organizationId, found.id);
+      // The session may be another user's since this tab was loaded.
+      if (isSession(token) && session !== token) signIn(session);
+      else setViewer(found);
+    }
   }, [api, attempt]);
 
   if (error) return <ErrorState error={error} retry={() => setAttempt(attempt + 1)} />;

@@ -44,6 +44,8 @@ async function post(request: FetcherParams, headers: RequestHeaders): Promise<Ex
       headers: {
         "content-type": "application/json",
         accept: "application/graphql-response+json, application/json;q=0.9",
+        // With this header, the browser's session counts. A token in the header editor wins over it.
+        "noroshi-client": "graphiql",
         ...headers,
       },
       body: JSON.stringify(request),

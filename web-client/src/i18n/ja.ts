@@ -134,10 +134,20 @@ export const ja: Record<keyof typeof en, Text> = {
   "signIn.demo": "デモユーザーで試す",
   "signIn.demoHint": "デモです。ユーザーを選ぶだけでサインインできます。別のタブでは別のユーザーも使えます。",
   "signIn.failed": "サインインできませんでした。もう一度お試しください。",
-  "signIn.refused": "このトークンは無効です。もう一度サインインしてください。",
+  "signIn.refused": "セッションが終了したか、トークンが無効です。もう一度サインインしてください。",
   "signIn.token": "トークンでサインイン",
   "signIn.tokenHint":
     "管理者から受け取るか、「noroshi token」で作成したトークンを貼り付けてください。このブラウザーにのみ保存されます。",
+  "signIn.with": "{name} でサインイン",
+  "signInFailure.CLAIMS":
+    "ID プロバイダーのアカウントに必要な情報がありません。管理者にお問い合わせください。",
+  "signInFailure.DEACTIVATED": "このアカウントは停止されています。組織の管理者にお問い合わせください。",
+  "signInFailure.DOMAIN": "サインインには、許可されたドメインの確認済みメールアドレスが必要です。",
+  "signInFailure.EXPIRED":
+    "時間がかかりすぎたか、別のウィンドウで始めたサインインです。もう一度お試しください。",
+  "signInFailure.INVALID": "サインインできませんでした。もう一度お試しください。",
+  "signInFailure.REFUSED": "ID プロバイダーがサインインを許可しませんでした。",
+  "signInFailure.UNAVAILABLE": "ID プロバイダーが応答しません。しばらくしてからもう一度お試しください。",
   "signInLink.accept": "{name} さんとしてサインイン",
   "signInLink.invalid": "このサインインリンクは無効です。何も変更されていません。",
   "signInLink.reject": "{name} さんのまま続ける",

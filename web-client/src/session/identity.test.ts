@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { identityOf, userTextOf } from "./identity";
+import { identityOf, isSession, requestHeaders, sessionCredential, userTextOf } from "./identity";
 
 function tokenWith(claims: unknown): string {
   const bytes = new TextEncoder().encode(JSON.stringify(claims));
@@ -28,4 +28,13 @@ test("a text that is no token has no identity", () => {
 test("a user is shown by name, in any script", () => {
   expect(userTextOf(tokenWith({ sub: "ann", org: "acme", name: "佐藤" }))).toBe("佐藤 · acme");
   expect(userTextOf(tokenWith({ sub: "ann", org: "acme" }))).toBe("ann · acme");
+});
+
+test("a session is the same user as a token, and its requests carry no secret", () => {
+  const session = sessionCredential("acme", "a/ö");
+  expect(isSession(session)).toBe(true);
+  expect(identityOf(session)).toBe(identityOf(tokenWith({ sub: "a/ö", org: "acme" })));
+  expect(userTextOf(session)).toBe("a/ö · acme");
+  expect(requestHeaders(session)).toEqual({ "noroshi-client": "web" });
+  expect(requestHeaders("a.b.c")).toEqual({ authorization: "Bearer a.b.c" });
 });

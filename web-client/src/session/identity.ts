@@ -1,4 +1,24 @@
-/** Reads the user of a token from its claims. The server verifies tokens; the client only compares users. */
+/**
+ * Reads the user of a credential: of a token from its claims, or of the browser's session, whose cookie scripts can't
+ * read. The server verifies credentials; the client only compares users.
+ */
+
+const SESSION_PREFIX = "session:";
+
+/** Returns the credential of the browser's session. It contains no secret. */
+export function sessionCredential(organizationId: string, userId: string): string {
+  return SESSION_PREFIX + identityText(organizationId, userId);
+}
+
+export const isSession = (credential: string): boolean => credential.startsWith(SESSION_PREFIX);
+
+/** Returns the headers of requests with the credential. The browser adds the cookie of a session. */
+export function requestHeaders(credential: string): Record<string, string> {
+  return isSession(credential) ? { "noroshi-client": "web" } : { authorization: `Bearer ${credential}` };
+}
+
+const identityText = (organizationId: string, userId: string) =>
+  `${encodeURIComponent(organizationId)}/${encodeURIComponent(userId)}`;
 
 interface Claims {
   sub?: unknown;
@@ -6,15 +26,17 @@ interface Claims {
   name?: unknown;
 }
 
-/** Returns a key of the token's organization and user; null if the text is not a token. */
-export function identityOf(token: string): string | null {
-  const { sub, org } = claimsOf(token);
-  if (typeof sub !== "string" || typeof org !== "string") return null;
-  return `${encodeURIComponent(org)}/${encodeURIComponent(sub)}`;
+/** Returns a key of the credential's organization and user; null if the text is no credential. */
+export function identityOf(credential: string): string | null {
+  if (isSession(credential)) return credential.slice(SESSION_PREFIX.length);
+  const { sub, org } = claimsOf(credential);
+  return typeof sub === "string" && typeof org === "string" ? identityText(org, sub) : null;
 }
 
 /** Returns the user as a short text such as "Ann · acme". */
 export function userTextOf(token: string): string {
+  if (isSession(token))
+    return (identityOf(token) ?? "").split("/").map(decodeURIComponent).reverse().join(" · ");
   const { sub, org, name } = claimsOf(token);
   return [name ?? sub, org].filter((part) => typeof part === "string").join(" · ") || "?";
 }

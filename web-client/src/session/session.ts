@@ -1,10 +1,11 @@
 /**
- * The signed-in user's token. Each tab has its own token, so that two users can be signed in at the same time. A new
- * tab starts with the newest token.
+ * The signed-in user's credential: a token, or the browser's session. Each tab has its own token, so that two users can
+ * be signed in at the same time. A new tab starts with the newest token. All tabs share the browser's session.
  */
 import { takeTokenFromFragment } from "../token";
 import { createValue } from "../ui/value";
-import { identityOf } from "./identity";
+import { endBrowserSession, fetchSession } from "./browser-session";
+import { identityOf, isSession } from "./identity";
 import { isSignedOut, markSignedOut, removeSignOutMark, watchSignOut } from "./sign-out-marks";
 import { createUserStorage, type UserStorage } from "./user-storage";
 
@@ -31,13 +32,38 @@ export function signIn(newToken: string): void {
   token.set(newToken);
 }
 
-/** Signs the user out in every tab, and removes what they typed from this browser. */
-export function signOut(): void {
+/**
+ * Signs the user out in every tab, and removes what they typed from this browser. Opens the identity provider's page if
+ * the user signed in there. Throws: Error if the server does not end the session.
+ */
+export async function signOut(): Promise<void> {
   const ownToken = token.get();
   if (ownToken === null) return;
+  const providerUrl = isSession(ownToken) ? await endBrowserSession() : null;
   markSignedOut(ownToken);
   endSession("nobody");
   userStorageOf(ownToken).clear();
+  if (providerUrl !== null) location.assign(providerUrl);
+}
+
+/** Signs in with the browser's session. Returns whether there is one. Throws: Error if the server is silent. */
+export async function resumeSession(): Promise<boolean> {
+  const session = await fetchSession();
+  if (session !== null) signIn(session);
+  return session !== null;
+}
+
+/** Ends the session of this tab, unless the browser still has a session that the server accepts. */
+export async function handleRejection(): Promise<void> {
+  const ownToken = token.get();
+  if (ownToken === null) return;
+  if (!isSession(ownToken)) {
+    endSession("refused");
+    return;
+  }
+  // Of a silent server nothing is known. The connection reports later whether the session has ended.
+  const hasSession = await resumeSession().catch(() => true);
+  if (!hasSession && token.get() === ownToken) endSession("refused");
 }
 
 /** Ends the session of this tab. What the user typed stays for the next sign-in. */
@@ -66,6 +92,13 @@ watchSignOut(() => {
   if (ownToken === null || !isSignedOut(ownToken)) return;
   endSession("nobody");
   userStorageOf(ownToken).clear();
+});
+
+// The browser's session is now another user's. This tab must not send requests as that user while it shows the first.
+addEventListener("storage", ({ key, newValue }) => {
+  const ownToken = token.get();
+  if (key !== TOKEN_KEY || !newValue || ownToken === null || newValue === ownToken) return;
+  if (isSession(ownToken) && isSession(newValue)) signIn(newValue);
 });
 
 /** Signs in with the link in the address bar, or offers it if somebody is signed in. */

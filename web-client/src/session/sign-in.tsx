@@ -4,11 +4,14 @@ import type { TextKey } from "../i18n/texts";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { chooseLanguage, type Translate, useTranslation } from "../ui/preferences";
-import { useValue } from "../ui/value";
+import { createValue, useValue } from "../ui/value";
+import { fetchSignInMethods, type SignInMethod, takeSignInFailure } from "./browser-session";
 import { createDemoToken, type DemoUser, fetchDemoUsers } from "./demo";
 import { Hills } from "./hills";
 import { ServerStatusLine } from "./server-status-line";
 import { signIn, signOutReason } from "./session";
+
+const signInFailure = createValue(takeSignInFailure());
 
 export function SignInPage() {
   const { t } = useTranslation();
@@ -37,6 +40,8 @@ export function SignInPage() {
             {t("signIn.refused")}
           </p>
         )}
+        <SignInFailure />
+        <SignInMethods />
         <DemoUsers />
         <TokenForm />
         <footer className="flex flex-wrap items-center gap-x-6 gap-y-2 border-t border-line pt-5 text-sm">
@@ -67,6 +72,50 @@ export function LanguageSelect() {
         </button>
       ))}
     </fieldset>
+  );
+}
+
+const FAILURE_TEXT_KEYS: Record<string, TextKey> = {
+  CLAIMS: "signInFailure.CLAIMS",
+  DEACTIVATED: "signInFailure.DEACTIVATED",
+  DOMAIN: "signInFailure.DOMAIN",
+  EXPIRED: "signInFailure.EXPIRED",
+  REFUSED: "signInFailure.REFUSED",
+  UNAVAILABLE: "signInFailure.UNAVAILABLE",
+};
+
+/** Says why the sign-in at the identity provider failed. */
+function SignInFailure() {
+  const { t } = useTranslation();
+  const failure = useValue(signInFailure);
+  if (failure === null) return null;
+  return (
+    <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
+      {t(FAILURE_TEXT_KEYS[failure] ?? "signInFailure.INVALID")}
+    </p>
+  );
+}
+
+function SignInMethods() {
+  const { t } = useTranslation();
+  const [methods, setMethods] = useState<SignInMethod[]>([]);
+  useEffect(() => {
+    fetchSignInMethods().then(setMethods);
+  }, []);
+  if (methods.length === 0) return null;
+  return (
+    <ul className="flex flex-col items-start gap-3">
+      {methods.map(({ method, name, url }) => (
+        <li key={method} className="max-w-full">
+          <a
+            href={`${url}?next=${encodeURIComponent(`/${location.hash}`)}`}
+            className="inline-flex min-h-12 max-w-full items-center rounded-full bg-accent px-6 font-medium break-words text-on-accent"
+          >
+            {t("signIn.with", { name })}
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 

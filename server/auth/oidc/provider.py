@@ -1,0 +1,137 @@
+"""An identity provider: its metadata and keys, both cached, and requests to it with limits of time and size."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import orjson
+import structlog
+
+from server.auth.tokens import ProviderKeys
+from storage.errors import Unavailable
+
+METADATA_MAX_AGE_S = 3600.0
+RETRY_S = 5.0
+TIMEOUT_S = 10.0
+MAX_ANSWER_BYTES = 1_000_000
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMetadata:
+    """The result of discovery at the provider."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    userinfo_endpoint: str | None
+    end_session_endpoint: str | None
+    sends_issuer: bool
+    """Whether the provider names itself in the address of the callback (RFC 9207)."""
+
+    takes_basic_authentication: bool
+    keys: ProviderKeys
+
+
+class ProviderRefused(Exception):
+    """The provider answered with an error."""
+
+
+class Provider:
+    """The provider of one issuer.
+
+    Metadata are fetched when first needed, and again after an hour. While this fails, the old metadata stay valid.
+    """
+
+    def __init__(self, issuer: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.issuer = issuer
+        self._monotonic = monotonic
+        self._lock = asyncio.Lock()
+        self._metadata: ProviderMetadata | None = None
+        self._keys: tuple[str, ProviderKeys] | None = None
+        self._fetched_at = self._tried_at = -math.inf
+
+    async def metadata(self) -> ProviderMetadata:
+        """Returns the metadata. Raises: Unavailable if they were never fetched and can't be fetched now."""
+        async with self._lock:
+            now = self._monotonic()
+            if now - self._fetched_at > METADATA_MAX_AGE_S and now - self._tried_at >= RETRY_S:
+                self._tried_at = now
+                await self._fetch()
+        if self._metadata is None:
+            raise Unavailable("The identity provider does not answer.", int(RETRY_S * 1000))
+        return self._metadata
+
+    async def _fetch(self) -> None:
+        try:
+            document = await request_json("GET", f"{self.issuer}/.well-known/openid-configuration")
+            self._metadata = self._parsed(document)
+            self._fetched_at = self._monotonic()
+        except (Unavailable, ProviderRefused, KeyError, TypeError, ValueError) as error:
+            log.warning("oidc_discovery_failed", issuer=self.issuer, error=str(error) or type(error).__name__)
+
+    def _parsed(self, document: dict[str, Any]) -> ProviderMetadata:
+        if str(document["issuer"]).rstrip("/") != self.issuer:
+            raise ValueError(f"the issuer is {document['issuer']!r}")
+        methods = document.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        return ProviderMetadata(
+            issuer=document["issuer"],
+            authorization_endpoint=_address(document["authorization_endpoint"]),
+            token_endpoint=_address(document["token_endpoint"]),
+            userinfo_endpoint=_optional_address(document.get("userinfo_endpoint")),
+            end_session_endpoint=_optional_address(document.get("end_session_endpoint")),
+            sends_issuer=document.get("authorization_response_iss_parameter_supported") is True,
+            takes_basic_authentication="client_secret_basic" in methods,
+            keys=self._keys_at(_address(document["jwks_uri"])),
+        )
+
+    def _keys_at(self, url: str) -> ProviderKeys:
+        if self._keys is None or self._keys[0] != url:
+            self._keys = url, ProviderKeys(url)
+        return self._keys[1]
+
+
+async def request_json(method: str, url: str, **options: Any) -> dict[str, Any]:
+    """Sends a request, and returns the object in the answer. Raises: ProviderRefused, Unavailable."""
+    try:
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            httpx2.AsyncClient(trust_env=False) as client,
+            client.stream(method, url, **options) as response,
+        ):
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise ProviderRefused("the answer is too large")
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
+        raise Unavailable(f"The identity provider does not answer: {type(error).__name__}.") from error
+    if response.status_code >= 500:
+        raise Unavailable(f"The identity provider answers with status {response.status_code}.")
+    document = _object(bytes(body))
+    if response.status_code != 200 or document is None:
+        raise ProviderRefused(f"status {response.status_code}, error {(document or {}).get('error')!r:.100}")
+    return document
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _address(value: object) -> str:
+    if not isinstance(value, str) or not value.startswith(("https://", "http://")):
+        raise ValueError("an endpoint is no http or https address")
+    return value
+
+
+def _optional_address(value: object) -> str | None:
+    return None if value is None else _address(value)

@@ -1,0 +1,25 @@
+"""GET /sign-in/options: how people may sign in here, for the sign-in screen."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from server.http.browser_routes import json_answer
+from server.http.oidc import SIGN_IN
+from server.settings import Settings
+
+PASSWORD_SIGN_IN = "/sign-in/password"
+
+
+def sign_in_options_route(settings: Settings) -> Route:
+    """Returns the route of the list. A client ignores methods that it does not know."""
+    methods: list[dict[str, str]] = []
+    if settings.oidc_issuer:
+        methods.append({"method": "OIDC", "name": settings.oidc_display_name, "url": SIGN_IN})
+    if settings.has_local_accounts:
+        methods.append({"method": "PASSWORD", "name": "", "url": PASSWORD_SIGN_IN})
+
+    async def options(request: Request) -> Response:
+        return json_answer({"methods": methods})
+
+    return Route("/sign-in/options", options)

@@ -1,0 +1,138 @@
+"""The certified OpenID provider of npm, and a browser that signs in there without Chromium."""
+
+import html
+import json
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx2
+import pytest
+
+from tests.programs import WEB_CLIENT, require_node_and_web_client
+from tests.serving import WebProcess, web_process
+
+CLIENT_ID = "noroshi"
+CLIENT_SECRET = "a secret of the tests / with + signs"
+ADMIN = "noroshi-admin"
+ACCOUNTS: dict[str, dict[str, Any]] = {
+    "ann": {"name": "Ann Lee", "preferred_username": "ann", "email": "ann@example.org", "email_verified": True},
+    "ben": {"name": "Ben", "preferred_username": "ben", "email": "ben@other.example", "email_verified": True},
+    "cyd": {"name": "Cyd", "preferred_username": "cyd", "email": "cyd@example.org", "email_verified": False},
+    "ada": {"name": "Ada", "preferred_username": "ada", "email": "ada@example.org", "email_verified": True}
+    | {"realm_access": {"roles": [ADMIN, "offline_access"]}, "org": "globex"},
+}
+
+
+def free_port() -> int:
+    """Returns a port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def issuer_at(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def oidc_provider(port: int, product: str, *, secret: str | None = CLIENT_SECRET) -> Iterator[str]:
+    """Runs a provider that knows the product, and yields its issuer. Skips the test without Node.js."""
+    node = require_node_and_web_client()
+    if not (WEB_CLIENT / "node_modules/oidc-provider").exists():
+        pytest.skip("The packages of the web client are not installed: `make web`.")
+    settings = {"port": port, "product": product, "clientId": CLIENT_ID, "clientSecret": secret, "accounts": ACCOUNTS}
+    process = subprocess.Popen(
+        [node, "e2e/oidc-provider.mjs"],
+        cwd=WEB_CLIENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(settings) + "\n")
+        process.stdin.flush()
+        assert "ready" in process.stdout.readline()
+        yield issuer_at(port)
+    finally:
+        process.stdin.close()
+        process.wait(20)
+        process.stdout.close()
+
+
+@contextmanager
+def oidc_web_process(
+    folder: Path, mongodb_uri: str, redis_url: str, secret: str | None = CLIENT_SECRET, **variables: str
+) -> Iterator[WebProcess]:
+    """Runs a web process whose people sign in at a provider."""
+    port = free_port()
+    settings: dict[str, Any] = {
+        "NOROSHI_OIDC_ISSUER": issuer_at(port),
+        "NOROSHI_OIDC_CLIENT_ID": CLIENT_ID,
+        **variables,
+    }
+    if secret is not None:
+        settings["NOROSHI_OIDC_CLIENT_SECRET"] = secret
+    product_port = free_port()
+    settings["NOROSHI_PUBLIC_URL"] = f"http://127.0.0.1:{product_port}"
+    with (
+        web_process(folder, mongodb_uri, redis_url, port=product_port, **settings) as web,
+        oidc_provider(port, web.url, secret=secret),
+    ):
+        yield web
+
+
+@dataclass
+class SigningBrowser:
+    """A browser with the product's cookies, which the test reads and changes, and a session at the provider."""
+
+    product: str
+    cookies: dict[str, str] = field(default_factory=dict)
+    provider: httpx2.Client = field(default_factory=lambda: httpx2.Client(timeout=60))
+
+    def get(self, path: str) -> httpx2.Response:
+        """Opens a page of the product, and keeps its cookies."""
+        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        response = httpx2.get(urljoin(self.product, path), headers={"cookie": cookie}, timeout=60)
+        for header in response.headers.get_list("set-cookie"):
+            name, _, value = header.partition(";")[0].partition("=")
+            self.cookies[name] = value
+            if "Max-Age=0" in header:
+                del self.cookies[name]
+        return response
+
+    def answer_of_provider(self, account: str, next_path: str = "/") -> str:
+        """Begins a sign-in, signs in at the provider, and returns the address of the product's callback."""
+        begun = self.get(f"/sign-in/oidc?{httpx2.QueryParams({'next': next_path})}")
+        assert begun.status_code == 303, begun.text
+        return self.log_in(begun.headers["location"], account)
+
+    def log_in(self, address: str, account: str) -> str:
+        """Answers the provider's forms until it sends the browser back. Returns the address of the callback."""
+        response = self.provider.get(address)
+        for _ in range(10):
+            while response.has_redirect_location:
+                address = urljoin(str(response.url), response.headers["location"])
+                if address.startswith(self.product):
+                    return address
+                response = self.provider.get(address)
+            prompt = re.search(r'name="prompt" value="(\w+)"', response.text)
+            action = re.search(r'<form[^>]* action="([^"]+)"', response.text)
+            assert prompt, response.text
+            assert action, response.text
+            form = {"prompt": prompt[1], "login": account, "password": "any"}
+            response = self.provider.post(urljoin(str(response.url), html.unescape(action[1])), data=form)
+        raise AssertionError("The provider does not send the browser back.")
+
+    def sign_in(self, account: str, next_path: str = "/") -> httpx2.Response:
+        """Signs in, and returns the answer of the callback."""
+        return self.get(self.answer_of_provider(account, next_path))
