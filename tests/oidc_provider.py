@@ -97,7 +97,7 @@ class SigningBrowser:
 
     product: str
     cookies: dict[str, str] = field(default_factory=dict)
-    provider: httpx2.Client = field(default_factory=lambda: httpx2.Client(timeout=60))
+    provider_cookies: httpx2.Cookies = field(default_factory=httpx2.Cookies)
 
     def get(self, path: str) -> httpx2.Response:
         """Opens a page of the product, and keeps its cookies."""
@@ -110,6 +110,13 @@ class SigningBrowser:
                 del self.cookies[name]
         return response
 
+    def at_provider(self, address: str, form: dict[str, str] | None = None) -> httpx2.Response:
+        """Opens a page of the provider, or sends it a form."""
+        with httpx2.Client(cookies=self.provider_cookies, timeout=60) as client:
+            response = client.get(address) if form is None else client.post(address, data=form)
+            self.provider_cookies = client.cookies
+            return response
+
     def answer_of_provider(self, account: str, next_path: str = "/") -> str:
         """Begins a sign-in, signs in at the provider, and returns the address of the product's callback."""
         begun = self.get(f"/sign-in/oidc?{httpx2.QueryParams({'next': next_path})}")
@@ -118,19 +125,19 @@ class SigningBrowser:
 
     def log_in(self, address: str, account: str) -> str:
         """Answers the provider's forms until it sends the browser back. Returns the address of the callback."""
-        response = self.provider.get(address)
+        response = self.at_provider(address)
         for _ in range(10):
             while response.has_redirect_location:
                 address = urljoin(str(response.url), response.headers["location"])
                 if address.startswith(self.product):
                     return address
-                response = self.provider.get(address)
+                response = self.at_provider(address)
             prompt = re.search(r'name="prompt" value="(\w+)"', response.text)
             action = re.search(r'<form[^>]* action="([^"]+)"', response.text)
             assert prompt, response.text
             assert action, response.text
             form = {"prompt": prompt[1], "login": account, "password": "any"}
-            response = self.provider.post(urljoin(str(response.url), html.unescape(action[1])), data=form)
+            response = self.at_provider(urljoin(str(response.url), html.unescape(action[1])), form)
         raise AssertionError("The provider does not send the browser back.")
 
     def sign_in(self, account: str, next_path: str = "/") -> httpx2.Response:

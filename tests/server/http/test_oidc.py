@@ -33,9 +33,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 @pytest.fixture
 def browser(web: WebProcess) -> Iterator[SigningBrowser]:
     before = len(web.log_text)
-    browser = SigningBrowser(web.url)
-    yield browser
-    browser.provider.close()
+    yield SigningBrowser(web.url)
     assert "Traceback" not in web.log_text[before:]
 
 
@@ -140,8 +138,9 @@ def test_answer_of_another_issuer_signs_nobody_in(browser: SigningBrowser) -> No
 
 
 def test_refusal_of_the_provider_is_shown_by_its_code(browser: SigningBrowser) -> None:
-    state = parse_qs(urlsplit(browser.get("/sign-in/oidc").headers["location"]).query)["state"][0]
-    query = urlencode({"error": "access_denied", "state": state, "iss": issuer_of(browser)})
+    address = urlsplit(browser.get("/sign-in/oidc").headers["location"])
+    state, issuer = parse_qs(address.query)["state"][0], f"{address.scheme}://{address.netloc}"
+    query = urlencode({"error": "access_denied", "state": state, "iss": issuer})
     assert failure(browser.get(f"/sign-in/oidc/callback?{query}")) == "REFUSED"
 
 
@@ -172,12 +171,12 @@ def test_sign_out_offers_sign_out_at_the_provider(browser: SigningBrowser) -> No
 def test_logout_at_the_provider_ends_the_session(browser: SigningBrowser) -> None:
     browser.sign_in("ann")
     assert viewer(browser) is not None
-    page = browser.provider.get(f"{issuer_of(browser)}/session/end")
+    page = browser.at_provider(f"{issuer_of(browser)}/session/end")
     xsrf = re.search(r'name="xsrf" value="(\w+)"', page.text)
     assert xsrf, page.text
     action = re.search(r'<form[^>]* action="([^"]+)"', page.text)
     assert action
-    browser.provider.post(action[1], data={"xsrf": xsrf[1], "logout": "yes"})
+    browser.at_provider(action[1], {"xsrf": xsrf[1], "logout": "yes"})
     assert eventually(lambda: viewer(browser) is None)
 
 
