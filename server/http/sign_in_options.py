@@ -8,8 +8,6 @@ from server.http.browser_routes import json_answer
 from server.http.oidc import SIGN_IN
 from server.settings import Settings
 
-PASSWORD_SIGN_IN = "/sign-in/password"
-
 
 def sign_in_options_route(settings: Settings) -> Route:
     """Returns the route of the list. A client ignores methods that it does not know."""
@@ -17,7 +15,7 @@ def sign_in_options_route(settings: Settings) -> Route:
     if settings.oidc_issuer:
         methods.append({"method": "OIDC", "name": settings.oidc_display_name, "url": SIGN_IN})
     if settings.has_local_accounts:
-        methods.append({"method": "PASSWORD", "name": "", "url": PASSWORD_SIGN_IN})
+        methods.append({"method": "PASSWORD", "name": "", "url": "/sign-in/password"})
 
     async def options(request: Request) -> Response:
         return json_answer({"methods": methods})
