@@ -20,6 +20,7 @@ try {
   report.history = await openHistory(ann);
   report.live = await waitForNewEntry(ann);
   report.filtered = await filterEntries(ann);
+  report.invitation = await inviteAndRevoke(ann);
   report.japanese = await checkInJapanese();
   report.refused = await openWithoutRight();
   console.log(JSON.stringify({ ...report, ...findings }));
@@ -124,6 +125,26 @@ async function filterEntries(page) {
   return counts;
 }
 
+/** Invites people by a link, and revokes the invitation. Returns the link and the text of the invitation. */
+async function inviteAndRevoke(page) {
+  await navigate(page, "/adminInvitations");
+  await page.getByText("No invitations").waitFor();
+  await page.getByRole("button", { name: "Invite" }).press("Enter");
+  await page.getByLabel("People").fill("5");
+  await checkBothSizes(page, "invite");
+  await page.getByRole("button", { name: "Create link" }).press("Enter");
+  const link = page.getByRole("dialog").getByLabel("Link");
+  await link.waitFor();
+  const url = await link.inputValue();
+  await page.getByRole("button", { name: "Done" }).press("Enter");
+  await page.getByRole("button", { name: /^Revoke the invitation/ }).waitFor();
+  await checkBothSizes(page, "invitations");
+  await page.getByRole("button", { name: /^Revoke the invitation/ }).press("Enter");
+  const row = page.locator("[data-invitation]");
+  await row.getByText("Revoked").waitFor();
+  return { isLink: url.includes("#invitation="), text: await row.innerText() };
+}
+
 /** Checks the screens in Japanese. Returns the sentences of the log. */
 async function checkInJapanese() {
   const page = await open(tokens.ann, "/admin", { locale: "ja-JP" });
@@ -135,6 +156,13 @@ async function checkInJapanese() {
   await navigate(page, "/adminAudit");
   await entries(page).nth(3).waitFor();
   await checkBothSizes(page, "audit-ja");
+  for (const name of ["Invitations"]) {
+    await navigate(page, `/admin${name}`);
+    await page.locator("[data-invitation]").waitFor();
+    await checkBothSizes(page, `${name.toLowerCase()}-ja`);
+  }
+  await navigate(page, "/adminAudit");
+  await entries(page).nth(3).waitFor();
   return await entries(page).locator("p:first-child").allInnerTexts();
 }
 

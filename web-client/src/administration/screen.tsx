@@ -1,4 +1,4 @@
-/** The administration: the organization's users, and the audit log. */
+/** The administration: users, invitations and the audit log. */
 import { type AdminPlace, hrefOf } from "../app/router";
 import { mayAdminister } from "../session/permissions";
 import { useViewer } from "../session/viewer";
@@ -6,10 +6,12 @@ import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { Tab } from "../ui/tabs";
 import { AuditTimeline } from "./audit-timeline";
+import { InvitationList } from "./invitation-list";
 import { UserList } from "./user-list";
 
 const TABS = [
   { place: { name: "admin" }, textKey: "admin.users" },
+  { place: { name: "adminInvitations" }, textKey: "admin.invitations" },
   { place: { name: "adminAudit", actor: null, target: null }, textKey: "admin.audit" },
 ] as const;
 
@@ -34,7 +36,10 @@ export function AdminScreen({ place }: { place: AdminPlace }) {
 function Tabs({ current }: { current: AdminPlace["name"] }) {
   const { t } = useTranslation();
   return (
-    <nav aria-label={t("admin")} className="flex flex-wrap items-center gap-1 py-4">
+    <nav
+      aria-label={t("admin")}
+      className="flex flex-wrap items-center gap-1 py-4 max-sm:gap-0 max-sm:text-sm"
+    >
       {TABS.map(({ place, textKey }) => (
         <Tab key={textKey} href={hrefOf(place)} isCurrent={current === place.name}>
           {t(textKey)}
@@ -45,5 +50,12 @@ function Tabs({ current }: { current: AdminPlace["name"] }) {
 }
 
 function Contents({ place }: { place: AdminPlace }) {
-  return place.name === "adminAudit" ? <AuditTimeline place={place} /> : <UserList />;
+  switch (place.name) {
+    case "adminAudit":
+      return <AuditTimeline place={place} />;
+    case "adminInvitations":
+      return <InvitationList />;
+    default:
+      return <UserList />;
+  }
 }

@@ -194,6 +194,7 @@ function Contents({ place }: { place: Place }) {
       return <PublishingPage place={place} />;
     case "admin":
     case "adminAudit":
+    case "adminInvitations":
       return <AdminScreen place={place} />;
     case "calls":
     case "newCallJob":

@@ -49,7 +49,7 @@ export interface AuditPlace {
   actor: string | null;
   target: string | null;
 }
-export type AdminPlace = { name: "admin" } | AuditPlace;
+export type AdminPlace = { name: "admin" } | AuditPlace | { name: "adminInvitations" };
 
 export type CallsPlace =
   | { name: "calls" }
@@ -67,6 +67,7 @@ const PLACES_WITHOUT_PARAMETERS = [
   "myData",
   "chat",
   "admin",
+  "adminInvitations",
   "calls",
   "newCallJob",
   "callRules",

@@ -1,4 +1,5 @@
 /** The English texts. */
+import { en as access } from "./access";
 import { en as administration } from "./administration";
 import { en as calls } from "./calls";
 import { en as mail } from "./mail";
@@ -7,6 +8,7 @@ import { en as myData } from "./my-data";
 import { en as publishing } from "./publishing";
 
 export const en = {
+  ...access,
   ...administration,
   ...calls,
   ...mail,

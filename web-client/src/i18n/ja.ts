@@ -1,4 +1,5 @@
 /** The Japanese texts. */
+import { ja as access } from "./access";
 import { ja as administration } from "./administration";
 import { ja as calls } from "./calls";
 import type { en } from "./en";
@@ -9,6 +10,7 @@ import { ja as publishing } from "./publishing";
 import type { Text } from "./texts";
 
 export const ja: Record<keyof typeof en, Text> = {
+  ...access,
   ...administration,
   ...calls,
   ...mail,
