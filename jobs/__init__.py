@@ -9,6 +9,8 @@ from jobs.account_mails import send_account_mails
 from jobs.calls.broker_pool import run_broker_pool
 from jobs.calls.polling import poll_overdue_calls, sweep_abandoned_lists
 from jobs.context import JobContext
+from jobs.erasures import erase_users
+from jobs.exports import write_exports
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
 from jobs.link_previews import find_lost_previews, preview_message_link, preview_post_link
 from jobs.mail.aggregation import aggregate_mail
@@ -65,6 +67,8 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("prune_events", 60.0, prune_events),
+    Sweeper("erase_users", 1.0, erase_users),
+    Sweeper("write_exports", 1.0, write_exports),
     Sweeper("poll_overdue_calls", 1.0, poll_overdue_calls),
     Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),
 ]

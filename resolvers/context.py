@@ -46,6 +46,9 @@ class Context:
 
     connection_params: dict[str, Any] | None = None
     legacy_book: LegacyBook | None = None
+    sign_download: Callable[[str], str] = str
+    """Returns the signed URL of an export, by its id."""
+
     has_telephony: bool = True
     """Whether a telephony provider is chosen. Without one no call job can be launched."""
 

@@ -8,6 +8,7 @@ import strawberry
 from strawberry import ID, UNSET
 
 import resolvers.calls.events
+import resolvers.exports
 import resolvers.feed.fan_outs
 import resolvers.publishing.publications
 from resolvers.access import granted_roles, require_member
@@ -15,6 +16,7 @@ from resolvers.arguments import Since, text_or_none
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
 from resolvers.events import JobEventKind, StreamReady, ViewerEventSource, viewer_events
+from resolvers.exports import DataExportEvent
 from resolvers.feed.fan_outs import FanOutEvent
 from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
@@ -26,6 +28,7 @@ JOB_EVENT_KINDS: Mapping[str, JobEventKind] = {
     **resolvers.calls.events.JOB_EVENTS,
     **resolvers.publishing.publications.JOB_EVENTS,
     **resolvers.feed.fan_outs.JOB_EVENTS,
+    **resolvers.exports.JOB_EVENTS,
 }
 """Access rules, filters and records by the kind of the event. storage/event_kinds.py lists the kinds."""
 
@@ -33,18 +36,21 @@ JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
     resolvers.calls.events.is_visible_job,
     resolvers.publishing.publications.is_visible_job,
     resolvers.feed.fan_outs.is_visible_job,
+    resolvers.exports.is_visible_job,
 )
 """Each function returns whether the id is a job of its area. Raises: Forbidden if the viewer may not see the job."""
 
 JobId = Annotated[
     ID | None,
     strawberry.argument(
-        description="Only events of this call job, scheduled post or post. Omitted or null: all events."
+        description="Only events of this call job, scheduled post, post or export. Omitted or null: all events."
     ),
 ]
 
 
-JobEventRecord = StreamReady | FanOutEvent | PublicationEvent | CallJobEvent | CallTaskEvent | CallLimitsEvent
+JobEventRecord = (
+    StreamReady | FanOutEvent | PublicationEvent | CallJobEvent | CallTaskEvent | CallLimitsEvent | DataExportEvent
+)
 
 
 @dataclass(frozen=True, slots=True)

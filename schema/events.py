@@ -10,6 +10,7 @@ from resolvers import events as records
 from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat import Message, Topic
 from schema.feed import FanOut, Notification, Post
+from schema.privacy import DataExport
 from schema.publishing import Publication
 from storage.streams.log import Cursor
 
@@ -127,6 +128,13 @@ class PublicationChanged(EventKindMixin, Event):
     publication: Publication = strawberry.field(description="The publication in its current state.")
 
 
+@strawberry.type(
+    description="An export of the viewer's data was requested, progressed or ended. Sent to the person only."
+)
+class DataExportChanged(EventKindMixin, Event):
+    export: DataExport = strawberry.field(description="The export in its current state.")
+
+
 @strawberry.type(description="A post was added to the viewer's home feed.")
 class PostArrived(EventKindMixin, Event):
     post: Post = strawberry.field(description="The post in its current state.")
@@ -153,6 +161,14 @@ NotificationEvent = Annotated[
 ]
 
 JobEvent = Annotated[
-    StreamReady | PublicationChanged | CallJobChanged | CallTaskChanged | CallLimitsChanged | FanOutChanged,
-    strawberry.union("JobEvent", description="Changes of an organization's publications, call jobs and fan-outs."),
+    StreamReady
+    | PublicationChanged
+    | CallJobChanged
+    | CallTaskChanged
+    | CallLimitsChanged
+    | FanOutChanged
+    | DataExportChanged,
+    strawberry.union(
+        "JobEvent", description="Changes of an organization's publications, call jobs, fan-outs and exports."
+    ),
 ]

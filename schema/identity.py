@@ -30,6 +30,11 @@ class User:
         name="deactivated",
         description="Whether an administrator has ended the user's access. What the user wrote stays.",
     )
+    is_erased: bool = strawberry.field(
+        name="erased",
+        description="Whether the user was erased, or is being erased. Afterwards the name is `Deleted user`, and "
+        "nothing that the user wrote is left.",
+    )
     follower_count: int = strawberry.field(description="Number of users who follow this user.")
     following_count: int = strawberry.field(description="Number of users whom this user follows.")
     following: bool = field(resolvers.identity.following, "Whether the viewer follows this user.")

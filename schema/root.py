@@ -37,13 +37,14 @@ from schema.identity import User
 from schema.invitations import InvitationMutation, InvitationQuery
 from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
 from schema.moderation import ModerationMutation, ModerationQuery
+from schema.privacy import PrivacyMutation, PrivacyQuery
 from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
 from schema.scalars import SCALARS
 from schema.sessions import SessionMutation, SessionQuery
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
-class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, InvitationQuery):
+class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, InvitationQuery, PrivacyQuery):
     viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
     user: User | None = field(
         resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
@@ -125,7 +126,9 @@ class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, Invit
 
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
-class Mutation(ChatMutation, AdministrationMutation, ModerationMutation, SessionMutation, InvitationMutation):
+class Mutation(
+    ChatMutation, AdministrationMutation, ModerationMutation, SessionMutation, InvitationMutation, PrivacyMutation
+):
     block_user: User = mutation(
         resolvers.identity.block_user,
         "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",

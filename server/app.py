@@ -28,6 +28,7 @@ from server.http import health
 from server.http.accounts import account_routes
 from server.http.callbacks import callback_routes
 from server.http.demo_sign_in import demo_sign_in_routes
+from server.http.exports import exports_route
 from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_route
 from server.http.ingest import ingest_routes
@@ -41,6 +42,7 @@ from server.stores import open_stores_for
 from server.telephony import telephony_provider
 from storage.identity.roles import Role, with_included
 from storage.mail.legacy_book import LegacyBook
+from storage.privacy.download_urls import DownloadUrls
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
 from storage.stores import Stores
@@ -86,6 +88,7 @@ async def _add_routes_of_stores(
 ) -> None:
     """Adds the routes that need open stores, in front of the others."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
+    download_urls = DownloadUrls(settings.base_url, await shared_secret(stores.mongo, "export_urls"))
     documents = Documents()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     endpoint = GraphQLEndpoint(
@@ -97,6 +100,7 @@ async def _add_routes_of_stores(
             stores,
             image_urls.sign,
             legacy_book=legacy,
+            sign_download=download_urls.sign,
             has_telephony=telephony_provider(settings) is not None,
             write_budgets=WriteBudgets(writes_per_minute(settings)),
             base_url=settings.base_url,
@@ -115,6 +119,7 @@ async def _add_routes_of_stores(
         Route(GRAPHQL, endpoint),
         WebSocketRoute(GRAPHQL, endpoint),
         images_route(image_urls, ImageCache(egress)),
+        exports_route(stores.exports, download_urls),
         *callback_routes(settings, stores),
         *ingest_routes(stores, access_watch.sessions),
         *_account_routes(settings, stores, access_watch.sessions),

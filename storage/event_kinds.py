@@ -23,6 +23,7 @@ from storage.feed.relays import (
 )
 from storage.identity.records import stream_owner
 from storage.notifications import NotificationRelay, NotificationStore
+from storage.privacy.exports import ExportStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.streams.log import Event, Stream, jobs_stream_owner
 from storage.streams.outbox import EventRelay, OutboxRelay, OutboxRelays
@@ -39,6 +40,7 @@ class EventSubjectReader:
     fan_outs: FanOutStore
     call_jobs: CallJobStore
     scheduled_posts: ScheduledPostStore
+    exports: ExportStore
 
     async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
         """Returns the subjects of events of one stream, by event number."""
@@ -68,6 +70,7 @@ JOB_EVENTS: Sequence[JobEventKind] = (
     JobEventKind("CallTaskChanged", lambda stores: stores.call_jobs.tasks_by_id, CallTaskRelay),
     JobEventKind("CallLimitsChanged", lambda stores: stores.call_jobs.limits_by_id),
     JobEventKind("PublicationChanged", lambda stores: stores.scheduled_posts.publications_by_id, EventRelay),
+    JobEventKind("DataExportChanged", lambda stores: stores.exports.by_user_id, EventRelay),
 )
 
 OUTBOX_RELAYS: OutboxRelays = {

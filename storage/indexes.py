@@ -13,6 +13,9 @@ from storage import idempotency
 AUDIT_KEPT_S = 730 * 86_400
 ACCESS_CHANGES_KEPT_S = 3600
 INVITATIONS_KEPT_S = 30 * 86_400
+EXPORTS_KEPT_S = 7 * 86_400
+HANDLES_KEPT_S = 365 * 86_400
+ERASURES_KEPT_S = 730 * 86_400
 LEDGER_KEPT_S = 14 * 86_400
 FAILURES_KEPT_S = 30 * 86_400
 REPORTS_KEPT_S = 400 * 86_400
@@ -65,6 +68,8 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # ProviderLogoutDocument
     "provider_logouts": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
+    # ReservedHandleDocument
+    "reserved_handles": [IndexModel([("at", UP)], expireAfterSeconds=HANDLES_KEPT_S)],
     # BlockDocument
     "blocks": [
         IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True),
@@ -89,9 +94,13 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("community", UP), ("role", UP), ("handle", UP)]),
     ],
     # RestrictionDocument
-    "community_restrictions": [IndexModel([("ends_at", UP)], expireAfterSeconds=0)],
+    "community_restrictions": [
+        IndexModel([("ends_at", UP)], expireAfterSeconds=0),
+        IndexModel([("_id.u", UP), ("_id", UP)]),
+        IndexModel([("ban.by", UP), ("_id", UP)], partialFilterExpression={"ban.by": {"$exists": True}}),
+    ],
     # JoinRequestDocument
-    "join_requests": [],
+    "join_requests": [IndexModel([("_id.u", UP), ("_id", UP)])],
     # TopicDocument
     "topics": [
         IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),
@@ -103,16 +112,19 @@ INDEXES: dict[str, list[IndexModel]] = {
     "messages": [
         IndexModel([("preview_due", UP)], partialFilterExpression={"preview_due": {"$exists": True}}),
         IndexModel([("source", UP)], unique=True, partialFilterExpression={"source": {"$exists": True}}),
+        # Exports and erasures of a person. A user id may exist in several organizations.
+        IndexModel([("author", UP), ("_id", UP)]),
     ],
     # ReactionDocument
     "reactions": [
         IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.u", UP)]),
         IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.e", UP), ("at", UP)]),
+        IndexModel([("_id.u", UP), ("_id", UP)]),
     ],
     # ReceivedReactionDocument
     "received_reactions": [IndexModel([("topic", UP), ("ts", UP), ("emoji", UP), ("from", UP)], unique=True)],
     # ReadMarkDocument
-    "read_marks": [],
+    "read_marks": [IndexModel([("_id.u", UP), ("_id", UP)])],
     # Feed: storage/feed/documents.py
     # PostDocument
     "posts": [
@@ -140,6 +152,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     "accounts": [
         IndexModel([("org", UP)]),
         IndexModel([("failing", UP)], partialFilterExpression={"failing": {"$exists": True}}),
+        IndexModel([("org", UP), ("connected_by", UP)], partialFilterExpression={"connected_by": {"$exists": True}}),
     ],
     # ScheduledPostDocument
     "scheduled_posts": [
@@ -206,7 +219,10 @@ INDEXES: dict[str, list[IndexModel]] = {
     # SourceDocument
     "mail_sources": [IndexModel([("_id.org", UP)])],
     # AuditDocument
-    "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
+    "mail_audit": [
+        IndexModel([("org", UP), ("subject", UP), ("at", UP)]),
+        IndexModel([("org", UP), ("by", UP), ("_id", UP)]),
+    ],
     # ReportDocument
     "mail_reports": [
         IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)]),
@@ -234,6 +250,24 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # NotificationMarkDocument
     "notification_marks": [],
+    # Privacy: storage/privacy/documents.py
+    # ErasureDocument
+    "erasures": [
+        IndexModel([("_id.org", UP), ("at", DOWN)]),
+        IndexModel([("due", UP)], partialFilterExpression={"due": {"$exists": True}}),
+        IndexModel([("completed_at", UP)], expireAfterSeconds=ERASURES_KEPT_S),
+    ],
+    # ExportDocument
+    "exports": [
+        IndexModel([("key", UP)], unique=True),
+        IndexModel([("due", UP)], partialFilterExpression={"due": {"$exists": True}}),
+        IndexModel([("at", UP)], expireAfterSeconds=EXPORTS_KEPT_S),
+    ],
+    # ExportChunkDocument
+    "export_chunks": [
+        IndexModel([("org", UP), ("user", UP), ("_id", UP)]),
+        IndexModel([("at", UP)], expireAfterSeconds=EXPORTS_KEPT_S),
+    ],
     # Mechanisms of several areas
     # IdempotencyKeyDocument (storage/idempotency.py)
     "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],

@@ -51,6 +51,9 @@ from storage.migrations.start import prepare_database
 from storage.mongo import DEFAULT_DRIVER, Driver, Mongo, connect
 from storage.mongo.clock import DatabaseClock
 from storage.notifications import NotificationStore
+from storage.privacy.erasures import ErasureStore
+from storage.privacy.exports import ExportStore
+from storage.privacy.steps import Eraser
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
 from storage.publishing.posts import ScheduledPostStore
@@ -91,6 +94,9 @@ class Stores:
     account_mails: AccountMails
     sign_in_limits: SignInLimits
     login_grants: LoginGrants
+    erasures: ErasureStore
+    eraser: Eraser
+    exports: ExportStore
     relations: RelationStore
     communities: CommunityStore
     moderation: ModerationStore
@@ -180,7 +186,8 @@ async def _started(
     call_wake_ups = WakeUpChannel(redis, keys)
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
-    subjects = EventSubjectReader(topics, messages, posts, notifications, fan_outs, call_jobs, scheduled_posts)
+    exports = ExportStore(mongo, outbox)
+    subjects = EventSubjectReader(topics, messages, posts, notifications, fan_outs, call_jobs, scheduled_posts, exports)
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, subjects)
     locks = Locks(mongo)
@@ -190,6 +197,8 @@ async def _started(
     local_accounts, account_tokens = LocalAccounts(mongo, PasswordHashes()), AccountTokens(mongo)
     account_mails = AccountMails(mongo)
     invitations = Invitations(mongo, audit, access_changes, account_mails, outbox)
+    communities, follows = CommunityStore(mongo, sequencer), FollowStore(mongo, sequencer)
+    accounts = AccountStore(mongo, credentials)
     stores = Stores(
         mongo=mongo,
         redis=redis,
@@ -210,15 +219,18 @@ async def _started(
         account_mails=account_mails,
         sign_in_limits=SignInLimits(mongo),
         login_grants=LoginGrants(mongo, clock, audit, access_changes),
+        erasures=ErasureStore(mongo, access_changes, sessions),
+        exports=exports,
+        eraser=Eraser(mongo, sequencer, messages, posts, follows, communities, accounts),
         relations=RelationStore(mongo),
-        communities=CommunityStore(mongo, sequencer),
+        communities=communities,
         moderation=ModerationStore(mongo, sequencer, clock),
         topics=topics,
         messages=messages,
         reactions=ReactionStore(mongo),
         posts=posts,
         fan_outs=fan_outs,
-        follows=FollowStore(mongo, sequencer),
+        follows=follows,
         feeds=feeds,
         home=HomeFeedStore(mongo, posts, feeds),
         home_subscribers=home_subscribers,
@@ -227,7 +239,7 @@ async def _started(
         calls=CallStore(mongo, sequencer, call_wake_ups),
         call_wake_ups=call_wake_ups,
         do_not_call=DoNotCallStore(mongo),
-        accounts=AccountStore(mongo, credentials),
+        accounts=accounts,
         scheduled_posts=scheduled_posts,
         claims=ClaimStore(mongo),
         events=event_log,

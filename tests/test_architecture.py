@@ -55,6 +55,20 @@ TESTED_ELSEWHERE = {
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/events.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/inputs.py": "tests/resolvers/calls/test_jobs.py",
+    # Entries of the registry of personal data.
+    **{
+        f"storage/{area}personal_data.py": "tests/storage/privacy/test_registry.py"
+        for area in ("identity/", "chat/", "feed/", "publishing/", "calls/", "mail/")
+    },
+    "storage/identity/privacy_rules.py": "tests/storage/privacy/test_registry.py",
+    "storage/privacy/erasures.py": "tests/jobs/test_erasures.py",
+    "resolvers/exports.py": "tests/jobs/test_exports.py",
+    "storage/privacy/exports.py": "tests/jobs/test_exports.py",
+    "storage/privacy/archives.py": "tests/jobs/test_exports.py",
+    "storage/privacy/download_urls.py": "tests/server/http/test_exports.py",
+    "schema/privacy.py": "tests/resolvers/administration/test_erasures.py",
+    "storage/privacy/steps.py": "tests/jobs/test_erasures.py",
+    "storage/publishing/erasing.py": "tests/jobs/test_erasures.py",
     # Plans of call brokers, which the tests of brokers and of the state machine cover.
     "storage/calls/calls.py": "tests/jobs/calls/test_broker.py",
     "storage/calls/call_changes.py": "tests/storage/calls/test_call_machine.py",

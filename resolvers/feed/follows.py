@@ -7,7 +7,7 @@ from strawberry import ID
 
 from resolvers.access import require_member
 from resolvers.context import Info
-from storage.errors import BadUserInput
+from storage.errors import BadUserInput, NotFound
 from storage.feed.follows import FollowPair
 from storage.identity.records import User
 
@@ -32,5 +32,7 @@ async def _pair(info: Info, user_id: str) -> FollowPair:
     viewer = require_member(info)
     if user_id == viewer.id:
         raise BadUserInput("userId", "the id of another user; your own posts are always in your home feed")
-    await info.context.stores.users.get(viewer.organization_id, user_id)
+    user = await info.context.stores.users.get(viewer.organization_id, user_id)
+    if user.is_erased:
+        raise NotFound("user", user_id)
     return FollowPair(viewer.organization_id, viewer.id, user_id)

@@ -39,7 +39,8 @@ async def connect_account(
     base_url = _checked_base_url(input.network, text_or_none(input.base_url))
     credentials = _checked_credentials(input.network, input.credentials)
     key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
-    return await accounts.connect(NewAccount(viewer.organization_id, input.network, name, base_url), credentials, key)
+    new = NewAccount(viewer.organization_id, input.network, name, base_url, viewer.id)
+    return await accounts.connect(new, credentials, key)
 
 
 async def disconnect_account(

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.calls.documents import (
     JOBS,
     LIMITS,
@@ -34,6 +33,7 @@ from storage.calls.wake_ups import WakeUpChannel
 from storage.errors import NotFound
 from storage.idempotency import IdempotencyKey
 from storage.mongo import Document, Mongo
+from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import MAX_KEYS, BatchLoader
 from storage.chat.documents import CommunityDocument, MembershipDocument
 from storage.chat.memberships import (
     COMMUNITIES,
@@ -26,6 +25,7 @@ from storage.identity.records import User
 from storage.identity.users import fold_for_comparison
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
+from storage.mongo.batch_loader import MAX_KEYS, BatchLoader
 from storage.streams.changes import Change
 from storage.streams.sequencer import Sequencer
 

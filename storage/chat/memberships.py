@@ -136,16 +136,17 @@ class MembershipChange(Change[Result]):
         batch.remove(JOIN_REQUESTS, id_)
         return True
 
-    def remove_membership(self, batch: Batch) -> bool:
+    def remove_membership(self, batch: Batch, may_be_last_owner: bool = False) -> bool:
         """Removes the membership if it exists, and counts the departure. Returns whether it existed.
 
-        Raises: NotFound; Conflict for the last owner.
+        Raises: NotFound; Conflict for the last owner, unless `may_be_last_owner`.
         """
         community, memberships = self.copy_community(batch), loaded_memberships(batch)
         membership = memberships[self.user_id]
         if membership is None:
             return False
-        require_other_owner(batch, membership)
+        if not may_be_last_owner:
+            require_other_owner(batch, membership)
         memberships[self.user_id] = None
         community["members"] -= 1
         community["departures"] = community.get("departures", 0) + 1
@@ -199,6 +200,16 @@ class LeaveCommunity(MembershipChange[None]):
     def plan(self, batch: Batch) -> None:
         """Removes the membership and the request if they exist. Raises: NotFound; Conflict for the last owner."""
         if not self.remove_membership(batch):
+            self.remove_request(batch)
+
+
+@dataclass(slots=True)
+class RemoveErasedMember(MembershipChange[None]):
+    """Ends the membership of an erased person, or the request to join. A community may be left without owners."""
+
+    def plan(self, batch: Batch) -> None:
+        """Removes the membership and the request if they exist. Raises: NotFound."""
+        if not self.remove_membership(batch, may_be_last_owner=True):
             self.remove_request(batch)
 
 

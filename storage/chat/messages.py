@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.chat.changes import (
     AddReaction,
     DeleteMessage,
@@ -23,6 +22,7 @@ from storage.identity.audit import Actor
 from storage.ids import MessageKey, message_key
 from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
+from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import Event, Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, read_page

@@ -6,7 +6,6 @@ from datetime import datetime
 from bson import MaxKey
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.chat.community_changes import AddMember, DecideJoinRequest, RequestToJoin, UpdateCommunity
 from storage.chat.documents import BanDocument, JoinRequestDocument, MembershipDocument, RestrictionDocument
 from storage.chat.memberships import JOIN_REQUESTS, MEMBERSHIPS, community_stream
@@ -25,6 +24,7 @@ from storage.chat.roles import CommunityRole, stored_role
 from storage.chat.visibility import CommunityVisibility
 from storage.identity.records import User
 from storage.mongo import Document, Mongo
+from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
 from storage.streams.changes import Change, Result
 from storage.streams.sequencer import Sequencer

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.chat.documents import ReactionDocument, ReactionDocumentId, ReceivedReactionDocument
 from storage.chat.records import Message, Reaction, ReceivedReaction
 from storage.ids import MessageKey
 from storage.mongo import Document, Mongo
+from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.distinct import distinct_values
 from storage.timeline import Page, Range, Timestamp, read_page
 

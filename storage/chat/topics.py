@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.chat.documents import ReadMarkDocument, ReadMarkDocumentId, TopicDocument
 from storage.chat.hot_pages import HOT_PER_MINUTE
 from storage.chat.memberships import community_stream
@@ -16,6 +15,7 @@ from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Mongo
+from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
 from storage.streams.changes import Batch, Change
 from storage.streams.heads import messages_per_minute

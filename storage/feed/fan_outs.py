@@ -10,11 +10,11 @@ from typing import Any
 
 from pymongo import ReturnDocument, UpdateOne
 
-from storage.batch_loader import BatchLoader
 from storage.feed.documents import FanOutDocument
 from storage.feed.records import FanOut, fan_out_record
 from storage.ids import PostKey
 from storage.mongo import Document, Mongo, Session, older_than
+from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import jobs_stream
 from storage.streams.outbox import Outbox, add_rows
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.feed.changes import CreatePost, DeletePost, NewPost, PostPlan, SetPostPreview
 from storage.feed.records import Post, RemovedPost, author_stream, post_record
@@ -10,6 +9,7 @@ from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.ids import PostKey, post_key
 from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
+from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page

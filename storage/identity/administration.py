@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.errors import Forbidden, NotFound
+from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges, UserKey
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
@@ -72,7 +72,8 @@ class UserAdministration:
     async def set_roles(self, actor: Actor, user_id: str, roles: Collection[Role]) -> User:
         """Replaces a user's roles. From then on, tokens can narrow the roles but not change them.
 
-        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more.
+        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more; Conflict for
+        an erased user.
         """
         values = sorted(role.value for role in roles)
 
@@ -88,7 +89,8 @@ class UserAdministration:
     async def deactivate(self, actor: Actor, user_id: str, reason: str) -> User:
         """Ends a user's sessions, and access until an administrator reactivates the user. Idempotent.
 
-        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more.
+        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more; Conflict for
+        an erased user.
         """
 
         def change(user: UserDocument, at: datetime) -> _Change | None:
@@ -101,7 +103,8 @@ class UserAdministration:
     async def reactivate(self, actor: Actor, user_id: str) -> User:
         """Lets a deactivated user sign in again, with the roles from before. Idempotent.
 
-        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more.
+        Raises: NotFound; Forbidden if the actor is the user, or is no administrator any more; Conflict for
+        an erased user.
         """
 
         def change(user: UserDocument, at: datetime) -> _Change | None:
@@ -123,6 +126,8 @@ class UserAdministration:
             user = await self._users.find_one({"_id": user_document_id(organization_id, user_id)}, session=session)
             if user is None:
                 raise NotFound("user", user_id)
+            if "erasing_at" in user:
+                raise Conflict("The user was erased, or is being erased.")
             planned = change(user, at)
             if planned is None:
                 return user_record(user)

@@ -15,7 +15,7 @@ class UserDocumentId(TypedDict):
 
 
 class UserDocument(TypedDict):
-    """A user, in `users`. Created by the first authenticated request, never deleted."""
+    """A user, in `users`. Created by the first authenticated request, never deleted. An erasure leaves a record."""
 
     _id: UserDocumentId
     handle: str
@@ -46,6 +46,14 @@ class UserDocument(TypedDict):
 
     email: NotRequired[str]
     """Mail address from the newest token that had one; absent before that token."""
+
+    erasing_at: NotRequired[datetime]
+    """When the erasure of the user was requested, by the database's clock; absent otherwise. The user is deactivated
+    for good, and tokens change nothing any more."""
+
+    erased_at: NotRequired[datetime]
+    """When the erasure was completed, by the database's clock. The document then holds ids, times and generated texts
+    only."""
 
     followers: int
     """Number of users that follow this user."""
@@ -220,3 +228,13 @@ class ProviderLogoutDocument(TypedDict):
 
     at: datetime
     """When the logout was done, by the database's clock."""
+
+
+class ReservedHandleDocument(TypedDict):
+    """A handle that nobody gets, in `reserved_handles`. Expires a year after `at`."""
+
+    _id: bytes
+    """Keyed hash of the organization id and the handle."""
+
+    at: datetime
+    """When the erasure of its user was requested, by the database's clock."""

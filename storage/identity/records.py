@@ -26,6 +26,8 @@ class User:
     """Whether `roles` were granted. Otherwise they are those of the newest token."""
 
     is_deactivated: bool = False
+    is_erased: bool = False
+    """Whether the user's erasure was requested. Once it is completed, handle and name are generated."""
 
 
 def user_stream(organization_id: str, user_id: str) -> Stream:
@@ -64,6 +66,7 @@ def user_record(document: UserDocument) -> User:
         document.get("email"),
         document.get("roles_granted", False),
         "deactivated_at" in document,
+        "erasing_at" in document,
     )
 
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.identity.documents import BlockDocument, FollowDocument, FollowDocumentId
 from storage.identity.records import user_document_id
 from storage.mongo import Mongo, Session
+from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.distinct import distinct_values
 
 FEW_BLOCKERS = 100

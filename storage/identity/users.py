@@ -9,19 +9,24 @@ from typing import Any
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import DuplicateKeyError
 
-from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.identity.documents import UserDocument, UserDocumentId
+from storage.identity.handles import ReservedHandles
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role
 from storage.mongo import Document, Mongo
+from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
 
 MAX_HANDLE = 30
 MAX_SEARCH_TERMS = 8
 _LAST_CHARACTER = "\U0010ffff"
 USER_FIELDS = dict.fromkeys(
-    ("handle", "name", "roles", "followers", "following", "email", "roles_granted", "deactivated_at"), 1
+    (
+        *("handle", "name", "roles", "followers", "following", "email"),
+        *("roles_granted", "deactivated_at", "erasing_at"),
+    ),
+    1,
 )
 """Projection to the fields of a `User`."""
 
@@ -39,6 +44,7 @@ class UserStore:
         self._mongo = mongo
         self._clock = clock
         self.roles_last_days = roles_last_days
+        self._reserved_handles = ReservedHandles(mongo)
         self._users: AsyncCollection[UserDocument] = mongo["users"]
         self._by_id: BatchLoader[tuple[str, str], User] = BatchLoader(self._load)
         self._lasting_roles: BatchLoader[tuple[str, str], frozenset[Role]] = BatchLoader(self._load_lasting_roles)
@@ -68,7 +74,12 @@ class UserStore:
     async def _update(
         self, stored: UserDocument, roles: Sequence[Role], name: str | None, email: str | None
     ) -> User | None:
-        """Stores what a token says. Returns None if roles were granted meanwhile, which a token must not replace."""
+        """Stores what a token says, unless the user is erased.
+
+        Returns None if roles were granted or the erasure was requested meanwhile, which a token must not undo.
+        """
+        if "erasing_at" in stored:
+            return user_record(stored)
         changes: Document = {} if stored.get("roles_granted") else {"roles": [role.value for role in roles]}
         if name:
             changes["name"] = name
@@ -98,6 +109,9 @@ class UserStore:
             suffix = "" if number == 1 else f"-{number}"
             candidate = base[: MAX_HANDLE - len(suffix)] + suffix
             document = new_user_document(user_document_id(organization_id, id_), candidate, shown, roles)
+            # An erasure keeps the handle for 30 s after it has reserved it, which is longer than until the insertion.
+            if await self._reserved_handles.is_reserved(organization_id, candidate):
+                continue
             try:
                 await self._users.insert_one(document)
             except DuplicateKeyError:
@@ -117,7 +131,7 @@ class UserStore:
         update: Document = {"$set": changes}
         if seen_roles:
             update["$currentDate"] = {f"role_seen.{role}": True for role in seen_roles}
-        query: Document = {"_id": stored["_id"]}
+        query: Document = {"_id": stored["_id"], "erasing_at": {"$exists": False}}
         if "roles" in changes:
             query["roles_granted"] = {"$exists": False}
         if (await self._users.update_one(query, update)).matched_count == 0:

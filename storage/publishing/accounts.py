@@ -6,15 +6,18 @@ from datetime import UTC, datetime
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
+from storage.mongo.batch_loader import BatchLoader
 from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, account_record
 from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
+
+ERASED_NAME = "Deleted account"
+"""Name of an account that an erased user connected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class NewAccount:
     network: Network
     name: str
     base_url: str | None
+    connected_by: str | None = None
+    """Id of the user who connects the account."""
 
 
 class AccountStore:
@@ -52,6 +57,8 @@ class AccountStore:
             "credentials": self._credentials.seal(secret, id_),
             "connected_at": datetime.now(UTC),
         }
+        if new.connected_by is not None:
+            document["connected_by"] = new.connected_by
 
         async def work(session: Session) -> str:
             try:
@@ -99,6 +106,17 @@ class AccountStore:
         change: list[Document] = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
         await self._accounts.update_one({"_id": account.id, "disconnected_at": None}, change)
         return await self.get(account.organization_id, account.id)
+
+    async def erase(self, account_id: str) -> None:
+        """Disconnects the account of an erased user, and removes its name and address. Idempotent."""
+        erased = {
+            "name": ERASED_NAME,
+            "base_url": None,
+            "failing": True,
+            "disconnected_at": {"$ifNull": ["$disconnected_at", "$$NOW"]},
+        }
+        change: list[Document] = [{"$set": erased}, {"$unset": "credentials"}]
+        await self._accounts.update_one({"_id": account_id, "name": {"$ne": ERASED_NAME}}, change)
 
     async def list_disconnected(self, limit: int) -> list[ConnectedAccount]:
         """Returns disconnected accounts that publications may still wait for."""

@@ -22,6 +22,8 @@ class AccountDocument(TypedDict):
     base_url: str | None
     """Address of the account's server or webhook; None for a network with a single address."""
     connected_at: datetime
+    connected_by: NotRequired[str]
+    """Id of the user who connected the account; absent for accounts of earlier versions."""
     credentials: NotRequired[SealedSecret]
     """Encrypted credentials (storage/secrets/credentials.py); removed on disconnection."""
     disconnected_at: NotRequired[datetime]

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.batch_loader import BatchLoader
 from storage.chat.changes import NewMessage
 from storage.errors import NotFound
 from storage.feed.changes import NewPost
@@ -15,6 +14,7 @@ from storage.feed.posts import PostStore
 from storage.feed.records import author_stream
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.mongo import Document, Mongo
+from storage.mongo.batch_loader import BatchLoader
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
 from storage.publishing.internal import PublishMessage, PublishPost, publication_source
 from storage.publishing.records import (

@@ -187,7 +187,7 @@ class ScheduledPostEdit:
 
 
 @dataclass(slots=True)
-class _ScheduledPostChange(Change[str]):
+class ScheduledPostChange(Change[str]):
     """A change of one scheduled post and all its publications."""
 
     organization_id: str
@@ -212,7 +212,7 @@ class _ScheduledPostChange(Change[str]):
 
 
 @dataclass(slots=True)
-class UpdateScheduledPost(_ScheduledPostChange):
+class UpdateScheduledPost(ScheduledPostChange):
     """Changes a post none of whose publications has started. Targets that stay keep their publications."""
 
     edit: ScheduledPostEdit
@@ -225,7 +225,7 @@ class UpdateScheduledPost(_ScheduledPostChange):
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the publications and, for a new due moment, a free timestamp."""
         # Not super(), which fails here: dataclass(slots=True) creates a new class.
-        await _ScheduledPostChange.load(self, mongo, session, batch)
+        await ScheduledPostChange.load(self, mongo, session, batch)
         if self.edit.due_at is not None:
             await free_timestamps(batch).search(mongo, session, self.organization_id, self.edit.due_at)
 
@@ -294,7 +294,7 @@ def _invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocu
 
 
 @dataclass(slots=True)
-class CancelScheduledPost(_ScheduledPostChange):
+class CancelScheduledPost(ScheduledPostChange):
     """Cancels the publications that have not started."""
 
     def plan(self, batch: Batch) -> str:

@@ -45,6 +45,7 @@ VALUES: dict[str, object] = {
     "domains": ["example.org", "example.net"],
     "emoji": "👍",
     "event": "ANSWERED",
+    "handle": "fox",
     "eventId": "e1",
     "from": TODAY,
     "latest": "now",
@@ -112,6 +113,8 @@ class RootField:
 
     def _id_type(self, name: str) -> str:
         """Returns the type of an id: Topic for `topicId` and `topicIds`, the type of the field for `id` and `after`."""
+        if self.name in ("eraseUser", "erasures"):
+            return "ErasedUser"
         if name in TYPE_BY_ARGUMENT:
             return TYPE_BY_ARGUMENT[name]
         stem = name.removesuffix("s").removesuffix("Id")

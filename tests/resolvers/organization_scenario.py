@@ -46,7 +46,7 @@ INVITATIONS = frozenset({"Invitation", "InvitationToken"})
 class OrganizationScenario:
     """An organization of five people. Ann is the author and has every role. Cat replies. Ann blocked Dog.
 
-    Ann and Owl own the community, from which Elk is banned.
+    Ann and Owl own the community, from which Elk is banned. Fox is being erased.
 
     `ids` has the id of an object of every type with ids.
     """
@@ -196,6 +196,9 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
         community, Moderator(ann.id), f"elk-of-{mark}", None, f"{mark} reason"
     )
     await add_join_request(organization, community, await sign_in(f"emu-of-{mark}", organization_id))
+    fox = await sign_in(f"fox-of-{mark}", organization_id, [Role.MEMBER], name=f"{mark} fox", handle="fox")
+    await organization.stores.erasures.request(Actor(organization_id, fox.id), fox.id, "fox")
+    organization.ids["ErasedUser"] = fox.id
     organization.ids["Topic"] = await organization.ann.create_topic(organization.ids["Community"], f"{mark} Tides")
     await organization.stores.call_jobs.set_limits(organization_id, 1000, 100)
     job_with_bad_row = NewCallJob(organization_id, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
@@ -256,7 +259,10 @@ def unknown_ids() -> dict[str, str]:
     timestamp = 1700000000000000
     post = PostKey("canary", timestamp).id
     message = f"{new_id()}-{timestamp}"
-    people, posts = dict.fromkeys(("User", "Author", "Actor"), "nobody"), dict.fromkeys(("Post", "Job"), post)
+    people, posts = (
+        dict.fromkeys(("User", "Author", "Actor", "ErasedUser"), "nobody"),
+        dict.fromkeys(("Post", "Job"), post),
+    )
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
     types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry", "Session")
     return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in (*types, *INVITATIONS)}}

@@ -67,6 +67,8 @@ def operation(name: str, field: GraphQLField) -> tuple[str, dict[str, Any]]:
     declarations = ", ".join(f"${name}: {argument.type}" for name, argument in arguments.items())
     passed_arguments = ", ".join(f"{name}: ${name}" for name in arguments)
     selection = " { __typename }" if hasattr(get_named_type(field.type), "fields") else ""
+    if not arguments:
+        return f"mutation {{ {name}{selection} }}", {}
     values = {name: example_value(argument.type) for name, argument in arguments.items()}
     return f"mutation({declarations}) {{ {name}({passed_arguments}){selection} }}", values
 

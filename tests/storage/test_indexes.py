@@ -45,6 +45,7 @@ from storage.mail.rates import day_of
 from storage.migrations.data_version import DataVersionDocument
 from storage.migrations.start import prepare_database
 from storage.mongo import Document
+from storage.privacy import documents as privacy
 from storage.publishing import documents as publishing
 from storage.secrets.key_fingerprints import KeyFingerprintsDocument
 from storage.secrets.shared_secrets import SecretDocument, shared_secret
@@ -436,6 +437,10 @@ DOCUMENTS: dict[str, Any] = {
     "sessions": identity.SessionDocument,
     "provider_logouts": identity.ProviderLogoutDocument,
     "access_changes": identity.AccessChangeDocument,
+    "reserved_handles": identity.ReservedHandleDocument,
+    "erasures": privacy.ErasureDocument,
+    "exports": privacy.ExportDocument,
+    "export_chunks": privacy.ExportChunkDocument,
     "users": identity.UserDocument,
     "local_accounts": accounts.LocalAccountDocument,
     "account_tokens": accounts.AccountTokenDocument,
@@ -489,7 +494,7 @@ DOCUMENTS: dict[str, Any] = {
 }
 """The document type of each collection. Those of the mail area are not checked."""
 
-AREAS = (accounts, calls, chat, feed, identity, publishing, streams)
+AREAS = (accounts, calls, chat, feed, identity, privacy, publishing, streams)
 
 
 def lacks_path(hint: Any, path: str) -> bool:

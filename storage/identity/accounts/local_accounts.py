@@ -12,6 +12,7 @@ from storage.identity.accounts.documents import LocalAccountDocument
 from storage.identity.accounts.passwords import PasswordHashes
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
+from storage.identity.handles import ReservedHandles
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role
 from storage.identity.users import MAX_HANDLE, new_user_document, normalize_handle
@@ -71,6 +72,7 @@ class LocalAccounts:
         self._mongo = mongo
         self._accounts: AsyncCollection[LocalAccountDocument] = mongo[LOCAL_ACCOUNTS]
         self._users: AsyncCollection[UserDocument] = mongo["users"]
+        self._reserved_handles = ReservedHandles(mongo)
 
     async def find(self, organization_id: str, address: str, session: Session | None = None) -> LocalAccount | None:
         """Returns the account of a normalized address, or None."""
@@ -133,6 +135,7 @@ class LocalAccounts:
         candidates = [base, *(_numbered(base, number) for number in range(2, MAX_SAME_HANDLES))]
         query = {"_id.org": organization_id, "handle": {"$in": candidates}}
         taken = {each["handle"] async for each in self._users.find(query, {"handle": 1}, session=session)}
+        taken |= await self._reserved_handles.among(organization_id, candidates)
         return next(each for each in candidates if each not in taken)
 
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from storage.batch_loader import MAX_KEYS
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Community
 from storage.errors import Conflict, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity.records import User
 from storage.ids import new_id
+from storage.mongo.batch_loader import MAX_KEYS
 from storage.stores import Stores
 from tests.storage.topic_scenario import TopicScenario
 

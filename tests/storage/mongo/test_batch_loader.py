@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-import storage.batch_loader
-from storage.batch_loader import MAX_KEYS, BatchLoader
+import storage.mongo.batch_loader
 from storage.errors import NotFound, RateLimited
+from storage.mongo.batch_loader import MAX_KEYS, BatchLoader
 from storage.stores import Stores
 from tests.storage.topic_scenario import create_topic_scenario
 
@@ -63,7 +63,7 @@ async def test_lookups_during_a_lookup_share_the_next_query(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The batch must not start early on a slow machine.
-    monkeypatch.setattr("storage.batch_loader.MAX_WAIT_S", 3600.0)
+    monkeypatch.setattr("storage.mongo.batch_loader.MAX_WAIT_S", 3600.0)
     slow_squares = SlowSquareLoader()
     loader = BatchLoader(slow_squares.load)
     first = asyncio.create_task(loader.get(2))
@@ -147,7 +147,7 @@ async def test_long_ids_do_not_affect_other_callers(shared_stores: Stores, is_pa
 
 
 async def test_lookups_over_the_number_of_waiting_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage.batch_loader, "MAX_WAITING_KEYS", 3)
+    monkeypatch.setattr(storage.mongo.batch_loader, "MAX_WAITING_KEYS", 3)
     squares = SlowSquareLoader()
     loader = BatchLoader(squares.load)
     first = asyncio.create_task(loader.get(2))

@@ -1,0 +1,30 @@
+"""GET /exports/{id}: the archive of a person's data, under a signed URL that the API gives to the person only."""
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from storage.privacy.download_urls import DownloadUrls
+from storage.privacy.exports import ExportState, ExportStore
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Disposition": 'attachment; filename="my-data.zip"',
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def exports_route(exports: ExportStore, urls: DownloadUrls) -> Route:
+    """Returns the route of archives."""
+
+    async def download(request: Request) -> Response:
+        id_, query = request.path_params["id"], request.query_params
+        if not urls.is_valid(id_, query.get("expires", ""), query.get("signature", "")):
+            return PlainTextResponse("The address is wrong or has expired. Open your export again.", 404)
+        export = await exports.find_by_id(id_)
+        if export is None or export.state is not ExportState.COMPLETED:
+            return PlainTextResponse("There is no such export.", 404)
+        headers = {**_HEADERS, "Content-Length": str(export.size_bytes)}
+        return StreamingResponse(exports.read(export), media_type="application/zip", headers=headers)
+
+    return Route("/exports/{id}", download, methods=["GET"])

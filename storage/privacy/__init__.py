@@ -1,0 +1,1 @@
+"""Personal data: the registry of all collections, and the erasure of people (docs/privacy.md)."""

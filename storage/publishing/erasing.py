@@ -1,0 +1,46 @@
+"""Erasure of a scheduled post: its text, its media and what networks answered go, its publications end."""
+
+from dataclasses import dataclass
+
+from storage.publishing.documents import SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
+from storage.publishing.records import PublicationState
+from storage.publishing.scheduling import ScheduledPostChange, drop_upload, put_finished
+from storage.streams.changes import Batch
+
+MESSAGE = "The author's account was erased."
+_OPEN = (PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value)
+
+
+@dataclass(slots=True)
+class EraseScheduledPost(ScheduledPostChange):
+    """Empties a scheduled post, cancels publications that have not started, and fails those without an outcome."""
+
+    def plan(self, batch: Batch) -> str:
+        """Empties the post and its publications. Idempotent. Raises: NotFound."""
+        post, publications = self.read(batch)
+        if not is_erased(post):
+            batch.put(SCHEDULED_POSTS, {**post, "text": "", "media": [], "revision": post["revision"] + 1})
+            for publication in publications:
+                _erase(batch, publication)
+        return self.id
+
+
+def is_erased(post: ScheduledPostDocument) -> bool:
+    """Returns whether the post was erased. Every other post has a text or media."""
+    return not post["text"] and not post["media"]
+
+
+def _erase(batch: Batch, publication: PublicationDocument) -> None:
+    if publication["state"] == PublicationState.SCHEDULED.value:
+        publication["state"] = PublicationState.CANCELLED.value
+    elif publication["state"] in _OPEN:
+        publication |= {"state": PublicationState.FAILED.value, "error": {"code": "FORBIDDEN", "message": MESSAGE}}
+    elif "error" in publication:
+        publication["error"] = {"code": publication["error"]["code"], "message": MESSAGE}
+    publication["attempts"] = [{**attempt, "detail": None} for attempt in publication["attempts"]]
+    # A worker that still holds a claim of the publication can't continue.
+    publication |= {"external_id": None, "url": None, "fence": publication["fence"] + 1}
+    publication.pop("step", None)
+    publication.pop("mail_at", None)
+    drop_upload(publication)
+    put_finished(batch, publication)

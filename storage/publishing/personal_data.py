@@ -1,0 +1,54 @@
+"""Personal data of connected accounts and scheduled posts."""
+
+from storage.identity.privacy_rules import Export, Person, PersonalData, Selection, changed
+from storage.mongo import Document
+from storage.publishing.documents import AccountDocument, ScheduledPostDocument
+
+
+def _accounts(person: Person) -> Document:
+    return {"org": person.organization_id, "connected_by": person.user_id}
+
+
+def _scheduled_posts(person: Person) -> Document:
+    return {"org": person.organization_id, "author": person.user_id}
+
+
+def _export_account(account: AccountDocument) -> Document:
+    return {
+        "id": account["_id"],
+        "network": account["network"],
+        "name": account["name"],
+        "baseUrl": account["base_url"],
+        "connectedAt": account["connected_at"],
+        "disconnectedAt": account.get("disconnected_at"),
+    }
+
+
+def _export_scheduled_post(post: ScheduledPostDocument) -> Document:
+    media = [{"url": each["url"], "altText": each["alt"], "kind": each["kind"]} for each in post["media"]]
+    return {
+        "id": post["_id"],
+        "text": post["text"],
+        "media": media,
+        "dueAt": post["due"],
+        "timeZone": post["zone"],
+        "createdAt": post["at"],
+    }
+
+
+PERSONAL_DATA = (
+    PersonalData(
+        "accounts",
+        "Network, id and times of accounts that the person connected, without credentials, name and address.",
+        rules=[changed(_accounts)],
+        exports=[Export(Selection(_accounts), _export_account)],
+    ),
+    PersonalData(
+        "scheduled_posts",
+        "Ids, times and the number of targets, without text and media.",
+        rules=[changed(_scheduled_posts, "ts")],
+        exports=[Export(Selection(_scheduled_posts, "ts"), _export_scheduled_post)],
+    ),
+    PersonalData("publications", "Ids, state and times. Texts go with the scheduled post."),
+    PersonalData("sandbox_posts", "Nothing: posts of the built-in sandbox go with the scheduled post."),
+)

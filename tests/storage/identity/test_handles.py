@@ -1,0 +1,23 @@
+"""Reserved handles: a new user gets another one, in the same organization only."""
+
+import pytest
+
+from storage.identity.handles import ReservedHandles
+from storage.mongo import Session
+from storage.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_reserved_handle_is_given_to_nobody(shared_stores: Stores) -> None:
+    async def reserve(session: Session) -> None:
+        for handle in ("newt", "newt-2"):
+            await ReservedHandles(shared_stores.mongo).reserve("pond", handle, session)
+
+    await shared_stores.mongo.transact(reserve)
+    users = shared_stores.users
+    assert (await users.sign_in("pond", "a", (), None, "newt")).handle == "newt-3"
+    assert (await users.sign_in("lake", "a", (), None, "newt")).handle == "newt"
+    stored = [repr(document) async for document in shared_stores.mongo["reserved_handles"].find()]
+    assert len(stored) == 2
+    assert "newt" not in "".join(stored)
