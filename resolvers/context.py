@@ -40,6 +40,9 @@ class Context:
     sign_image: Callable[[str], str]
     viewer: User | None = None
     roles: frozenset[Role] = frozenset()
+    scopes: frozenset[str] | None = None
+    """The scopes of the request's service key; None for requests without one."""
+
     client: Client = UNKNOWN_CLIENT
     session_id: str | None = None
     """Id of the browser's session; None for a token or a key."""
@@ -90,7 +93,7 @@ class Context:
         if self.viewer is None or self.write_budgets is None:
             return
         keyed_mutation = (mutation, idempotency_key) if isinstance(idempotency_key, str) else None
-        self.write_budgets.count(self.viewer, self.roles, limit, keyed_mutation)
+        self.write_budgets.count(self.viewer, self.roles, limit, keyed_mutation, has_key=self.scopes is not None)
 
     async def viewer_blocks(self) -> ViewerBlocks:
         """Returns the users whose content is hidden from the audience. An audience of several viewers has none.

@@ -51,6 +51,8 @@ class WritesPerMinute:
     moderation: int = 120
     operations: int = 120
     organization_factor: int = 100
+    service_factor: int = 10
+    """How many times as many writes as a user a service key may send."""
 
     def of(self, limit: WriteLimit) -> int:
         """Returns how many writes of a limit one user may send in a minute."""
@@ -64,31 +66,53 @@ KeyedMutation = tuple[str, str]
 
 
 class WriteBudgets:
-    """Counts the writes of this process. A token with the role SERVICE is not limited, and uses no budget."""
+    """Counts the writes of this process. A token with the role SERVICE is not limited, and uses no budget.
+
+    A service key has limits of its own, and uses no budget of its organization.
+    """
 
     def __init__(self, per_minute: WritesPerMinute = DEFAULT_WRITES_PER_MINUTE) -> None:
         self._users = _limiters(per_minute, "by one user", 1)
+        self._services = _limiters(per_minute, "by one service key", per_minute.service_factor)
         self._organizations = _limiters(per_minute, "by one organization", per_minute.organization_factor)
         self._keys: LRUCache[tuple[str, str, KeyedMutation], bool] = LRUCache(MAX_REMEMBERED_KEYS)
 
     def count(
-        self, viewer: User, roles: frozenset[Role], limit: WriteLimit, keyed_mutation: KeyedMutation | None = None
+        self,
+        viewer: User,
+        roles: frozenset[Role],
+        limit: WriteLimit,
+        keyed_mutation: KeyedMutation | None = None,
+        *,
+        has_key: bool = False,
     ) -> None:
         """Counts one write. A write and its first repetition with the same idempotency key count once.
 
         Raises: RateLimited if the user or the organization has reached the limit.
         """
-        if Role.SERVICE in roles:
+        if Role.SERVICE in roles and not has_key:
             return
         key = None if keyed_mutation is None else (viewer.organization_id, viewer.id, keyed_mutation)
         # `pop` removes the key, so that at most every second use of a key is free.
         if key is not None and self._keys.pop(key, False):
             return
+        self._spend_of_key(viewer, limit) if has_key else self._spend(viewer, limit)
+        if key is not None:
+            self._keys[key] = True
+
+    def _spend_of_key(self, account: User, limit: WriteLimit) -> None:
+        owner = account.organization_id, account.id
+        try:
+            self._services[limit].check(owner, 1)
+        except RateLimited:
+            REFUSALS.labels(limit.name.lower(), "service").inc()
+            raise
+        self._services[limit].spend(owner, 1)
+
+    def _spend(self, viewer: User, limit: WriteLimit) -> None:
         self._check(viewer, limit)
         self._users[limit].spend((viewer.organization_id, viewer.id), 1)
         self._organizations[limit].spend(viewer.organization_id, 1)
-        if key is not None:
-            self._keys[key] = True
 
     def _check(self, viewer: User, limit: WriteLimit) -> None:
         owner = "user"

@@ -19,7 +19,8 @@ strawberry.enum(
     "the community that the detail `community` names. MESSAGE_DELETED: deleted another person's message. "
     "USER_ERASED: requested the erasure of a user. "
     "FIRST_ADMIN_CREATED: became the first ADMIN by the link of the first start. INVITATION_…: created, revoked or "
-    "accepted an invitation. PASSWORD_CHANGED: changed or reset the own password.",
+    "accepted an invitation. PASSWORD_CHANGED: changed or reset the own password. "
+    "SERVICE_KEY_…: created, rotated or revoked a service key.",
 )
 strawberry.enum(TargetKind, description="Kind of the object that a change is about.", name="AuditTargetKind")
 
@@ -34,10 +35,13 @@ class AuditDetail:
 class AuditEntry:
     id: ID = strawberry.field(description="Id of the entry.")
     at: datetime = strawberry.field(description="When the change was made.")
-    actor_id: ID = strawberry.field(description="Id of the user who made the change.")
+    actor_id: ID = strawberry.field(
+        description="Id of the user who made the change: a person or a service account. `command-line` for the command "
+        "`noroshi`."
+    )
     actor: User | None = field(
         resolvers.administration.audit.actor,
-        "User who made the change. Null if the user does not exist any more.",
+        "User who made the change. Null for the command line, and if the user does not exist any more.",
         batch_resolver=resolvers.administration.audit.actors,
     )
     action: AuditAction = strawberry.field(description="Kind of the change.")

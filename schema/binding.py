@@ -21,6 +21,25 @@ SERVES_AUDIENCES = "serves_audiences"
 ADMISSION = "admission"
 ACCEPTS_LARGE_BODY = "accepts_large_body"
 QUERIES_PER_OBJECT = "queries_per_object"
+SCOPE = "scope"
+
+ANY_KEY = "any"
+"""The scope of root fields that each service key may use."""
+
+NO_KEY = "none"
+"""The scope of root fields that no service key may use."""
+
+_AREAS = {
+    "resolvers.calls": "calls",
+    "resolvers.chat": "chat",
+    "resolvers.chat.moderation": "moderation",
+    "resolvers.feed": "feed",
+    "resolvers.identity": "identity",
+    "resolvers.job_events": "jobs",
+    "resolvers.mail": "mail",
+    "resolvers.publishing": "publishing",
+}
+"""The area of scopes, by module or folder of resolvers. Service keys may not use root fields of other modules."""
 
 BatchResolver = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
 """Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
@@ -41,6 +60,7 @@ def field(
     admission: AdmissionControl | None = None,
     accepts_large_body: bool = False,
     queries_per_object: bool = False,
+    scope: str | None = None,
 ) -> Any:
     """Binds a field of Query or of an object type, whose value may depend on the viewer.
 
@@ -50,8 +70,10 @@ def field(
     - `admission` admits or refuses operations that select the field.
     - `accepts_large_body` allows larger request bodies.
     - `queries_per_object` says that the resolver queries the database for each object. Such fields cost more.
+    - `scope` is what a service key needs for a field of Query. By default, it is to read the resolver's area.
     """
     metadata = {
+        SCOPE: scope or area_scope(resolver, "read"),
         BATCH_RESOLVER: batch_resolver,
         SERVES_AUDIENCES: serves_audiences,
         ADMISSION: admission,
@@ -92,18 +114,33 @@ class _CountWrites(FieldExtension):
 
 
 def mutation(
-    resolver: Callable[..., Any], description: str, *, limit: WriteLimit | None, accepts_large_body: bool = False
+    resolver: Callable[..., Any],
+    description: str,
+    *,
+    limit: WriteLimit | None,
+    accepts_large_body: bool = False,
+    scope: str | None = None,
 ) -> Any:
     """Binds a field of Mutation.
 
     - `limit` says how often users and organizations may execute it. None means any number of times.
     - `accepts_large_body` allows larger request bodies.
+    - `scope` is what a service key needs. By default, it is to write to the resolver's area.
     """
-    metadata = {ACCEPTS_LARGE_BODY: accepts_large_body or None}
+    metadata = {ACCEPTS_LARGE_BODY: accepts_large_body or None, SCOPE: scope or area_scope(resolver, "write")}
     extensions: list[FieldExtension] = [] if limit is None else [_CountWrites(limit)]
     return strawberry.mutation(resolver=resolver, description=description, metadata=metadata, extensions=extensions)
 
 
 def subscription(resolver: Callable[..., Any], description: str) -> Any:
-    """Binds a field of Subscription."""
-    return strawberry.subscription(resolver=resolver, description=description)
+    """Binds a field of Subscription. A service key needs the scope to read the resolver's area."""
+    metadata = {SCOPE: area_scope(resolver, "read")}
+    return strawberry.subscription(resolver=resolver, description=description, metadata=metadata)
+
+
+def area_scope(resolver: Callable[..., Any], action: str) -> str:
+    """Returns the scope of an action in the resolver's area; NO_KEY for a module that belongs to no area of scopes."""
+    module = resolver.__module__
+    found = (name for name in (module, module.rpartition(".")[0]) if name in _AREAS)
+    area = next(found, None)
+    return NO_KEY if area is None else f"{_AREAS[area]}:{action}"

@@ -35,6 +35,10 @@ class User:
         description="Whether the user was erased, or is being erased. Afterwards the name is `Deleted user`, and "
         "nothing that the user wrote is left.",
     )
+    is_service: bool = strawberry.field(
+        name="service",
+        description="Whether this is the service account of a service key. Its name is the name of the key.",
+    )
     follower_count: int = strawberry.field(description="Number of users who follow this user.")
     following_count: int = strawberry.field(description="Number of users whom this user follows.")
     following: bool = field(resolvers.identity.following, "Whether the viewer follows this user.")

@@ -59,6 +59,7 @@ class ModerationQuery:
         resolvers.chat.joining.join_requests,
         "Requests to join a community, ordered by user id. Needs a moderator or owner of the community, or the role "
         "ADMIN.",
+        scope="moderation:read",
     )
 
 
@@ -71,6 +72,7 @@ class ModerationMutation:
         "Changes the name, the description or the visibility of a community. Needs an owner. When a community is no "
         "longer PUBLIC, the subscriptions of people who have not joined end. Idempotent.",
         limit=WriteLimit.MODERATION,
+        scope="moderation:write",
     )
     request_to_join: Community = mutation(
         resolvers.chat.joining.request_to_join,
@@ -82,12 +84,14 @@ class ModerationMutation:
         resolvers.chat.joining.decide_join_request,
         "Approves or refuses a request to join. CONFLICT if an approved person has not asked. Idempotent.",
         limit=WriteLimit.MODERATION,
+        scope="moderation:write",
     )
     add_member: CommunityMember = mutation(
         resolvers.chat.joining.add_member,
         "Makes a person of the organization a member, in a community of any visibility. FORBIDDEN for a banned person. "
         "Idempotent.",
         limit=WriteLimit.MODERATION,
+        scope="moderation:write",
     )
     set_community_role: CommunityMember = mutation(
         resolvers.chat.moderation.set_community_role,

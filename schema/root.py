@@ -27,7 +27,7 @@ import resolvers.publishing.posts
 import resolvers.publishing.publications
 from resolvers.write_limits import WriteLimit
 from schema.administration import AdministrationMutation, AdministrationQuery
-from schema.binding import field, mutation, subscription
+from schema.binding import ANY_KEY, NO_KEY, field, mutation, subscription
 from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
 from schema.chat_root import ChatMutation, ChatQuery
 from schema.errors import ErrorPresenter
@@ -40,12 +40,17 @@ from schema.moderation import ModerationMutation, ModerationQuery
 from schema.privacy import PrivacyMutation, PrivacyQuery
 from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
 from schema.scalars import SCALARS
+from schema.service_keys import ServiceKeyMutation, ServiceKeyQuery
 from schema.sessions import SessionMutation, SessionQuery
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
-class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, InvitationQuery, PrivacyQuery):
-    viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
+class Query(
+    ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, InvitationQuery, PrivacyQuery, ServiceKeyQuery
+):
+    viewer: User | None = field(
+        resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.", scope=ANY_KEY
+    )
     user: User | None = field(
         resolvers.identity.user, "User with this id. NOT_FOUND if the viewer's organization has none. Needs no role."
     )
@@ -127,7 +132,13 @@ class Query(ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, Invit
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
 class Mutation(
-    ChatMutation, AdministrationMutation, ModerationMutation, SessionMutation, InvitationMutation, PrivacyMutation
+    ChatMutation,
+    AdministrationMutation,
+    ModerationMutation,
+    SessionMutation,
+    InvitationMutation,
+    PrivacyMutation,
+    ServiceKeyMutation,
 ):
     block_user: User = mutation(
         resolvers.identity.block_user,
@@ -173,6 +184,7 @@ class Mutation(
         resolvers.mail.deliveries.record_deliveries,
         "Records delivery events. Each `eventId` counts once, so the mutation may be repeated. Needs the role SERVICE.",
         limit=None,
+        scope="mail:ingest",
     )
     unblock_address: AddressStanding = mutation(
         resolvers.mail.book.unblock_address,
@@ -215,6 +227,7 @@ class Mutation(
         resolvers.calls.limits.set_call_limits,
         "Sets the limits of the organization's calls. They apply to calls that begin later. Needs the role ADMIN.",
         limit=WriteLimit.OPERATIONS,
+        scope=NO_KEY,
     )
     launch_call_job: CallJob = mutation(
         resolvers.calls.jobs.launch_call_job,
@@ -253,6 +266,7 @@ class Mutation(
         "Stores a report of the telephony service about a call. Idempotent by `callId` and `sequence`. Needs the role "
         "SERVICE.",
         limit=None,
+        scope="calls:report",
     )
 
 

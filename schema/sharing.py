@@ -20,8 +20,9 @@ from graphql import (
 )
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
+from strawberry.utils.str_converters import to_camel_case
 
-from schema.binding import SERVES_AUDIENCES, SHARED
+from schema.binding import NO_KEY, SCOPE, SERVES_AUDIENCES, SHARED
 
 
 def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
@@ -48,6 +49,18 @@ def metadata_values(schema: GraphQLSchema, document: DocumentNode, key: str) -> 
     """Returns the values of a metadata key on the fields that the document selects."""
     fields = (field for _, field in _selected_fields(schema, document))
     return [field.metadata[key] for field in fields if field is not None and field.metadata.get(key) is not None]
+
+
+def required_scopes(schema: GraphQLSchema, document: DocumentNode) -> dict[str, str]:
+    """Returns the scope of each root field that the document selects, by the name of the field.
+
+    Looks at all operations of the document.
+    """
+    roots = {schema.query_type, schema.mutation_type, schema.subscription_type}
+    fields = (field for type_, field in _selected_fields(schema, document) if type_ in roots and field is not None)
+    return {
+        field.graphql_name or to_camel_case(field.python_name): field.metadata.get(SCOPE, NO_KEY) for field in fields
+    }
 
 
 def is_shared(field: StrawberryField) -> bool:

@@ -17,7 +17,7 @@ from resolvers.context import Context
 from resolvers.write_limits import WriteBudgets, WriteLimit, WritesPerMinute
 from schema.root import build_schema
 from server.auth.access_watch import AccessWatch
-from server.auth.authenticators import Authenticator, SessionAuthenticator, TokenAuthenticator
+from server.auth.authenticators import Authenticator, ServiceKeyAuthenticator, SessionAuthenticator, TokenAuthenticator
 from server.auth.credentials import CredentialKind, RequestCredentials
 from server.auth.oidc.client import OidcClient
 from server.auth.oidc.pending import PendingSignIns
@@ -152,7 +152,11 @@ def writes_per_minute(settings: Settings) -> WritesPerMinute:
     numbers: dict[str, int] = {
         each.name.lower(): getattr(settings, f"{each.name.lower()}_per_minute") for each in WriteLimit
     }
-    return WritesPerMinute(**numbers, organization_factor=settings.organization_writes_factor)
+    return WritesPerMinute(
+        **numbers,
+        organization_factor=settings.organization_writes_factor,
+        service_factor=settings.service_writes_factor,
+    )
 
 
 def _is_operator(roles: frozenset[Role]) -> bool:
@@ -185,6 +189,7 @@ def authenticators(settings: Settings, stores: Stores) -> dict[CredentialKind, A
     )
     return {
         CredentialKind.TOKEN: TokenAuthenticator(verifier, stores.users),
+        CredentialKind.SERVICE_KEY: ServiceKeyAuthenticator(stores.key_recognizer),
         CredentialKind.SESSION: SessionAuthenticator(stores.sessions, stores.users, stores.clock),
     }
 

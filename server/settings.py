@@ -102,6 +102,12 @@ class Settings(SignInSettings):
         expected="a number from 1",
         description="How many times these numbers an organization may write in a minute, in each web process.",
     )
+    service_writes_factor: int = setting(
+        10,
+        ge=1,
+        expected="a number from 1",
+        description="How many times these numbers a service key may write in a minute, in each web process.",
+    )
     public_url: HttpAddress | None = setting(
         None,
         expected="an http or https address",

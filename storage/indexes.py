@@ -16,6 +16,7 @@ INVITATIONS_KEPT_S = 30 * 86_400
 EXPORTS_KEPT_S = 7 * 86_400
 HANDLES_KEPT_S = 365 * 86_400
 ERASURES_KEPT_S = 730 * 86_400
+ENDED_KEYS_KEPT_S = 90 * 86_400
 LEDGER_KEPT_S = 14 * 86_400
 FAILURES_KEPT_S = 30 * 86_400
 REPORTS_KEPT_S = 400 * 86_400
@@ -37,6 +38,11 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("org", UP), ("actor", UP), ("at", DOWN), ("_id", DOWN)]),
         IndexModel([("org", UP), ("target", UP), ("at", DOWN), ("_id", DOWN)]),
         IndexModel([("at", UP)], expireAfterSeconds=AUDIT_KEPT_S),
+    ],
+    # ServiceKeyDocument
+    "service_keys": [
+        IndexModel([("org", UP), ("_id", DOWN)]),
+        IndexModel([("ends_at", UP)], expireAfterSeconds=ENDED_KEYS_KEPT_S),
     ],
     # AccessChangeDocument
     "access_changes": [IndexModel([("at", UP)], expireAfterSeconds=ACCESS_CHANGES_KEPT_S)],

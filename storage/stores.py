@@ -35,6 +35,8 @@ from storage.identity.accounts.throttle import SignInLimits
 from storage.identity.accounts.tokens import AccountTokens
 from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
+from storage.identity.keys.recognition import KeyRecognizer
+from storage.identity.keys.store import ServiceKeyStore
 from storage.identity.login_grants import LoginGrants
 from storage.identity.relations import RelationStore
 from storage.identity.sessions import DEFAULT_LIFETIMES, SessionLifetimes, SessionStore
@@ -97,6 +99,8 @@ class Stores:
     erasures: ErasureStore
     eraser: Eraser
     exports: ExportStore
+    service_keys: ServiceKeyStore
+    key_recognizer: KeyRecognizer
     relations: RelationStore
     communities: CommunityStore
     moderation: ModerationStore
@@ -222,6 +226,8 @@ async def _started(
         erasures=ErasureStore(mongo, access_changes, sessions),
         exports=exports,
         eraser=Eraser(mongo, sequencer, messages, posts, follows, communities, accounts),
+        service_keys=ServiceKeyStore(mongo),
+        key_recognizer=KeyRecognizer(mongo, clock, users),
         relations=RelationStore(mongo),
         communities=communities,
         moderation=ModerationStore(mongo, sequencer, clock),

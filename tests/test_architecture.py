@@ -27,6 +27,7 @@ TESTED_ELSEWHERE = {
     "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
     # Declarations, which are checked on the whole schema.
     "schema/administration.py": "tests/resolvers/administration/test_users.py",
+    "schema/service_keys.py": "tests/resolvers/administration/test_service_keys.py",
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/chat_root.py": "tests/schema/test_root.py",
     "schema/moderation.py": "tests/schema/test_shapes.py",
@@ -88,6 +89,7 @@ TESTED_ELSEWHERE = {
     "storage/mail/legacy_book.py": "tests/resolvers/mail/test_lookup.py",
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/http/test_health.py",
+    "storage/identity/administrators.py": "tests/storage/identity/test_administration.py",
     "storage/identity/roles.py": "tests/resolvers/test_access.py",
     # Observable from outside the process only.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",

@@ -4,10 +4,13 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
+from resolvers.context import Context
 from server.auth.credentials import SessionEnded
 from server.auth.tokens import Claims, TokenVerifier
 from storage.errors import AccountDeactivated
 from storage.identity.access_changes import UserKey
+from storage.identity.keys.recognition import KeyExpired, KeyRecognizer
+from storage.identity.keys.scopes import missing_scope, roles_of_scopes
 from storage.identity.records import User
 from storage.identity.roles import Role, narrowed, with_included
 from storage.identity.sessions import SessionStore
@@ -25,10 +28,23 @@ class ViewerSession:
     id: str | None = None
     """Id of the browser's session; None for a token or a key."""
 
+    scopes: frozenset[str] | None = None
+    """The scopes of a service key; None for a token or a session of a browser."""
+
     @property
     def user_key(self) -> UserKey:
         """The organization and the id of the user."""
         return UserKey(self.user.organization_id, self.user.id)
+
+    def sign_in(self, context: Context) -> None:
+        """Makes the user of the session the viewer of the context."""
+        context.viewer, context.roles = self.user, self.roles
+        context.session_id, context.scopes = self.id, self.scopes
+
+    def require_scope(self, scope: str) -> None:
+        """Raises Forbidden for a service key without the scope."""
+        if self.scopes is not None and scope not in self.scopes:
+            raise missing_scope(scope)
 
 
 class Authenticator(Protocol):
@@ -106,3 +122,28 @@ class SessionAuthenticator:
         roles = with_included(user.roles) if user.has_granted_roles else found.roles
         left_s = (found.expires_at - await self._clock.now()).total_seconds()
         return ViewerSession(user, roles, time.time() + left_s, found.id)
+
+
+class ServiceKeyAuthenticator:
+    """Finds a service key, and its service account."""
+
+    def __init__(self, keys: KeyRecognizer) -> None:
+        self._keys = keys
+
+    def generation(self) -> int:
+        """Returns 0."""
+        return 0
+
+    def is_current(self, session: ViewerSession) -> bool:
+        """Returns True. Raises: KeyExpired."""
+        if session.expires_at <= time.time():
+            raise KeyExpired
+        return True
+
+    async def authenticate(self, secret: str, *, is_use: bool) -> ViewerSession:
+        """Raises: KeyInvalid, KeyExpired, AccountDeactivated."""
+        key = await self._keys.recognize(secret, is_use=is_use)
+        if key.account.is_deactivated:
+            raise AccountDeactivated
+        roles = narrowed(key.account.roles, roles_of_scopes(key.scopes))
+        return ViewerSession(key.account, roles, time.time() + key.valid_s, scopes=key.scopes)

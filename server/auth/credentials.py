@@ -16,10 +16,10 @@ from strawberry.http.websocket_origin import is_same_origin, normalize_allowed_o
 
 from server.auth.tokens import bearer_token
 from storage.errors import Forbidden, Unauthenticated
+from storage.identity.keys.secrets import PREFIX
 
 SESSION_COOKIE = "__Host-noroshi"
 CLIENT_HEADER = "Noroshi-Client"
-SERVICE_KEY_PREFIX = "nrk_"
 _SESSION_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -51,7 +51,7 @@ def bearer_credential(authorization: str | None) -> Credential | None:
     token = bearer_token(authorization)
     if token is None:
         return None
-    is_key = token.startswith(SERVICE_KEY_PREFIX)
+    is_key = token.startswith(PREFIX)
     return Credential(CredentialKind.SERVICE_KEY if is_key else CredentialKind.TOKEN, token)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from server.commands.keys import key_app
 from server.commands.mail import mail_app
 from server.processes import StartupError, watch_parent
 from storage.identity.roles import Role
@@ -34,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.add_typer(key_app, name="key")
 app.add_typer(mail_app, name="mail")
 
 DataDir = Annotated[

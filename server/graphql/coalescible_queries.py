@@ -11,6 +11,7 @@ from graphql import DocumentNode, GraphQLSchema, OperationDefinitionNode, Operat
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
+from schema.binding import ANY_KEY
 from schema.sharing import suits_audience
 from server.graphql.documents import Documents, PreparedDocument
 
@@ -29,6 +30,12 @@ class CoalescibleQuery:
     variables: dict[str, Any] | None
     operation_name: str | None
     cost: int
+    scopes: frozenset[str]
+    """The scopes that a service key needs for the query's root fields."""
+
+    def permits(self, scopes: frozenset[str] | None) -> bool:
+        """Returns whether a key with these scopes may use the query. None: the request has no key."""
+        return scopes is None or self.scopes <= scopes | {ANY_KEY}
 
 
 class CoalescibleQueries:
@@ -67,7 +74,8 @@ class CoalescibleQueries:
         is_coalescible = self._is_coalescible(prepared)
         if not is_coalescible:
             return None
-        return CoalescibleQuery(accept.decode("latin-1"), query, variables, name, prepared.cost(variables, name))
+        cost, scopes = prepared.cost(variables, name), frozenset(prepared.scopes.values())
+        return CoalescibleQuery(accept.decode("latin-1"), query, variables, name, cost, scopes)
 
     def _is_coalescible(self, prepared: PreparedDocument) -> bool:
         is_coalescible = self._coalescible.get(prepared)

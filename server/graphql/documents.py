@@ -22,7 +22,8 @@ from graphql.validation.rules import overlapping_fields_can_be_merged
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
-from schema.sharing import metadata_values
+from schema.binding import ANY_KEY, NO_KEY
+from schema.sharing import metadata_values, required_scopes
 from server.graphql.cost import Sizes, measure_cost, size_of
 from server.graphql.limits import (
     VALIDATION_FAILED,
@@ -32,6 +33,8 @@ from server.graphql.limits import (
     set_code,
     validation_error,
 )
+from storage.errors import Forbidden
+from storage.identity.keys.scopes import missing_scope
 
 MAX_CACHE_BYTES = 32 * 1024 * 1024
 MAX_CACHED_COSTS = 64
@@ -117,6 +120,21 @@ class PreparedDocument:
         if key not in self._metadata:
             self._metadata[key] = metadata_values(self._schema, self.document, key)
         return self._metadata[key]
+
+    def require_scopes(self, scopes: frozenset[str] | None) -> None:
+        """Raises Forbidden unless a key with these scopes may select the document's root fields. None: no key."""
+        if scopes is None:
+            return
+        for name, scope in self.scopes.items():
+            if scope == NO_KEY:
+                raise Forbidden(f"Service keys cannot use {name}.")
+            if scope not in scopes and scope != ANY_KEY:
+                raise missing_scope(scope)
+
+    @cached_property
+    def scopes(self) -> dict[str, str]:
+        """The scope that each selected root field needs, by name."""
+        return required_scopes(self._schema, self.document)
 
     @cached_property
     def _metadata(self) -> dict[str, list[Any]]:

@@ -66,8 +66,7 @@ OPERATION_TYPES = {OperationType.QUERY, OperationType.MUTATION}
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 ContextFactory = Callable[..., Context]
-"""Returns a new context; takes keyword arguments of Context: `viewer`, `roles`, `client`, `session_id`, `coalesced`,
-`is_query`."""
+"""Returns a new context; takes keyword arguments of Context, such as `viewer`, `roles`, `scopes` and `client`."""
 
 
 class MethodNotAllowed(BadUserInput):
@@ -184,8 +183,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     async def _coalesce(self, query: CoalescibleQuery, headers: Headers) -> Response | None:
         """Returns the response of the coalesced query to a signed-in viewer; None without a credential."""
         session = await self.viewers.session(self.credentials.of_request(headers))
-        if session is None:
-            return None
+        if session is None or not query.permits(session.scopes):
+            return None  # The other path answers a key that lacks a scope.
         self._budgets.check(session.user, session.roles, query.cost)
         key = session.user.organization_id, session.roles, query
 
@@ -216,14 +215,15 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """Returns a context with the request's viewer. The viewer of a socket signs in later, with connection_init."""
-        client = _client(request)
+        context = self._new_context(client=_client(request))
         if not isinstance(request, Request):
-            return self._new_context(client=client)
+            return context
         session = await self.viewers.session(self.credentials.of_request(request.headers))
-        viewer, roles = (None, frozenset[Role]()) if session is None else (session.user, session.roles)
+        if session is not None:
+            session.sign_in(context)
         # Before the body is parsed, so that refused documents wait as well.
-        await self.shares.begin(self.shares.of(viewer, roles))
-        return self._new_context(viewer=viewer, roles=roles, client=client, session_id=session and session.id)
+        await self.shares.begin(self.shares.of(context.viewer, context.roles))
+        return context
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         """Stores the media type that the client accepts in the response, where `create_response` reads it."""
@@ -281,11 +281,14 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     async def _admit(self, request: OperationRequest, context: Context) -> AsyncIterator[int]:
         """Passes the admission control of each selected field, and limits the time of the execution. Yields its cost.
 
-        Raises: RateLimited if a budget is spent; the error of an admission control that refuses the operation;
-        Unavailable at the deadline.
+        Raises: Forbidden for a service key without the scope; RateLimited if a budget is spent; the error of an
+        admission control that refuses the operation; Unavailable at the deadline.
         """
         prepared = self._prepare(request.query)
-        cost = prepared.cost(request.variables, request.operation_name) if prepared else 0
+        cost = 0
+        if prepared is not None:
+            prepared.require_scopes(context.scopes)
+            cost = prepared.cost(request.variables, request.operation_name)
         if context.viewer is not None:
             self._budgets.check(context.viewer, context.roles, cost)
             self._budgets.spend([context.viewer], context.roles, cost)

@@ -66,7 +66,7 @@ class SubscriptionStarter:
     ) -> SharedSubscription | ViewerSubscription | None:
         """Returns the subscription; None for a query or a mutation, and for a field without an event source.
 
-        Raises: OperationRefused.
+        Raises: OperationRefused; Forbidden for a service key without the scope.
         """
         try:
             prepared = self.documents.prepare(self.schema, query)
@@ -77,6 +77,7 @@ class SubscriptionStarter:
             return None
         if errors := prepared.errors(variables, operation_name):
             raise OperationRefused(list(errors))
+        prepared.require_scopes(context.scopes)
         executor = self._build_executor(prepared.document, context, variables, operation_name)
         source = await _open_source(executor)
         if isinstance(source, ViewerEventSource):

@@ -41,6 +41,7 @@ from server.graphql.socket_writer import WebSocketProtocol, connection_of
 from server.graphql.subscription_limits import SubscriptionLimits
 from server.graphql.subscriptions import OperationRefused, SubscriptionStarter, ViewerSubscription
 from storage.errors import Forbidden, RateLimited, Unauthenticated, Unavailable
+from storage.identity.keys.recognition import KeyExpired
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
@@ -145,7 +146,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             if session is None:
                 raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
             return session
-        except (TokenExpired, Forbidden) as error:
+        except (TokenExpired, KeyExpired, Forbidden) as error:
             await self.websocket.close(FORBIDDEN, error.message)
         except Unauthenticated as error:
             await self.websocket.close(UNAUTHORIZED, error.message)
@@ -156,12 +157,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
     def _sign_in(self, session: ViewerSession) -> None:
         """Lets the socket's operations run for the session's user, until the session ends."""
         self._session = session
-        self.context.viewer, self.context.roles, self.context.session_id = session.user, session.roles, session.id
+        session.sign_in(self.context)
         self._set_expiry_timer(session.expires_at)
         self.services.access_watch.add(session.user_key, self._check_access)
 
     async def _check_access(self) -> None:
-        """Closes the socket if its session has ended or its roles have changed."""
+        """Closes the socket if its session has ended or its roles have changed. Its end may have changed too."""
         session = await self._authenticate(is_use=False)
         if session is None:
             return
@@ -191,7 +192,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         try:
             async with self.services.admit(operation, self.context):
                 await super().run_operation(operation)
-        except (RateLimited, Unavailable) as error:
+        except (Forbidden, RateLimited, Unavailable) as error:
             await operation.send_initial_errors([_client_error(error)])
 
     @property

@@ -1,4 +1,4 @@
-"""POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with a token of role SERVICE.
+"""POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with the role SERVICE or a key.
 
 Bodies may be compressed by gzip. Answers 200 with the result for the events, or 400, 401, 403 or 413 if no event was
 recorded. After 503 with Retry-After, the client may repeat the request: events that were recorded count as duplicates.
@@ -29,6 +29,7 @@ from storage.mongo import unavailable
 from storage.stores import Stores
 
 BATCH = 1000
+INGEST_SCOPE = "mail:ingest"
 GZIP = zlib.MAX_WBITS | 16
 STATUS = {"BAD_USER_INPUT": 400, "UNAUTHENTICATED": 401, "FORBIDDEN": 403, "RATE_LIMITED": 429, "UNAVAILABLE": 503}
 
@@ -117,12 +118,16 @@ def _decode(body: bytes, encoding: str) -> bytes:
 
 
 async def _authenticate(viewers: ViewerSessions, request: Request) -> User:
-    """Returns the user of a token with the role SERVICE. Raises: Unauthenticated, Forbidden, Unavailable."""
+    """Returns the user of a token with the role SERVICE, or the account of a key with the scope.
+
+    Raises: Unauthenticated, Forbidden, Unavailable.
+    """
     session = await viewers.session(bearer_credential(request.headers.get("authorization")))
     if session is None:
         raise Unauthenticated
     if Role.SERVICE not in session.roles:
         raise Forbidden("This request needs the role SERVICE.")
+    session.require_scope(INGEST_SCOPE)
     return session.user
 
 

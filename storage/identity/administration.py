@@ -8,9 +8,10 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
-from storage.identity.records import User, is_administrator, user_document_id, user_record
+from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role
 from storage.identity.sessions import SessionStore
 from storage.identity.users import USER_FIELDS, prefix_range
@@ -141,13 +142,3 @@ class UserAdministration:
             return user_record(changed)
 
         return await self._mongo.transact(work)
-
-
-async def lock_administrator(mongo: Mongo, actor: Actor, session: Session) -> datetime:
-    """Locks the actor's document, and returns the time. Raises: Forbidden if the actor is no administrator now."""
-    key = {"_id": user_document_id(actor.organization_id, actor.user_id)}
-    update = {"$currentDate": {"administered_at": True}}
-    document: UserDocument | None = await mongo.find_one_and_update(USERS, key, update, session)
-    if document is None or not is_administrator(document):
-        raise Forbidden("This needs the role ADMIN.")
-    return document["administered_at"]

@@ -18,6 +18,8 @@ from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 
 AUDIT = "audit"
+COMMAND_LINE = "command-line"
+"""The id of the actor in entries about changes by the command `noroshi`."""
 
 
 class AuditAction(Enum):
@@ -42,6 +44,9 @@ class AuditAction(Enum):
     INVITATION_REVOKED = "INVITATION_REVOKED"
     INVITATION_ACCEPTED = "INVITATION_ACCEPTED"
     PASSWORD_CHANGED = "PASSWORD_CHANGED"  # noqa: S105 - a kind of change
+    SERVICE_KEY_CREATED = "SERVICE_KEY_CREATED"
+    SERVICE_KEY_ROTATED = "SERVICE_KEY_ROTATED"
+    SERVICE_KEY_REVOKED = "SERVICE_KEY_REVOKED"
 
 
 class TargetKind(Enum):
@@ -50,6 +55,7 @@ class TargetKind(Enum):
     USER = "USER"
     COMMUNITY = "COMMUNITY"
     INVITATION = "INVITATION"
+    SERVICE_KEY = "SERVICE_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,13 @@ class Actor:
     """IP address of the client; None for the command line and for jobs."""
 
     user_agent: str | None = None
+    is_command_line: bool = False
+    """Whether an operator acts by the command `noroshi`, which needs no role."""
+
+
+def command_line_actor(organization_id: str) -> Actor:
+    """Returns the actor of changes that an operator makes by the command `noroshi`."""
+    return Actor(organization_id, COMMAND_LINE, is_command_line=True)
 
 
 @dataclass(frozen=True, slots=True)

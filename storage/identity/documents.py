@@ -30,6 +30,9 @@ class UserDocument(TypedDict):
     roles: list[str]
     """Values of `Role`: those that were granted, or those of the newest token if none were ever granted."""
 
+    service: NotRequired[bool]
+    """True for the service account of a service key."""
+
     roles_granted: NotRequired[bool]
     """True once a login, an invitation or an administrator has set the roles. Tokens can't change them from then on."""
 
@@ -238,3 +241,50 @@ class ReservedHandleDocument(TypedDict):
 
     at: datetime
     """When the erasure of its user was requested, by the database's clock."""
+
+
+class StoredSecret(TypedDict):
+    """A secret of a service key."""
+
+    digest: str
+    """SHA-256 of the whole key, in hexadecimal digits."""
+
+    until: NotRequired[datetime]
+    """When the secret ends, by the database's clock; absent until a rotation replaces the secret."""
+
+
+class ServiceKeyDocument(TypedDict):
+    """A service key, in `service_keys`. Expires 90 days after `ends_at`."""
+
+    _id: str
+    """Generated. The middle part of the key, and the id of its service account in `users`."""
+
+    org: str
+    """Organization id."""
+
+    name: str
+    """Name that an administrator gave the key and its service account."""
+
+    scopes: list[str]
+    """Keys of `ROLE_OF_SCOPE`, sorted. They never change."""
+
+    secrets: list[StoredSecret]
+    """The newest first. Earlier ones may have ended."""
+
+    created_at: datetime
+    """When the key was created, by the database's clock."""
+
+    created_by: str
+    """Id of the administrator who created the key."""
+
+    expires_at: NotRequired[datetime]
+    """When the key expires, as its creator chose; absent for a key that does not expire."""
+
+    revoked_at: NotRequired[datetime]
+    """When an administrator revoked the key, by the database's clock; absent for other keys."""
+
+    ends_at: NotRequired[datetime]
+    """The earlier one of `expires_at` and `revoked_at`; absent for a key without an end."""
+
+    used_at: NotRequired[datetime]
+    """When the key was last used, by the database's clock, to about a minute; absent before the first use."""

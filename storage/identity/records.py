@@ -28,6 +28,8 @@ class User:
     is_deactivated: bool = False
     is_erased: bool = False
     """Whether the user's erasure was requested. Once it is completed, handle and name are generated."""
+    is_service: bool = False
+    """Whether this is the service account of a service key."""
 
 
 def user_stream(organization_id: str, user_id: str) -> Stream:
@@ -67,6 +69,7 @@ def user_record(document: UserDocument) -> User:
         document.get("roles_granted", False),
         "deactivated_at" in document,
         "erasing_at" in document,
+        "service" in document,
     )
 
 

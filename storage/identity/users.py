@@ -1,6 +1,7 @@
 """Users of organizations: created by their first authenticated request, found by id, handle and prefix."""
 
 import re
+import secrets
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,17 +15,18 @@ from storage.identity.documents import UserDocument, UserDocumentId
 from storage.identity.handles import ReservedHandles
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, Session
 from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
 
 MAX_HANDLE = 30
+MAX_NUMBERED_HANDLES = 50
 MAX_SEARCH_TERMS = 8
 _LAST_CHARACTER = "\U0010ffff"
 USER_FIELDS = dict.fromkeys(
     (
         *("handle", "name", "roles", "followers", "following", "email"),
-        *("roles_granted", "deactivated_at", "erasing_at"),
+        *("roles_granted", "deactivated_at", "erasing_at", "service"),
     ),
     1,
 )
@@ -251,6 +253,16 @@ def search_terms(handle: str, name: str) -> list[str]:
     """Returns the strings whose prefixes find the user: the handle, the name and its words, at most 8."""
     folded = fold_for_comparison(name)
     return list(dict.fromkeys([handle, folded, *folded.split()]))[:MAX_SEARCH_TERMS]
+
+
+async def free_handle(mongo: Mongo, organization_id: str, text: str, session: Session) -> str:
+    """Returns a handle that no user of the organization has: the text as a handle, or with a number."""
+    base = normalize_handle(text)
+    numbered = [base, *(f"-{n}" for n in range(2, MAX_NUMBERED_HANDLES)), f"-{secrets.token_hex(6)}"]
+    candidates = [base[: MAX_HANDLE - len(each)] + each if each != base else base for each in numbered]
+    query = {"_id.org": organization_id, "handle": {"$in": candidates}}
+    taken = {user["handle"] for user in await mongo.find("users", query, {"handle": 1}, session=session)}
+    return next(each for each in candidates if each not in taken)
 
 
 def new_user_document(id_: UserDocumentId, handle: str, name: str, roles: Sequence[Role]) -> UserDocument:

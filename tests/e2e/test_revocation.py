@@ -1,11 +1,12 @@
-"""A user whose access ends or is reduced loses it on every process while Redis is stopped.
+"""Access that ends or is reduced does so on every process while Redis is stopped.
 
-An administrator reduces the roles or deactivates the user, or the user signs out of a browser.
+An administrator reduces the roles, deactivates the user or revokes a service key, or the user signs out of a browser.
 """
 
 import asyncio
 import json
 from collections.abc import Iterator
+from functools import partial
 
 import httpx2
 import pytest
@@ -25,6 +26,9 @@ pytestmark = pytest.mark.anyio
 DEADLINE_S = 60.0
 DEACTIVATE = 'mutation { deactivateUser(userId: "bob", reason: "left") { id } }'
 REDUCE_ROLES = 'mutation { setUserRoles(userId: "bob", roles: [MEMBER]) { id } }'
+CREATE_KEY = 'mutation { createServiceKey(input: {name: "Bot", scopes: ["chat:read"]}) { secret key { id } } }'
+ROTATE_KEY = "mutation ($id: ID!) { rotateServiceKey(input: {serviceKeyId: $id, graceS: 3}) { secret } }"
+REVOKE_KEY = "mutation ($id: ID!) { revokeServiceKey(serviceKeyId: $id) { active } }"
 WEB_PROCESSES = 2
 SOCKETS = 8
 """So many that each web process has at least one of them."""
@@ -92,6 +96,11 @@ async def test_ended_session_ends_sockets_and_requests(product: DeployedProduct)
         assert await statuses(other) == {200}
 
 
+async def is_refused_everywhere(person: Client) -> bool:
+    answers = await asyncio.gather(*(person.post("{ viewer { id } }") for _ in range(4 * WEB_PROCESSES)))
+    return all("errors" in answer for answer in answers)
+
+
 async def test_reduced_access_ends_sockets_and_requests(product: DeployedProduct) -> None:
     bob_token = product.token("bob", roles=["OPERATOR"])
     async with (
@@ -111,9 +120,22 @@ async def test_reduced_access_ends_sockets_and_requests(product: DeployedProduct
                 await post(chat, ada, "Others stay connected")
                 assert (await still_open.next_event())["__typename"] == "MessagePosted"
 
-        async def is_refused_everywhere() -> bool:
-            answers = await asyncio.gather(*(bob.post("{ viewer { id } }") for _ in range(4 * WEB_PROCESSES)))
-            return all("errors" in answer for answer in answers)
-
-        await until(is_refused_everywhere)
+        await until(lambda: is_refused_everywhere(bob))
         assert (await bob.expect_error("{ viewer { id } }"))["code"] == "UNAUTHENTICATED"
+
+
+async def test_rotated_and_revoked_keys_end_everywhere(product: DeployedProduct) -> None:
+    async with client(product.url, product.token("ada", roles=["ADMIN"])) as ada:
+        created = (await ada.run(CREATE_KEY))["createServiceKey"]
+        key, secret = created["key"]["id"], created["secret"]
+        for change, expected in ((ROTATE_KEY, 4403), (REVOKE_KEY, 4401)):
+            async with client(product.url, secret) as service:
+                is_open = asyncio.Barrier(SOCKETS + 1)
+                sockets = [asyncio.create_task(close_code(service, is_open=is_open)) for _ in range(SOCKETS)]
+                await is_open.wait()
+                assert not await is_refused_everywhere(service)
+                with sigstopped(product.processes.child("valkey-server")):
+                    changed = await ada.run(change, id=key)
+                    assert await asyncio.gather(*sockets) == [expected] * SOCKETS
+                    await until(partial(is_refused_everywhere, service))
+                secret = (changed.get("rotateServiceKey") or {}).get("secret")

@@ -17,6 +17,7 @@ from storage.identity.access_changes import UserKey
 from storage.identity.accounts.invitations import NewInvitation
 from storage.identity.accounts.local_accounts import Language
 from storage.identity.audit import Actor, AuditAction, TargetKind, audit_document
+from storage.identity.keys.records import NewServiceKey
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.identity.sessions import token_hash
@@ -78,7 +79,15 @@ class OrganizationScenario:
             await self.launch_call_jobs()
         if not PUBLISHING.isdisjoint(types):
             await self.schedule_posts()
+        if "ServiceKey" in types or "ServiceKey" not in self.ids:
+            await self.create_service_key()
         return self.ids
+
+    async def create_service_key(self) -> None:
+        """Creates two service keys, of which `ids` names the one that a list begins with."""
+        actor, new = Actor(self.organization_id, self.ann.id), NewServiceKey(f"{self.mark} service", ["chat:read"])
+        created = [await self.stores.service_keys.create(actor, new) for _ in range(2)]
+        self.ids["ServiceKey"] = max(each.key.id for each in created)
 
     async def restore_community(self) -> None:
         """Makes Ann an owner, and Cat and Dog members of the community, which fields may have changed."""
@@ -265,4 +274,5 @@ def unknown_ids() -> dict[str, str]:
     )
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
     types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry", "Session")
+    types = (*types, "ServiceKey")
     return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in (*types, *INVITATIONS)}}

@@ -19,7 +19,8 @@ from storage.chat.records import Topic
 from storage.errors import NotFound
 from storage.feed.changes import NewPost
 from storage.identity.accounts.invitations import Invitation, InvitationState
-from storage.identity.audit import AuditAction, AuditEntry, TargetKind
+from storage.identity.audit import AuditAction, AuditEntry, TargetKind, command_line_actor
+from storage.identity.keys.records import NewServiceKey, ServiceKey
 from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
@@ -84,6 +85,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
         ],
         "Message": [viewers.first_message, viewers.second_message, last, tombstone],
         "Post": posts,
+        "ServiceKey": await service_keys(viewers),
         "Topic": topics,
     }
 
@@ -99,6 +101,12 @@ def audit_entry(organization_id: str, actor_id: str, target_id: str) -> AuditEnt
     """Returns an entry of a change of the second user that the first one made."""
     action, at = AuditAction.USER_DEACTIVATED, datetime.now(UTC)
     return AuditEntry("id", organization_id, at, actor_id, action, TargetKind.USER, target_id, [], None, None)
+
+
+async def service_keys(viewers: DifferingViewers) -> list[ServiceKey]:
+    """Returns two service keys."""
+    actor, new = command_line_actor(viewers.scenario.organization_id), NewServiceKey("Bot", ["chat:read"])
+    return [(await viewers.stores.service_keys.create(actor, new)).key for _ in range(2)]
 
 
 async def other_topics(viewers: DifferingViewers) -> list[Topic]:

@@ -441,6 +441,7 @@ DOCUMENTS: dict[str, Any] = {
     "erasures": privacy.ErasureDocument,
     "exports": privacy.ExportDocument,
     "export_chunks": privacy.ExportChunkDocument,
+    "service_keys": identity.ServiceKeyDocument,
     "users": identity.UserDocument,
     "local_accounts": accounts.LocalAccountDocument,
     "account_tokens": accounts.AccountTokenDocument,

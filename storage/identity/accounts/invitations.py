@@ -13,7 +13,7 @@ from storage.identity.accounts.documents import InvitationDocument
 from storage.identity.accounts.local_accounts import Language
 from storage.identity.accounts.mails import AccountMailKind, AccountMails
 from storage.identity.accounts.tokens import LinkInvalid, new_token, token_digest
-from storage.identity.administration import lock_administrator
+from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_record

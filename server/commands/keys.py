@@ -1,0 +1,147 @@
+"""`noroshi key ...`: creates, lists, rotates and revokes service keys, on MongoDB alone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from server.processes import StartupError
+
+if TYPE_CHECKING:
+    from storage.identity.keys.records import ServiceKey
+    from storage.identity.keys.store import ServiceKeyStore
+
+MAX_LISTED = 1000
+MAX_NAME_CHARS = 100
+
+key_app = typer.Typer(help="Keys by which services send requests.", no_args_is_help=True)
+
+Org = Annotated[str, typer.Option("--org", help="The organization's id.", show_default=False)]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id: the part between `nrk_` and the secret.")]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Where embedded servers are kept. Default: .noroshi", show_default=False)
+]
+
+
+@key_app.command()
+def create(
+    org: Org,
+    name: Annotated[str, typer.Option(help="A name for the key and its service account.")],
+    scope: Annotated[list[str], typer.Option(help="What the key may be used for; may be repeated.")],
+    days: Annotated[int | None, typer.Option(min=1, help="Days until the key expires. Default: never")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Create a service key and print it. It is not shown again."""
+    from storage.identity.audit import command_line_actor
+    from storage.identity.keys.records import NewServiceKey
+
+    scopes = _checked_scopes(scope)
+    if not (name.strip() and len(name) <= MAX_NAME_CHARS):
+        raise typer.BadParameter(f"1 to {MAX_NAME_CHARS} characters", param_hint="--name")
+
+    async def work(keys: "ServiceKeyStore") -> None:
+        expires_at = None if days is None else await keys.now() + timedelta(days=days)
+        issued = await keys.create(command_line_actor(org), NewServiceKey(name, scopes, expires_at))
+        typer.echo(issued.secret)
+
+    _run(work, data_dir)
+
+
+@key_app.command("list")
+def list_(org: Org, data_dir: DataDir = None) -> None:
+    """List the service keys of an organization, the newest first, without their secrets."""
+
+    async def work(keys: "ServiceKeyStore") -> None:
+        for each in await keys.list_keys(org, None, MAX_LISTED):
+            typer.echo(_line(each))
+
+    _run(work, data_dir)
+
+
+@key_app.command()
+def rotate(
+    id_: KeyId,
+    org: Org,
+    grace_s: Annotated[
+        int, typer.Option(min=0, max=30 * 86_400, help="Seconds for which the present secret stays valid.")
+    ],
+    data_dir: DataDir = None,
+) -> None:
+    """Issue a new secret for a key and print the key. It is not shown again."""
+    from storage.identity.audit import command_line_actor
+
+    async def work(keys: "ServiceKeyStore") -> None:
+        typer.echo((await keys.rotate(command_line_actor(org), id_, grace_s)).secret)
+
+    _run(work, data_dir)
+
+
+@key_app.command()
+def revoke(id_: KeyId, org: Org, data_dir: DataDir = None) -> None:
+    """End a key for good. Requests with it are refused within 10 seconds."""
+    from storage.identity.audit import command_line_actor
+
+    async def work(keys: "ServiceKeyStore") -> None:
+        await keys.revoke(command_line_actor(org), id_)
+        typer.echo(f"{id_} is revoked.")
+
+    _run(work, data_dir)
+
+
+def _checked_scopes(scopes: list[str]) -> list[str]:
+    from storage.identity.keys.scopes import SCOPES
+
+    if unknown := sorted(set(scopes) - set(SCOPES)):
+        raise typer.BadParameter(
+            f"There is no scope {', '.join(unknown)}; there are: {', '.join(SCOPES)}.", param_hint="--scope"
+        )
+    return sorted(set(scopes))
+
+
+def _line(key: "ServiceKey") -> str:
+    state = "active" if key.is_active else "revoked" if key.revoked_at else "expired"
+    return f"{key.id}  {state:8} last used {_date(key.last_used_at):10}  {key.name}  {' '.join(key.scopes)}"
+
+
+def _date(at: datetime | None) -> str:
+    return "never" if at is None else f"{at:%Y-%m-%d}"
+
+
+def _run(work: "Callable[[ServiceKeyStore], Awaitable[None]]", data_dir: Path | None) -> None:
+    async def run() -> None:
+        async with _service_keys(data_dir) as keys:
+            await work(keys)
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def _service_keys(data_dir: Path | None) -> "AsyncIterator[ServiceKeyStore]":
+    """Opens the store on the configured MongoDB, else on the data folder's embedded one. Raises: StartupError."""
+    from pymongo.errors import PyMongoError
+
+    from server.embedded import check_servers
+    from server.embedded.running import running_mongodb
+    from server.migration import check_data
+    from server.settings import Settings
+    from storage.errors import DomainError
+    from storage.identity.keys.store import ServiceKeyStore
+    from storage.mongo import connect
+
+    settings = Settings.from_environment(data_dir=data_dir)
+    async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
+        await check_servers(uri, None)
+        await check_data(settings.with_values(mongodb_uri=uri))
+        mongo = connect(uri, settings.database, settings.mongo_driver)
+        try:
+            yield ServiceKeyStore(mongo)
+        except DomainError as error:
+            raise StartupError(error.message) from error
+        except PyMongoError as error:
+            raise StartupError(f"MongoDB failed: {error}") from error
+        finally:
+            await mongo.close()

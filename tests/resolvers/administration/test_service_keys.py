@@ -1,0 +1,84 @@
+"""Service keys through the API: what a key looks like, and which arguments are refused."""
+
+import pytest
+
+from storage.identity.roles import Role
+from tests.resolvers.people import Answer, Person, SignIn
+
+pytestmark = pytest.mark.anyio
+
+CREATE = """
+mutation ($input: CreateServiceKeyInput!) {
+  done: createServiceKey(input: $input) {
+    secret key { id account { id name service roles } scopes active createdById }
+  }
+}
+"""
+ROTATE = """
+mutation ($input: RotateServiceKeyInput!) {
+  done: rotateServiceKey(input: $input) { secret key { id previousSecretUntil } }
+}
+"""
+REVOKE = "mutation ($id: ID!) { done: revokeServiceKey(serviceKeyId: $id) { active revokedAt } }"
+LIST = "{ serviceKeys { id name active lastUsedAt account { name } } }"
+
+
+async def create(ada: Person, name: str = "Bot", **more: object) -> Answer:
+    return await ada.do(CREATE, input={"name": name, "scopes": ["chat:write", "chat:read"], **more})
+
+
+async def test_key_is_created_rotated_and_revoked(sign_in: SignIn) -> None:
+    ada = await sign_in("ada", roles=[Role.ADMIN])
+    issued = await create(ada)
+    id_ = issued["key"]["id"]
+    assert issued["secret"].startswith(f"nrk_{id_}_")
+    assert issued["key"] == {
+        "id": id_,
+        "account": {"id": id_, "name": "Bot", "service": True, "roles": ["MEMBER", "SERVICE"]},
+        "scopes": ["chat:read", "chat:write"],
+        "active": True,
+        "createdById": "ada",
+    }
+    rotated = await ada.do(ROTATE, input={"serviceKeyId": id_, "graceS": 60})
+    assert rotated["secret"] != issued["secret"]
+    assert rotated["key"]["previousSecretUntil"]
+    assert (await ada.do(REVOKE, id=id_))["active"] is False
+    assert (await ada.run(LIST))["serviceKeys"] == [
+        {"id": id_, "name": "Bot", "active": False, "lastUsedAt": None, "account": {"name": "Bot"}}
+    ]
+
+
+async def test_only_administrators_manage_keys(sign_in: SignIn) -> None:
+    ada = await sign_in("ada", roles=[Role.ADMIN])
+    id_ = (await create(ada))["key"]["id"]
+    for role in (Role.MEMBER, Role.OPERATOR, Role.SERVICE):
+        other = await sign_in(f"user-{role.value}", roles=[role])
+        assert await other.code(CREATE, input={"name": "Bot", "scopes": ["chat:read"]}) == "FORBIDDEN"
+        assert await other.code(ROTATE, input={"serviceKeyId": id_, "graceS": 0}) == "FORBIDDEN"
+        assert await other.code(REVOKE, id=id_) == "FORBIDDEN"
+        assert await other.code(LIST) == "FORBIDDEN"
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"scopes": []}, "scopes"),
+        ({"scopes": ["chat:read", "chat:fly"]}, "scopes"),
+        ({"name": " "}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"expiresAt": "2020-01-01T00:00:00Z"}, "expiresAt"),
+        ({"expiresAt": "2030-01-01T00:00:00"}, "expiresAt"),
+        ({"idempotencyKey": ""}, "idempotencyKey"),
+    ],
+)
+async def test_invalid_new_key_names_the_field(sign_in: SignIn, values: dict[str, object], field: str) -> None:
+    ada = await sign_in("ada", roles=[Role.ADMIN])
+    arguments = {"name": "Bot", "scopes": ["chat:read"], **values}
+    assert (await ada.fails(CREATE, input=arguments))["field"] == field
+
+
+@pytest.mark.parametrize("grace_s", [-1, 30 * 86_400 + 1])
+async def test_invalid_grace_names_the_field(sign_in: SignIn, grace_s: int) -> None:
+    ada = await sign_in("ada", roles=[Role.ADMIN])
+    id_ = (await create(ada))["key"]["id"]
+    assert (await ada.fails(ROTATE, input={"serviceKeyId": id_, "graceS": grace_s}))["field"] == "graceS"

@@ -1,0 +1,163 @@
+"""Requests with service keys: each scope opens exactly its root fields and routes, over HTTP and WebSocket."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from graphql import parse
+
+from schema.binding import ANY_KEY, NO_KEY
+from schema.root import schema
+from schema.sharing import required_scopes
+from storage.identity.keys.scopes import SCOPES
+from tests.client import GraphQLFailed, client
+from tests.resolvers.operations import RootField, root_fields
+from tests.resolvers.organization_scenario import unknown_ids
+from tests.serving import WebProcess, web_process
+
+pytestmark = pytest.mark.anyio
+
+CREATE = """
+mutation ($scopes: [String!]!) {
+  createServiceKey(input: {name: "Bot", scopes: $scopes}) { secret key { id } }
+}
+"""
+REQUESTS = [each for each in root_fields() if each.root != "Subscription"]
+SUBSCRIPTIONS = [each for each in root_fields() if each.root == "Subscription"]
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, NOROSHI_MESSAGES_PER_MINUTE="1") as web:
+        yield web
+
+
+def post(web: WebProcess, token: str, query: str, /, **variables: object) -> httpx2.Response:
+    body = {"query": query, "variables": variables}
+    return httpx2.post(f"{web.url}/graphql", json=body, headers={"authorization": f"Bearer {token}"}, timeout=60)
+
+
+def new_key(web: WebProcess, *scopes: str) -> str:
+    """Returns a new key with these scopes."""
+    answer = post(web, web.token("ada", roles=("ADMIN",)), CREATE, scopes=list(scopes)).json()
+    return str(answer["data"]["createServiceKey"]["secret"])
+
+
+def scope_of(field: RootField) -> str:
+    """Returns the scope that the field needs."""
+    (scope,) = required_scopes(schema._schema, parse(field.text(depth=1))).values()
+    return scope
+
+
+def error_of(response: httpx2.Response) -> dict[str, Any]:
+    """Returns the extensions of the first error; empty without an error."""
+    errors = response.json().get("errors")
+    extensions: dict[str, Any] = errors[0]["extensions"] if errors else {}
+    return extensions
+
+
+def test_every_root_field_has_a_scope_or_is_for_people() -> None:
+    assert {scope_of(field) for field in root_fields()} <= {*SCOPES, ANY_KEY, NO_KEY}
+    assert {scope_of(field) for field in root_fields()} >= set(SCOPES)
+    readable = {str(field): scope_of(field) for field in root_fields() if field.root != "Mutation"}
+    assert [
+        name for name, scope in readable.items() if scope not in (NO_KEY, ANY_KEY) and not scope.endswith(":read")
+    ] == []
+    changing = {str(field): scope_of(field) for field in root_fields() if field.root == "Mutation"}
+    assert [name for name, scope in changing.items() if scope == ANY_KEY or scope.endswith(":read")] == []
+
+
+def test_scope_opens_exactly_its_root_fields(web: WebProcess) -> None:
+    alone = {scope: new_key(web, scope) for scope in SCOPES}
+    others = {scope: new_key(web, *set(SCOPES) - {scope}) for scope in SCOPES}
+    for field in REQUESTS:
+        scope, text, variables = scope_of(field), field.text(depth=1), field.variables(unknown_ids())
+        if scope == NO_KEY:
+            refused = post(web, alone["chat:read"], text, **variables)
+            assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN"}), field
+        elif scope == ANY_KEY:
+            assert post(web, alone["mail:ingest"], text, **variables).json().get("errors") is None
+        else:
+            refused = post(web, others[scope], text, **variables)
+            assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN", "scope": scope}), field
+            answer = post(web, alone[scope], text, **variables)
+            assert answer.status_code == 200, field
+            assert "This needs the role" not in answer.text, field
+
+
+async def test_scope_opens_exactly_its_subscriptions(web: WebProcess) -> None:
+    for field in SUBSCRIPTIONS:
+        scope, variables = scope_of(field), field.without_optional_ids().variables(unknown_ids())
+        text = field.without_optional_ids().text(depth=1)
+        async with client(web.url, new_key(web, *set(SCOPES) - {scope})) as refused, refused.socket() as socket:
+            await socket.subscribe(text, **variables)
+            with pytest.raises(GraphQLFailed) as error:
+                await socket.next_event()
+            assert error.value.errors[0]["extensions"] == {"code": "FORBIDDEN", "scope": scope}
+            await socket.subscribe("{ viewer { service } }")
+            assert await socket.next_event() == {"service": True}
+            assert (await socket.next_frame())["type"] == "complete"
+            await socket.subscribe('mutation { revokeServiceKey(serviceKeyId: "x") { id } }')
+            with pytest.raises(GraphQLFailed) as error:
+                await socket.next_event()
+            assert error.value.codes == ["FORBIDDEN"]
+        async with client(web.url, new_key(web, scope)) as allowed, allowed.socket() as socket:
+            await socket.subscribe(text, **variables)
+            frame = await socket.next_frame()
+            assert "scope" not in str(frame), frame
+
+
+def test_coalesced_query_answers_no_key_without_the_scope(web: WebProcess) -> None:
+    query = "{ communities { id } }"
+    reader, other = new_key(web, "chat:read"), new_key(web, "feed:read")
+    for _ in range(3):
+        assert post(web, reader, query).json().keys() == {"data"}
+        assert error_of(post(web, other, query)) == {"code": "FORBIDDEN", "scope": "chat:read"}
+
+
+def test_whole_operation_needs_every_scope(web: WebProcess) -> None:
+    key = new_key(web, "feed:write")
+    refused = post(
+        web, key, 'mutation { createPost(input: {text: "hi"}) { id } createCommunity(input: {name: "x"}) { id } }'
+    )
+    assert refused.json().keys() == {"errors"}
+    fragment = "query { ...all } fragment all on Query { auditLog { id } }"
+    assert error_of(post(web, key, fragment)) == {"code": "FORBIDDEN"}
+    assert post(web, key, "{ __schema { queryType { name } } __typename }").status_code == 200
+    posts = post(web, new_key(web, "feed:read"), '{ localFeed(latest: "now") { items { text } } }').json()
+    assert {"text": "hi"} not in posts["data"]["localFeed"]["items"]
+
+
+def test_ingest_needs_the_scope(web: WebProcess) -> None:
+    def send(token: str) -> httpx2.Response:
+        headers = {"authorization": f"Bearer {token}"}
+        return httpx2.post(f"{web.url}/ingest/deliveries", content=b"", headers=headers, timeout=60)
+
+    assert send(new_key(web, "mail:ingest")).status_code == 200
+    refused = send(new_key(web, *set(SCOPES) - {"mail:ingest"}))
+    assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN", "scope": "mail:ingest"})
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text[:-1], lambda text: text[:-1] + "!", lambda text: "nrk_" + "x" * 80]
+)
+def test_mistyped_key_is_unauthenticated(web: WebProcess, change: Any) -> None:
+    response = post(web, change(new_key(web, "chat:read")), "{ viewer { id } }")
+    assert (response.status_code, error_of(response)["code"]) == (401, "UNAUTHENTICATED")
+
+
+def test_key_has_write_limits_of_its_own(web: WebProcess) -> None:
+    delete = 'mutation { deleteMessage(id: "x") { id } }'
+    first, second = new_key(web, "chat:write"), new_key(web, "chat:write")
+    codes = [error_of(post(web, first, delete))["code"] for _ in range(11)]
+    assert codes == ["NOT_FOUND"] * 10 + ["RATE_LIMITED"]
+    assert error_of(post(web, second, delete))["code"] == "NOT_FOUND"
+
+
+def test_deactivated_service_account_is_refused(web: WebProcess) -> None:
+    key = new_key(web, "chat:read")
+    id_ = key.split("_")[1]
+    admin = web.token("ada", roles=("ADMIN",))
+    post(web, admin, 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "off") { id } }', id=id_)
+    assert post(web, key, "{ viewer { id } }").status_code == 401
