@@ -139,6 +139,9 @@ PERSONAL_DATA = (
     PersonalData(
         "invitations", "Ids of the creator and of those who accepted, until 30 days after the invitation has expired."
     ),
+    PersonalData(
+        "service_keys", "The id of the administrator who created the key, until 90 days after the key has ended."
+    ),
     PersonalData("provider_logouts", "Digests of logouts at the identity provider, for an hour."),
     PersonalData("access_changes", "Ids, for an hour, so that every process ends the person's access."),
     PersonalData(

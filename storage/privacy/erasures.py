@@ -9,7 +9,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges, UserKey
-from storage.identity.administration import USERS, lock_administrator
+from storage.identity.administration import USERS
+from storage.identity.administrators import lock_administrator
 from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.handles import ReservedHandles
