@@ -8,6 +8,7 @@ from arq.worker import Function, func
 from jobs.account_mails import send_account_mails
 from jobs.calls.broker_pool import run_broker_pool
 from jobs.calls.polling import poll_overdue_calls, sweep_abandoned_lists
+from jobs.content_reports import finish_report_effects
 from jobs.context import JobContext
 from jobs.erasures import erase_users
 from jobs.exports import write_exports
@@ -66,6 +67,7 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("send_account_mails", 1.0, send_account_mails),
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("report_bounces", 30.0, report_bounces),
+    Sweeper("finish_report_effects", 5.0, finish_report_effects),
     Sweeper("prune_events", 60.0, prune_events),
     Sweeper("erase_users", 1.0, erase_users),
     Sweeper("write_exports", 1.0, write_exports),

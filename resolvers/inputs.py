@@ -4,12 +4,20 @@ import strawberry
 
 from resolvers.idempotency import KEY_DESCRIPTION
 from storage.chat.visibility import CommunityVisibility
+from storage.feed.content_reports.records import ContentReportDecision
 
 strawberry.enum(
     CommunityVisibility,
     description="PUBLIC: everybody in the organization sees the community and may join. LISTED: everybody sees name, "
     "description and number of members; moderators approve who joins. PRIVATE: only members see that it exists; "
     "moderators add people.",
+)
+
+strawberry.enum(
+    ContentReportDecision,
+    description="DISMISS: nothing happens. REMOVE: the message or post is deleted. WARN: the author gets a "
+    "notification with the note. BAN: the author of a message is banned from the community; the author of a post and a "
+    "reported person are deactivated, as by `deactivateUser`.",
 )
 
 

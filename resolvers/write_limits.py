@@ -35,6 +35,7 @@ class WriteLimit(Enum):
     SCHEDULES = "Scheduling posts"
     JOINS = "Joining, leaving and creating communities and topics"
     MODERATION = "Moderating communities"
+    REPORTS = "Reporting content"
     OPERATIONS = "Managing accounts, publications, call jobs and mail addresses"
 
 
@@ -49,6 +50,7 @@ class WritesPerMinute:
     schedules: int = 300
     joins: int = 120
     moderation: int = 120
+    reports: int = 30
     operations: int = 120
     organization_factor: int = 100
     service_factor: int = 10

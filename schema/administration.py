@@ -17,6 +17,7 @@ strawberry.enum(
     description="What an administrator or a moderator did. USER_ROLES_SET: replaced a user's roles. USER_DEACTIVATED "
     "and USER_REACTIVATED: ended a user's access, and gave it back. COMMUNITY_…: an act of an owner or moderator of "
     "the community that the detail `community` names. MESSAGE_DELETED: deleted another person's message. "
+    "CONTENT_REPORT_DECIDED: decided a report about the user. "
     "USER_ERASED: requested the erasure of a user. "
     "FIRST_ADMIN_CREATED: became the first ADMIN by the link of the first start. INVITATION_…: created, revoked or "
     "accepted an invitation. PASSWORD_CHANGED: changed or reset the own password. "

@@ -7,6 +7,7 @@ import strawberry
 from strawberry import ID
 
 import resolvers.chat.communities
+import resolvers.chat.community_settings
 import resolvers.chat.messages
 import resolvers.chat.moderation
 import resolvers.chat.topics
@@ -30,6 +31,9 @@ class Community:
     description: str = strawberry.field(description="Description, at most 2000 characters; may be empty.")
     member_count: int = strawberry.field(description="Number of members.")
     visibility: CommunityVisibility = strawberry.field(description="Who sees the community, and how people join it.")
+    archived_at: datetime | None = strawberry.field(
+        description="When the community was archived, which makes it read-only; null if it is not."
+    )
     joined: bool = field(resolvers.chat.communities.joined, "Whether the viewer is a member.")
     viewer_role: CommunityRole | None = field(
         resolvers.chat.moderation.own_role, "The viewer's role in the community; null if the viewer has not joined it."
@@ -138,6 +142,15 @@ class Topic:
     created_at: datetime = strawberry.field(description="When the topic was created.")
     last_activity: Timestamp = strawberry.field(
         description="Timestamp of the last message, or of the topic's creation if there is none."
+    )
+    slow_mode_seconds: int = strawberry.field(
+        description="Seconds that a person has to wait between two messages; 0 without slow mode."
+    )
+    pinned_messages: list[Message] = field(
+        resolvers.chat.community_settings.pinned_messages,
+        "Pinned messages that are not by blocked users, the latest pin first; at most 50. Empty if the viewer has not "
+        "joined the community.",
+        batch_resolver=resolvers.chat.community_settings.pinned_messages_of_many,
     )
     last_message: Message | None = field(
         resolvers.chat.topics.last_message,

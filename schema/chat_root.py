@@ -95,7 +95,8 @@ class ChatMutation:
     post_message: Message = mutation(
         resolvers.chat.messages.post_message,
         "Posts a message to a topic. The message is durable when the mutation returns. FORBIDDEN for a muted member, "
-        "with the end of the mute.",
+        "with the end of the mute, and in an archived community. RATE_LIMITED while the topic's slow mode makes the "
+        "author wait.",
         limit=WriteLimit.MESSAGES,
     )
     edit_message: Message = mutation(

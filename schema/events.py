@@ -9,6 +9,7 @@ from strawberry import ID
 from resolvers import events as records
 from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat import Message, Topic
+from schema.content_reports import ContentReport
 from schema.feed import FanOut, Notification, Post
 from schema.privacy import DataExport
 from schema.publishing import Publication
@@ -76,6 +77,19 @@ class ReactionsChanged(EventKindMixin, Event):
     message: Message = strawberry.field(description="The message in its current state.")
 
 
+@strawberry.type(description="A moderator pinned a message.")
+class MessagePinned(EventKindMixin, Event):
+    message: Message = strawberry.field(description="The message in its current state.")
+
+
+@strawberry.type(
+    description="A moderator removed a message's pin. Deleting a message removes its pin, too, and sends only "
+    "`MessageDeleted`."
+)
+class MessageUnpinned(EventKindMixin, Event):
+    message: Message = strawberry.field(description="The message in its current state.")
+
+
 @strawberry.type(description="A new topic in the community.")
 class TopicCreated(EventKindMixin, Event):
     topic: Topic = strawberry.field(description="The topic.")
@@ -87,7 +101,7 @@ class TopicActivity(EventKindMixin, Event):
 
 
 TopicEvent = Annotated[
-    StreamReady | MessagePosted | MessageEdited | MessageDeleted | ReactionsChanged,
+    StreamReady | MessagePosted | MessageEdited | MessageDeleted | ReactionsChanged | MessagePinned | MessageUnpinned,
     strawberry.union("TopicEvent", description="Changes of the messages of a topic."),
 ]
 
@@ -150,6 +164,16 @@ class NotificationArrived(EventKindMixin, Event):
     notification: Notification = strawberry.field(description="The notification.")
 
 
+@strawberry.type(description="A report was filed that the viewer may decide.")
+class ContentReported(EventKindMixin, Event):
+    report: ContentReport = strawberry.field(description="The report in its current state.")
+
+
+@strawberry.type(description="A report that the viewer may see was decided.")
+class ContentReportDecided(EventKindMixin, Event):
+    report: ContentReport = strawberry.field(description="The report in its current state.")
+
+
 HomeFeedEvent = Annotated[
     StreamReady | PostArrived | PostRemoved,
     strawberry.union("HomeFeedEvent", description="Changes of the viewer's home feed."),
@@ -158,6 +182,11 @@ HomeFeedEvent = Annotated[
 NotificationEvent = Annotated[
     StreamReady | NotificationArrived,
     strawberry.union("NotificationEvent", description="New notifications of the viewer."),
+]
+
+ContentReportEvent = Annotated[
+    StreamReady | ContentReported | ContentReportDecided,
+    strawberry.union("ContentReportEvent", description="Changes of a queue of content reports."),
 ]
 
 JobEvent = Annotated[

@@ -11,6 +11,7 @@ from schema.chat import LinkPreview, Message
 from schema.identity import User
 from schema.publishing import Publication
 from schema.timeline import PageMixin, Timeline
+from storage.feed.content_reports.records import ContentReportDecision
 from storage.feed.home import HomeFeedState
 from storage.feed.records import FanOutState
 from storage.notifications import NotificationKind
@@ -25,7 +26,11 @@ strawberry.enum(
     description="READY: the feed is complete. REBUILDING: the viewer was absent for 30 days, and the feed is being "
     "rebuilt; pages hold the posts that were restored so far.",
 )
-strawberry.enum(NotificationKind, description="The reason for a notification.")
+strawberry.enum(
+    NotificationKind,
+    description="The reason for a notification. REPORT_DECIDED: moderators decided about the viewer's report. WARNING: "
+    "a moderator warns the viewer.",
+)
 
 
 @strawberry.type(
@@ -101,12 +106,22 @@ class Notification:
     message: Message | None = field(
         resolvers.feed.notifications.message,
         (
-            "The message with the mention or reaction. Null for other kinds, and when the viewer may not read "
-            "it any more."
+            "The message with the mention or reaction, or about which moderators decided. Null for other kinds, and "
+            "when the viewer may not read it any more."
         ),
     )
     post: Post | None = field(
-        resolvers.feed.notifications.post, "The post with the mention. Null for other kinds, and when it was deleted."
+        resolvers.feed.notifications.post,
+        "The post with the mention, or about which moderators decided. Null for other kinds, and when it was deleted.",
+    )
+    report_decision: ContentReportDecision | None = field(
+        resolvers.feed.notifications.report_decision,
+        "What moderators decided about the viewer's report. Null for other kinds, and when the report was deleted, 180 "
+        "days after the decision.",
+    )
+    warning: str | None = field(
+        resolvers.feed.notifications.warning,
+        "What the moderator wrote to the viewer. Null for other kinds, and 180 days after the warning.",
     )
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,

@@ -4,11 +4,12 @@ from datetime import datetime
 
 import strawberry
 
+import resolvers.chat.community_settings
 import resolvers.chat.joining
 import resolvers.chat.moderation
 from resolvers.write_limits import WriteLimit
 from schema.binding import field, mutation
-from schema.chat import Community
+from schema.chat import Community, Message, Topic
 from schema.identity import User
 from storage.chat.roles import CommunityRole
 
@@ -68,11 +69,40 @@ class ModerationMutation:
     """Acts of owners and moderators."""
 
     update_community: Community = mutation(
-        resolvers.chat.joining.update_community,
+        resolvers.chat.community_settings.update_community,
         "Changes the name, the description or the visibility of a community. Needs an owner. When a community is no "
         "longer PUBLIC, the subscriptions of people who have not joined end. Idempotent.",
         limit=WriteLimit.MODERATION,
         scope="moderation:write",
+    )
+    archive_community: Community = mutation(
+        resolvers.chat.community_settings.archive_community,
+        "Makes a community read-only: nobody joins, posts, reacts, edits or creates topics, and lists leave it out. "
+        "Messages can still be deleted. Needs an owner. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    unarchive_community: Community = mutation(
+        resolvers.chat.community_settings.unarchive_community,
+        "Ends the archiving of a community. Needs an owner. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    pin_message: Message = mutation(
+        resolvers.chat.community_settings.pin_message,
+        "Pins a message above the topic's earlier pins. CONFLICT for a deleted message, and when 50 messages are "
+        "pinned. Needs a moderator or owner of the community, or the role ADMIN. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    unpin_message: Message = mutation(
+        resolvers.chat.community_settings.unpin_message,
+        "Removes a pin. Needs a moderator or owner of the community, or the role ADMIN. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    set_slow_mode: Topic = mutation(
+        resolvers.chat.community_settings.set_slow_mode,
+        "Sets the seconds that each person has to wait between two messages to a topic. A message that comes too early "
+        "is RATE_LIMITED. Moderators and owners do not wait. Needs a moderator or owner of the community, or the role "
+        "ADMIN. Idempotent.",
+        limit=WriteLimit.MODERATION,
     )
     request_to_join: Community = mutation(
         resolvers.chat.joining.request_to_join,

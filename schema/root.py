@@ -13,6 +13,7 @@ from strawberry.schema.name_converter import NameConverter
 import resolvers.calls.jobs
 import resolvers.calls.limits
 import resolvers.chat.events
+import resolvers.content_reports
 import resolvers.feed.events
 import resolvers.feed.follows
 import resolvers.feed.home
@@ -30,8 +31,9 @@ from schema.administration import AdministrationMutation, AdministrationQuery
 from schema.binding import ANY_KEY, NO_KEY, field, mutation, subscription
 from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
 from schema.chat_root import ChatMutation, ChatQuery
+from schema.content_reports import ContentReportMutation, ContentReportQuery
 from schema.errors import ErrorPresenter
-from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
+from schema.events import CommunityEvent, ContentReportEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
 from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
 from schema.identity import User
 from schema.invitations import InvitationMutation, InvitationQuery
@@ -46,7 +48,14 @@ from schema.sessions import SessionMutation, SessionQuery
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
 class Query(
-    ChatQuery, AdministrationQuery, ModerationQuery, SessionQuery, InvitationQuery, PrivacyQuery, ServiceKeyQuery
+    ChatQuery,
+    AdministrationQuery,
+    ModerationQuery,
+    SessionQuery,
+    InvitationQuery,
+    PrivacyQuery,
+    ServiceKeyQuery,
+    ContentReportQuery,
 ):
     viewer: User | None = field(
         resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.", scope=ANY_KEY
@@ -139,6 +148,7 @@ class Mutation(
     InvitationMutation,
     PrivacyMutation,
     ServiceKeyMutation,
+    ContentReportMutation,
 ):
     block_user: User = mutation(
         resolvers.identity.block_user,
@@ -289,6 +299,10 @@ class Subscription:
     )
     notification_events: NotificationEvent = subscription(
         resolvers.feed.events.notification_events, "New notifications of the viewer."
+    )
+    content_report_events: ContentReportEvent = subscription(
+        resolvers.content_reports.content_report_events,
+        "Reports that are filed and decided, among those that `contentReports` lists with the same `communityId`.",
     )
     job_events: JobEvent = subscription(
         resolvers.job_events.job_events,

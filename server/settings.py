@@ -95,6 +95,7 @@ class Settings(SignInSettings):
     schedules_per_minute: int = _write_setting(300, "schedule posts")
     joins_per_minute: int = _write_setting(120, "join, leave and create communities and topics")
     moderation_per_minute: int = _write_setting(120, "moderate communities")
+    reports_per_minute: int = _write_setting(30, "report content")
     operations_per_minute: int = _write_setting(120, "change accounts, publications, call jobs and mail addresses")
     organization_writes_factor: int = setting(
         100,

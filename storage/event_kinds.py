@@ -13,6 +13,7 @@ from storage.calls.relays import CallJobRelay, CallTaskRelay
 from storage.chat.messages import MessageStore
 from storage.chat.relays import InvitedMemberRelay, MemberRemovedRelay, ReactionRelay, TopicActivityRelay
 from storage.chat.topics import TopicStore
+from storage.feed.content_reports.store import ContentReportStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.posts import PostStore
 from storage.feed.relays import (
@@ -41,6 +42,7 @@ class EventSubjectReader:
     call_jobs: CallJobStore
     scheduled_posts: ScheduledPostStore
     exports: ExportStore
+    content_reports: ContentReportStore
 
     async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
         """Returns the subjects of events of one stream, by event number."""
@@ -110,6 +112,10 @@ async def _read_posts(stores: EventSubjectReader, stream: Stream, events: Sequen
     return {event.n: subjects[each] for event, each in zip(events, changes, strict=True) if each in subjects}
 
 
+async def _read_reports(stores: EventSubjectReader, _stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    return _by_number(events, await stores.content_reports.by_id([event.ref for event in events]))
+
+
 async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     """Reads the subjects with one query for each kind. Events of a kind unknown to this version are left out."""
     subjects: dict[int, Any] = {}
@@ -134,5 +140,6 @@ SUBJECT_READERS: Mapping[str, Callable[[EventSubjectReader, Stream, Sequence[Eve
     "home": _read_posts,
     "merged": _read_posts,
     "jobs": _read_jobs,
+    "reports": _read_reports,
 }
 """Readers of subjects, by the kind of the stream."""

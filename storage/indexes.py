@@ -107,6 +107,23 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # JoinRequestDocument
     "join_requests": [IndexModel([("_id.u", UP), ("_id", UP)])],
+    # SlowModePostDocument
+    "slow_mode_posts": [
+        IndexModel([("ends_at", UP)], expireAfterSeconds=0),
+        IndexModel([("_id.u", UP), ("_id", UP)]),
+    ],
+    # ContentReportDocument
+    "content_reports": [
+        IndexModel([("org", UP), ("state", UP), ("at", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("at", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("community", UP), ("at", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("subject", UP), ("state", UP)]),
+        IndexModel([("org", UP), ("reporter", UP), ("state", UP)]),
+        IndexModel([("org", UP), ("reporter", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("author", UP), ("_id", UP)]),
+        IndexModel([("effect_due", UP)], partialFilterExpression={"effect_due": {"$exists": True}}),
+        IndexModel([("expires_at", UP)], expireAfterSeconds=0),
+    ],
     # TopicDocument
     "topics": [
         IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),

@@ -31,6 +31,12 @@ class NotificationKind(Enum):
     FOLLOW = "FOLLOW"
     PUBLICATION_FAILED = "PUBLICATION_FAILED"
     PUBLICATION_UNKNOWN = "PUBLICATION_UNKNOWN"
+    REPORT_DECIDED = "REPORT_DECIDED"
+    WARNING = "WARNING"
+
+
+ALWAYS_TOLD = {NotificationKind.REPORT_DECIDED.value, NotificationKind.WARNING.value}
+"""Kinds of which also people who have left the message's community are notified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class Notification:
     message: MessageKey | None
     post: PostKey | None
     publication_id: str | None
+    report_id: str | None = None
 
     @property
     def id(self) -> str:
@@ -61,10 +68,13 @@ def notify(
     message: MessageKey | None = None,
     post: int | None = None,
     publication_id: str | None = None,
+    report_id: str | None = None,
 ) -> None:
     """Notifies the user when the batch is committed, unless the user is the actor. `post` is the post's timestamp."""
     if actor_id != user_id:
         ref = notification_ref(kind, actor_id, message=message, post=post, publication_id=publication_id)
+        if report_id is not None:
+            ref["report"] = report_id
         batch.add_outbox_row(user_stream(organization_id, user_id), "Notify", ref)
 
 
@@ -109,7 +119,8 @@ class NotificationRelay(OutboxRelay):
         """Adds the notification, unless it exists or its owner may not read the topic."""
         ref = row["ref"]
         about = _about(ref)
-        if about not in self._existing and ref["topic"] not in self._unreadable_topics:
+        is_told = ref["topic"] not in self._unreadable_topics or ref["kind"] in ALWAYS_TOLD
+        if about not in self._existing and is_told:
             self._existing.add(about)
             put_notification(batch, ref, about, batch.take_timestamp())
         return 0.0
@@ -129,9 +140,8 @@ def put_notification(batch: Batch, ref: NotificationRef, about: str, timestamp: 
 
 def _about(ref: NotificationRef) -> str:
     """Returns the content of a notification as one string, by which repetitions are recognized."""
-    return "/".join(
-        str(part) for part in (ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"])
-    )
+    parts = [ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"]]
+    return "/".join(str(part) for part in (*parts, *([ref["report"]] if "report" in ref else [])))
 
 
 async def readable_topics(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
@@ -208,4 +218,5 @@ def _notification(document: NotificationDocument) -> Notification:
         message=None if topic is None or document["ts"] is None else MessageKey(topic, document["ts"]),
         post=None if post is None else PostKey(id_["o"], post),
         publication_id=document["publication"],
+        report_id=document.get("report"),
     )

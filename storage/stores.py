@@ -18,6 +18,8 @@ from storage.chat.moderation import ModerationStore
 from storage.chat.reactions import ReactionStore
 from storage.chat.topics import TopicStore
 from storage.event_kinds import OUTBOX_RELAYS, EventSubjectReader
+from storage.feed.content_reports.effects import ReportEffects
+from storage.feed.content_reports.store import ContentReportStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.feeds import FeedItemStore
 from storage.feed.follows import FollowStore
@@ -133,6 +135,8 @@ class Stores:
     bounce_rates: BounceRates
     lookup_limiter: LookupLimiter
     reports: ReportStore
+    content_reports: ContentReportStore
+    report_effects: ReportEffects
 
 
 @asynccontextmanager
@@ -191,7 +195,10 @@ async def _started(
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
     exports = ExportStore(mongo, outbox)
-    subjects = EventSubjectReader(topics, messages, posts, notifications, fan_outs, call_jobs, scheduled_posts, exports)
+    content_reports = ContentReportStore(mongo, sequencer)
+    subjects = EventSubjectReader(
+        topics, messages, posts, notifications, fan_outs, call_jobs, scheduled_posts, exports, content_reports
+    )
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, subjects)
     locks = Locks(mongo)
@@ -201,15 +208,16 @@ async def _started(
     local_accounts, account_tokens = LocalAccounts(mongo, PasswordHashes()), AccountTokens(mongo)
     account_mails = AccountMails(mongo)
     invitations = Invitations(mongo, audit, access_changes, account_mails, outbox)
-    communities, follows = CommunityStore(mongo, sequencer), FollowStore(mongo, sequencer)
-    accounts = AccountStore(mongo, credentials)
+    administration, queue = UserAdministration(mongo, audit, access_changes, sessions), JobQueue(arq, keys)
+    communities, moderation = CommunityStore(mongo, sequencer), ModerationStore(mongo, sequencer, clock)
+    follows, accounts = FollowStore(mongo, sequencer), AccountStore(mongo, credentials)
     stores = Stores(
         mongo=mongo,
         redis=redis,
         keys=keys,
         clock=clock,
         users=users,
-        user_administration=UserAdministration(mongo, audit, access_changes, sessions),
+        user_administration=administration,
         audit=audit,
         access_changes=access_changes,
         sessions=sessions,
@@ -230,7 +238,7 @@ async def _started(
         key_recognizer=KeyRecognizer(mongo, clock, users),
         relations=RelationStore(mongo),
         communities=communities,
-        moderation=ModerationStore(mongo, sequencer, clock),
+        moderation=moderation,
         topics=topics,
         messages=messages,
         reactions=ReactionStore(mongo),
@@ -252,7 +260,7 @@ async def _started(
         sequencer=sequencer,
         outbox=outbox,
         hub=hub,
-        queue=JobQueue(arq, keys),
+        queue=queue,
         locks=locks,
         ledger=Ledger(mongo, address_keys),
         aggregator=Aggregator(mongo, locks),
@@ -260,6 +268,8 @@ async def _started(
         bounce_rates=BounceRates(mongo),
         lookup_limiter=LookupLimiter(),
         reports=ReportStore(mongo),
+        content_reports=content_reports,
+        report_effects=ReportEffects(content_reports, communities, moderation, messages, posts, administration, queue),
     )
     publisher.start()
     outbox.start(sequencer)

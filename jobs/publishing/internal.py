@@ -62,7 +62,8 @@ async def _publish(
 ) -> Publication:
     target = publication.target
     if isinstance(target, TopicTarget):
-        message = NewMessage(target.topic_id, target.community_id, author.id, post.text, None, mentions)
+        topic = (target.topic_id, target.community_id)
+        message = NewMessage(*topic, author.id, post.text, None, mentions, ignores_slow_mode=True)
         return await stores.scheduled_posts.publish_message(publication, message)
     media = [each.url for each in post.media]
     new_post = NewPost(publication.organization_id, author.id, post.text, media, mentions, find_hashtags(post.text))

@@ -51,12 +51,20 @@ async def communities(
     ] = UNSET,
     after: After = UNSET,
     limit: ListLimit = 50,
+    include_archived: Annotated[
+        bool, strawberry.argument(description="Whether archived communities are listed as well.")
+    ] = False,
 ) -> list[Community]:
     """Lists the organization's communities by name."""
     viewer = require_member(info)
     joined_or_none = joined if isinstance(joined, bool) else None
     return await info.context.stores.communities.list_communities(
-        viewer.organization_id, viewer.id, joined_or_none, text_or_none(after), checked_limit(limit)
+        viewer.organization_id,
+        viewer.id,
+        joined_or_none,
+        text_or_none(after),
+        checked_limit(limit),
+        include_archived,
     )
 
 

@@ -1,4 +1,4 @@
-"""Visibility of communities, requests to join them, and people whom moderators add."""
+"""Requests to join communities, and people whom moderators add."""
 
 from typing import Annotated
 
@@ -7,42 +7,14 @@ from strawberry import UNSET, Parent
 
 from resolvers.access import require_member, require_moderator, visible_community
 from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
-from resolvers.chat.communities import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, CommunityId
+from resolvers.chat.communities import CommunityId
 from resolvers.chat.moderation import AfterUserId, UserId
 from resolvers.context import Info
 from storage.chat.records import Community, CommunityMember, JoinRequest
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict
 from storage.identity.records import User
 
 MAX_REQUEST_CHARS = 500
-
-
-async def update_community(
-    info: Info,
-    id: CommunityId,
-    name: Annotated[
-        str | None, strawberry.argument(description="New name, 1 to 100 characters. Omitted or null: unchanged.")
-    ] = UNSET,
-    description: Annotated[
-        str | None,
-        strawberry.argument(description="New description, at most 2000 characters. Omitted or null: unchanged."),
-    ] = UNSET,
-    visibility: Annotated[
-        CommunityVisibility | None, strawberry.argument(description="New visibility. Omitted or null: unchanged.")
-    ] = UNSET,
-) -> Community:
-    """Changes the name, the description or the visibility."""
-    community, moderator = await require_moderator(info, id)
-    new_name, new_description = text_or_none(name), text_or_none(description)
-    if new_name is not None:
-        checked_text("name", new_name, 1, MAX_NAME_CHARS)
-    if new_description is not None:
-        checked_text("description", new_description, 0, MAX_DESCRIPTION_CHARS)
-    new_visibility = visibility if isinstance(visibility, CommunityVisibility) else None
-    moderation = info.context.stores.moderation
-    await moderation.update_community(community, moderator, new_name, new_description, new_visibility)
-    return await info.context.stores.communities.get(community.organization_id, community.id)
 
 
 async def request_to_join(

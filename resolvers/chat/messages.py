@@ -53,7 +53,7 @@ Emoji = Annotated[str, strawberry.argument(description="One emoji: a single grap
 async def message(info: Info, id: MessageId) -> Message:
     """Returns a message that the viewer may see."""
     viewer = require_member(info)
-    key = await _require_readable(info, viewer, id)
+    key = await require_readable(info, viewer, id)
     message = await info.context.stores.messages.get(key)
     if message.author_id in (await info.context.viewer_blocks()).blocked:
         raise NotFound("message", id)
@@ -70,10 +70,16 @@ async def post_message(
     topic = await require_joined_topic(info, input.topic_id)
     key = input_key(viewer, "postMessage", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
-    new_message = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
+    is_exempt = topic.slow_mode_seconds > 0 and await _is_moderator(info, topic.community_id)
+    new_message = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions, None, is_exempt)
     posted = await info.context.stores.messages.post(new_message, key)
     await _enqueue_preview(info, posted)
     return posted
+
+
+async def _is_moderator(info: Info, community_id: str) -> bool:
+    """Returns whether the viewer is a moderator or owner of the community."""
+    return may_act_on(await viewer_role(info, community_id), False, None)
 
 
 async def edit_message(
@@ -87,7 +93,7 @@ async def edit_message(
     """Replaces the text of the viewer's own message."""
     viewer = require_member(info)
     body = checked_text("text", text, 0, MAX_TEXT_CHARS)
-    key = await _require_readable(info, viewer, id)
+    key = await require_readable(info, viewer, id)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
     await _enqueue_preview(info, edited)
@@ -242,7 +248,7 @@ async def _locate(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic
     return key, topic
 
 
-async def _require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
+async def require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message in a community that the viewer has joined. Raises: NotFound, Forbidden."""
     key, topic = await _locate(info, viewer, id_)
     await require_joined_topic(info, topic.id, NotFound("message", id_))
@@ -251,7 +257,7 @@ async def _require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
 
 async def _require_visible(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message that exists and whose author is not blocked. Raises: NotFound, Forbidden."""
-    key = await _require_readable(info, viewer, id_)
+    key = await require_readable(info, viewer, id_)
     message = await info.context.stores.messages.get(key)
     if message.author_id in (await info.context.viewer_blocks()).blocked:
         raise NotFound("message", id_)

@@ -9,9 +9,10 @@ from resolvers.access import require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.records import Message
+from storage.feed.content_reports.records import ContentReport, ContentReportDecision
 from storage.feed.records import Post
 from storage.identity.records import User
-from storage.notifications import Notification
+from storage.notifications import Notification, NotificationKind
 from storage.publishing.records import Publication
 from storage.timeline import Page, Timestamp
 
@@ -68,6 +69,24 @@ async def message(root: Parent[Notification], info: Info) -> Message | None:
 async def post(root: Parent[Notification], info: Info) -> Post | None:
     """Returns the notification's post, or None if it has none or the post was deleted."""
     return None if root.post is None else await info.context.stores.posts.find(root.post)
+
+
+async def report_decision(root: Parent[Notification], info: Info) -> ContentReportDecision | None:
+    """Returns what moderators decided about the viewer's report, or None."""
+    report = await _report(root, info, NotificationKind.REPORT_DECIDED)
+    return None if report is None else report.decision
+
+
+async def warning(root: Parent[Notification], info: Info) -> str | None:
+    """Returns what the moderator wrote to the viewer, or None."""
+    report = await _report(root, info, NotificationKind.WARNING)
+    return None if report is None else report.note
+
+
+async def _report(root: Notification, info: Info, kind: NotificationKind) -> ContentReport | None:
+    if root.report_id is None or root.kind is not kind:
+        return None
+    return await info.context.stores.content_reports.find(require_member(info).organization_id, root.report_id)
 
 
 async def publication(root: Parent[Notification], info: Info) -> Publication | None:

@@ -3,10 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.chat.documents import MessageDocument, ReactionCountDocument, ReactionDocument, ReactionDocumentId
+from storage.chat.documents import (
+    MessageDocument,
+    PinDocument,
+    ReactionCountDocument,
+    ReactionDocument,
+    ReactionDocumentId,
+)
 from storage.chat.memberships import community_stream
 from storage.chat.records import Message, message_record
-from storage.chat.restrictions import WriterChange, require_may_write, require_not_removed
+from storage.chat.restrictions import WriterChange, require_may_write, require_not_archived, require_not_removed
+from storage.chat.slow_mode import load_last_posts, require_pause
 from storage.chat.trends import count_poster
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
@@ -14,6 +21,7 @@ from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_
 from storage.identity.records import user_stream
 from storage.ids import MessageKey
 from storage.link_previews import LinkPreview, first_url, preview_document
+from storage.mongo import Mongo, Session
 from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch, Change, DocumentKey
 
@@ -36,6 +44,8 @@ class NewMessage:
     stamp_id: str | None
     mention_ids: Sequence[str]
     source: str | None = None
+    ignores_slow_mode: bool = False
+    """True for messages of moderators, and for scheduled messages."""
 
 
 @dataclass(slots=True)
@@ -51,10 +61,22 @@ class PostMessage(WriterChange[Message]):
         """The author."""
         return self.new.author_id
 
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads the restrictions of all writers of the batch, and in slow mode when they posted last."""
+        # Explicit: dataclasses with slots are created anew, so `super()` without arguments would fail.
+        await WriterChange.load(self, mongo, session, batch)
+        writers = {change.writer_id for change in batch.changes if isinstance(change, PostMessage)}
+        await load_last_posts(mongo, session, batch, writers)
+
     def plan(self, batch: Batch) -> Message:
-        """Puts the message at the topic's next timestamp. Raises: Forbidden for a banned or muted author."""
+        """Puts the message at the topic's next timestamp.
+
+        Raises: Forbidden for a banned or muted author and in an archived community; RateLimited in slow mode.
+        """
         new = self.new
         require_may_write(batch, new.author_id)
+        if not new.ignores_slow_mode:
+            require_pause(batch, new.author_id)
         timestamp = batch.take_timestamp()
         key = MessageKey(new.topic_id, timestamp)
         document = _new_document(key, new)
@@ -166,6 +188,7 @@ class DeleteMessage(_MessageChange, WriterChange[Message]):
         if document.get("reactions"):
             # The relay removes the received reactions in the author's stream.
             batch.add_outbox_row(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
+        remove_pin(batch, self.key.timestamp)
         return self.put_message(batch, _tombstone(document, batch), "MessageDeleted")
 
     def _audit(self, batch: Batch, author_id: str) -> None:
@@ -241,6 +264,7 @@ class RemoveReaction(_ReactionChange):
         """Removes the reaction if it exists. Raises: NotFound, Forbidden for a banned user."""
         document = self.copy_message(batch)
         require_not_removed(batch, self.user_id)
+        require_not_archived(batch)
         if batch.get(REACTIONS, self.reaction_id) is None:
             return message_record(document)
         batch.remove(REACTIONS, self.reaction_id)
@@ -267,6 +291,16 @@ class SetPreview(_MessageChange):
             return message_record(document)
         document["preview"] = preview_document(self.preview)
         return self.put_message(batch, document, "MessageEdited")
+
+
+def remove_pin(batch: Batch, timestamp: int) -> bool:
+    """Removes the pin of a message from the topic. Returns whether the message was pinned."""
+    pins: list[PinDocument] = batch.head.get("pins", [])
+    others = [pin for pin in pins if pin["ts"] != timestamp]
+    if len(others) == len(pins):
+        return False
+    batch.change_head(pins=others)
+    return True
 
 
 def _new_document(key: MessageKey, new: NewMessage) -> MessageDocument:

@@ -103,7 +103,13 @@ class CommunityStore:
         return community
 
     async def list_communities(
-        self, organization_id: str, user_id: str, joined: bool | None, after: str | None, limit: int
+        self,
+        organization_id: str,
+        user_id: str,
+        joined: bool | None,
+        after: str | None,
+        limit: int,
+        include_archived: bool = False,
     ) -> list[Community]:
         """Returns communities, ordered by name: those after the community `after`, or from the first if it is None.
 
@@ -113,6 +119,8 @@ class CommunityStore:
         own = [row["community"] async for row in self._memberships.find({"org": organization_id, "user": user_id})]
         is_visible: Document = {"$or": [{"visibility": {"$ne": "PRIVATE"}}, {"_id": {"$in": own}}]}
         conditions: list[Document] = [{"org": organization_id}, is_visible]
+        if not include_archived:
+            conditions.append({"archived_at": None})
         if joined is not None:
             conditions.append({"_id": {"$in" if joined else "$nin": own}})
         if after is not None:
@@ -122,6 +130,12 @@ class CommunityStore:
             conditions.append({"$or": [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]})
         cursor = self._communities.find({"$and": conditions}).sort([("sort", 1), ("_id", 1)]).limit(limit)
         return [_community(document) for document in await cursor.to_list(None)]
+
+    async def hidden_communities(self, organization_id: str, user_id: str) -> set[str]:
+        """Returns the ids of the private communities that the user has not joined."""
+        query: Document = {"org": organization_id, "visibility": CommunityVisibility.PRIVATE.value}
+        private = {row["_id"] for row in await self._mongo.find(COMMUNITIES, query, {"_id": 1})}
+        return private - await self.joined_communities(private, user_id)
 
     async def member_ids(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
         """Returns ids of members, ordered by handle: those after `after_handle`, or from the first if it is None."""
@@ -203,4 +217,5 @@ def _community(document: CommunityDocument) -> Community:
         document["description"],
         document["members"],
         stored_visibility(document),
+        document.get("archived_at"),
     )

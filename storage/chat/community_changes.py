@@ -1,24 +1,26 @@
 """Changes of a community itself and of requests to join it, committed to the community's stream."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.chat.documents import CommunityDocument, JoinRequestDocument
+from storage.chat.documents import CommunityDocument, JoinRequestDocument, RestrictionDocument
 from storage.chat.memberships import (
     COMMUNITIES,
     JOIN_REQUESTS,
     MembershipChange,
     loaded_memberships,
     removals_stream,
+    require_not_archived,
     stored_visibility,
 )
 from storage.chat.moderation_changes import ModerationChange, OwnerChange, require_moderator, require_owner
-from storage.chat.restrictions import require_not_banned, restriction_id
+from storage.chat.restrictions import COMMUNITY, RESTRICTIONS, require_not_banned, restriction_id
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, NotFound, RateLimited
 from storage.identity.audit import AuditAction, TargetKind
 from storage.identity.records import User
 from storage.identity.users import fold_for_comparison
-from storage.streams.changes import Batch
+from storage.streams.changes import Batch, DocumentKey
 
 MAX_JOIN_REQUESTS = 1000
 """Maximum number of requests to join one community that wait for a decision. Further requests are refused."""
@@ -68,6 +70,35 @@ class UpdateCommunity(OwnerChange[None]):
 
 
 @dataclass(slots=True)
+class SetArchived(OwnerChange[None]):
+    """Archives a community, or ends that. Idempotent."""
+
+    is_archived: bool
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns what every change of a membership needs, and the community's own restriction."""
+        own = (RESTRICTIONS, restriction_id(self.community_id, COMMUNITY))
+        return [*OwnerChange.needs(self), own]
+
+    def plan(self, batch: Batch) -> None:
+        """Puts the community, and the restriction that every write to its topics reads. Raises: NotFound, Forbidden."""
+        community = self.copy_community(batch)
+        require_owner(batch, self.moderator, "archive it")
+        if self.is_archived == ("archived_at" in community):
+            return
+        restriction: RestrictionDocument = {"_id": restriction_id(self.community_id, COMMUNITY), "archived": True}
+        if self.is_archived:
+            community["archived_at"] = batch.at
+            batch.put(RESTRICTIONS, restriction)
+        else:
+            del community["archived_at"]
+            batch.remove(RESTRICTIONS, restriction["_id"])
+        batch.put(COMMUNITIES, community)
+        action = AuditAction.COMMUNITY_ARCHIVED if self.is_archived else AuditAction.COMMUNITY_UNARCHIVED
+        self.audit_target(batch, action, TargetKind.COMMUNITY, self.community_id)
+
+
+@dataclass(slots=True)
 class RequestToJoin(MembershipChange[None]):
     """Asks the moderators of a LISTED community for membership. Another request replaces the first.
 
@@ -92,6 +123,7 @@ class RequestToJoin(MembershipChange[None]):
             self.add_membership(batch, self.user)
             return
         require_not_banned(self.copy_restriction(batch), batch.at)
+        require_not_archived(community)
         if batch.get(JOIN_REQUESTS, id_) is None:
             self._count_request(batch, community)
         request: JoinRequestDocument = {"_id": id_, "message": self.message, "at": batch.at}

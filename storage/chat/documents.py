@@ -34,6 +34,9 @@ class CommunityDocument(TypedDict):
     visibility: NotRequired[str]
     """Value of `CommunityVisibility`; absent for PUBLIC."""
 
+    archived_at: NotRequired[datetime]
+    """When the community was archived, by the database's clock; absent if it is not."""
+
     requests: NotRequired[int]
     """Number of requests to join that wait for a decision; absent until the first one."""
 
@@ -115,8 +118,32 @@ class RestrictionDocument(TypedDict):
     """Until when no write of the person is committed, although a request may have been admitted before the person was
     removed; absent if the person was not removed."""
 
+    archived: NotRequired[bool]
+    """True in the document of the community itself, with an empty user id, while the community is archived."""
+
     ends_at: NotRequired[datetime]
     """The latest end of the above, when the document expires; absent if it does not expire by itself."""
+
+
+class SlowModePostId(TypedDict):
+    """The `_id` of a person's last message in a topic with slow mode."""
+
+    t: str
+    """Topic id."""
+
+    u: str
+    """User id."""
+
+
+class SlowModePostDocument(TypedDict):
+    """When a person last posted in a topic with slow mode, in `slow_mode_posts`."""
+
+    _id: SlowModePostId
+    at: datetime
+    """When the person posted, by the database's clock."""
+
+    ends_at: datetime
+    """When the person may post again. The document expires then."""
 
 
 class JoinRequestDocument(TypedDict):
@@ -138,6 +165,19 @@ class PosterDocument(TypedDict):
 
     at: int
     """When the person posted, in Unix seconds of the database's clock; up to a minute before the person's last post."""
+
+
+class PinDocument(TypedDict):
+    """A pinned message, in a topic."""
+
+    ts: int
+    """Timestamp of the message."""
+
+    by: str
+    """Id of the moderator who pinned it."""
+
+    at: datetime
+    """When it was pinned, by the database's clock."""
 
 
 class TopicDocument(TypedDict):
@@ -172,6 +212,12 @@ class TopicDocument(TypedDict):
 
     trend: NotRequired[float]
     """Natural logarithm of the decayed number of `posters`, plus `now / HEAT_TAU_S`; absent until the first post."""
+
+    pins: NotRequired[list[PinDocument]]
+    """Pinned messages, the latest pin first, at most 50; absent until the first one."""
+
+    slow_s: NotRequired[int]
+    """Seconds between messages of one person; 0 or absent without slow mode."""
 
     n: int
     """Number of the last event of the topic's stream; 0 before the first one."""

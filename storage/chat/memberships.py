@@ -12,7 +12,7 @@ from typing import ClassVar
 from bson import ObjectId
 
 from storage.chat.documents import CommunityDocument, MembershipDocument, RestrictionDocument
-from storage.chat.restrictions import RESTRICTIONS, put_restriction, require_not_banned, restriction_id
+from storage.chat.restrictions import RESTRICTIONS, archived, put_restriction, require_not_banned, restriction_id
 from storage.chat.roles import CommunityRole, stored_role
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, Forbidden, NotFound
@@ -36,6 +36,12 @@ def community_stream(community_id: str) -> Stream:
 def removals_stream(community_id: str) -> Stream:
     """Returns the stream of people who lost the membership, by which subscriptions end at once. No client sees it."""
     return Stream("removals", community_id)
+
+
+def require_not_archived(community: CommunityDocument) -> None:
+    """Raises Forbidden for an archived community."""
+    if "archived_at" in community:
+        raise archived()
 
 
 def stored_visibility(community: CommunityDocument) -> CommunityVisibility:
@@ -110,10 +116,11 @@ class MembershipChange(Change[Result]):
     def add_membership(self, batch: Batch, user: User) -> None:
         """Puts the membership of the person and counts it, and removes the request to join.
 
-        Raises: NotFound; Forbidden for a banned person.
+        Raises: NotFound; Forbidden for a banned person and in an archived community.
         """
         restriction = self.copy_restriction(batch)
         require_not_banned(restriction, batch.at)
+        require_not_archived(self.copy_community(batch))
         self.remove_request(batch)
         community = self.copy_community(batch)
         role = CommunityRole.MEMBER if community["members"] else CommunityRole.OWNER

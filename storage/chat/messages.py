@@ -1,6 +1,6 @@
 """Messages of topics: pages, lookups by key, and changes. The sequencer commits every change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -16,6 +16,7 @@ from storage.chat.changes import (
 from storage.chat.documents import MessageDocument
 from storage.chat.hot_pages import HotPages, may_be_hot
 from storage.chat.records import Message, message_record
+from storage.chat.topic_changes import PinMessage, UnpinMessage
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.identity.audit import Actor
@@ -44,6 +45,10 @@ class MessageStore:
     async def find(self, key: MessageKey) -> Message | None:
         """Returns the message or its tombstone, or None."""
         return await self._by_key.get(key)
+
+    async def find_many(self, keys: Sequence[MessageKey]) -> Mapping[MessageKey, Message]:
+        """Returns those of the messages and tombstones that exist."""
+        return await self._by_key.find(keys)
 
     async def get(self, key: MessageKey) -> Message:
         """Returns the message or its tombstone. Raises: NotFound."""
@@ -139,6 +144,14 @@ class MessageStore:
         await self._mongo["received_reactions"].delete_many(message)
         await self._mongo["notifications"].delete_many({**message, "kind": "REACTION"})
         return tombstone
+
+    async def pin(self, key: MessageKey, actor: Actor) -> Message:
+        """Pins a message above the earlier pins. Idempotent. Raises: NotFound, Conflict (deleted, 51st pin)."""
+        return await self._sequencer.commit(_stream(key.topic_id), PinMessage(actor, key))
+
+    async def unpin(self, key: MessageKey, actor: Actor) -> None:
+        """Removes a pin. Idempotent."""
+        await self._sequencer.commit(_stream(key.topic_id), UnpinMessage(actor, key))
 
     async def add_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
         """Adds a reaction. Idempotent. Raises: NotFound, Conflict for a tombstone or too many different emojis."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from bson import MaxKey
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.chat.community_changes import AddMember, DecideJoinRequest, RequestToJoin, UpdateCommunity
+from storage.chat.community_changes import AddMember, DecideJoinRequest, RequestToJoin, SetArchived, UpdateCommunity
 from storage.chat.documents import BanDocument, JoinRequestDocument, MembershipDocument, RestrictionDocument
 from storage.chat.memberships import JOIN_REQUESTS, MEMBERSHIPS, community_stream
 from storage.chat.moderation_changes import (
@@ -134,6 +134,12 @@ class ModerationStore:
         """Replaces what is not None. Raises: Forbidden for other people than owners."""
         change = UpdateCommunity(community.id, moderator.user_id, moderator, name, description, visibility)
         await self._commit(community, change)
+
+    async def set_archived(self, community: Community, moderator: Moderator, is_archived: bool) -> None:
+        """Archives a community, or ends that. After an archiving, nothing in it is committed. Raises: Forbidden."""
+        await self._commit(community, SetArchived(community.id, moderator.user_id, moderator, is_archived))
+        if is_archived:
+            await wait_for_commits(self._mongo, community.id)
 
     async def request_to_join(self, community: Community, user: User, message: str) -> None:
         """Asks to join a LISTED community, or joins a PUBLIC one. Idempotent.

@@ -104,7 +104,12 @@ PERSONAL_DATA = (
         rules=[changed(_by_user_in_id, scope=BY_COMMUNITY)],
         exports=[Export(Selection(_by_user_in_id, scope=BY_COMMUNITY), _export_join_request)],
     ),
-    PersonalData("topics", "Ids of the creator and of the last 50 people who posted. Titles belong to the members."),
+    PersonalData(
+        "topics",
+        "Ids of the creator, of the last 50 people who posted and of moderators who pinned messages. Titles belong to "
+        "the members.",
+    ),
+    PersonalData("slow_mode_posts", "Nothing.", rules=[deleted(_by_user_in_id, scope=BY_TOPIC)]),
     PersonalData("activity", "No document concerns a person."),
     PersonalData(
         "messages",

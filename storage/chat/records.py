@@ -27,6 +27,7 @@ class Community:
     description: str
     member_count: int
     visibility: CommunityVisibility = CommunityVisibility.PUBLIC
+    archived_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class Topic:
     created_at: datetime
     last_activity: Timestamp
     heat: float | None = None
+    slow_mode_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

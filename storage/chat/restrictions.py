@@ -17,6 +17,9 @@ from storage.streams.changes import Batch, Change, Result
 
 RESTRICTIONS = "community_restrictions"
 
+COMMUNITY = ""
+"""The user id in the document that restricts everybody in a community."""
+
 REMOVED_FOR = timedelta(seconds=60)
 """How long no write of a removed person is committed. Requests that were admitted before have ended by then."""
 
@@ -30,11 +33,11 @@ class WriterChange(Change[Result]):
         """Id of the person."""
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the restrictions of all writers of the batch, with one query."""
+        """Reads the restrictions of the community and of all writers of the batch, with one query."""
         if RESTRICTIONS in batch.shared:
             return
         writers = {change.writer_id for change in batch.changes if isinstance(change, WriterChange)}
-        ids = [restriction_id(batch.head["community"], writer) for writer in writers]
+        ids = [restriction_id(batch.head["community"], writer) for writer in (*writers, COMMUNITY)]
         restrictions: list[RestrictionDocument] = await mongo.find(RESTRICTIONS, {"_id": {"$in": ids}}, session=session)
         batch.shared[RESTRICTIONS] = {restriction["_id"]["u"]: restriction for restriction in restrictions}
 
@@ -55,12 +58,24 @@ def require_not_removed(batch: Batch, user_id: str) -> None:
 
 
 def require_may_write(batch: Batch, user_id: str) -> None:
-    """Raises Forbidden for a person who is banned, muted or was just removed from the topic's community."""
+    """Raises Forbidden in an archived community, and for a person who is banned, muted or was just removed."""
+    require_not_archived(batch)
     require_not_removed(batch, user_id)
     restriction = _restriction(batch, user_id)
     muted_until = None if restriction is None else muted_at(restriction, batch.at)
     if muted_until is not None:
         raise Forbidden(f"You are muted in this community until {iso(muted_until)}.", until=iso(muted_until))
+
+
+def require_not_archived(batch: Batch) -> None:
+    """Raises Forbidden if the topic's community is archived."""
+    if _restriction(batch, COMMUNITY) is not None:
+        raise archived()
+
+
+def archived() -> Forbidden:
+    """Returns the error for changes of an archived community."""
+    return Forbidden("The community is archived. It can only be read.")
 
 
 def require_not_banned(restriction: RestrictionDocument | None, at: datetime) -> None:

@@ -1,24 +1,27 @@
 """Topics, their lists, and the read marks and unread counts of their readers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.chat.documents import ReadMarkDocument, ReadMarkDocumentId, TopicDocument
+from storage.chat.documents import CommunityDocument, ReadMarkDocument, ReadMarkDocumentId, TopicDocument
 from storage.chat.hot_pages import HOT_PER_MINUTE
-from storage.chat.memberships import community_stream
+from storage.chat.memberships import COMMUNITIES, community_stream, require_not_archived
 from storage.chat.records import Community, Topic, TrendingTopic
+from storage.chat.topic_changes import SetSlowMode
 from storage.chat.trends import recent_people, trend_of
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
-from storage.ids import new_id
+from storage.identity.audit import Actor
+from storage.ids import MessageKey, new_id
 from storage.mongo import Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
-from storage.streams.changes import Batch, Change
+from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.heads import messages_per_minute
+from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, move_mark, read_page
 
@@ -33,7 +36,7 @@ TRENDING_CHUNK = 100
 OpenAmong = Callable[[set[str]], Awaitable[set[str]]]
 """Returns those of the communities whose topics the viewer may see."""
 
-_TOPIC_FIELDS = dict.fromkeys(("org", "community", "title", "created_at", "last", "heat"), 1)
+_TOPIC_FIELDS = dict.fromkeys(("org", "community", "title", "created_at", "last", "heat", "slow_s"), 1)
 """Projection to the fields of a `Topic`."""
 
 
@@ -49,8 +52,16 @@ class CreateTopic(Change[str]):
     idempotency: IdempotencyKey | None = None
     id: str = field(default_factory=new_id)
 
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the community."""
+        return [(COMMUNITIES, self.community.id)]
+
     def plan(self, batch: Batch) -> str:
-        """Puts the topic. Its document is also the head of the topic's stream."""
+        """Puts the topic. Its document is also the head of the topic's stream. Raises: Forbidden if archived."""
+        community: CommunityDocument | None = batch.get(COMMUNITIES, self.community.id)
+        if community is None:
+            raise NotFound("community", self.community.id)
+        require_not_archived(community)
         topic: TopicDocument = {
             "_id": self.id,
             "org": self.community.organization_id,
@@ -82,6 +93,7 @@ class TopicStore:
         self._topics: AsyncCollection[TopicDocument] = mongo["topics"]
         self._read_marks = mongo["read_marks"]
         self._by_id: BatchLoader[str, Topic] = BatchLoader(self._load)
+        self._pins: BatchLoader[str, Sequence[MessageKey]] = BatchLoader(self._load_pins)
         self._marks_by_id: BatchLoader[tuple[str, str], Timestamp] = BatchLoader(self._load_marks)
 
     async def create(self, community: Community, creator_id: str, title: str, key: IdempotencyKey | None) -> Topic:
@@ -118,6 +130,14 @@ class TopicStore:
             return [_topic(document) for document in await cursor.to_list(None)]
 
         return await read_page(range_, fetch, lambda topic: topic.last_activity)
+
+    async def set_slow_mode(self, topic_id: str, seconds: int, actor: Actor) -> None:
+        """Sets the seconds between messages of one person; 0 ends slow mode. Idempotent."""
+        await self._sequencer.commit(Stream("topic", topic_id), SetSlowMode(actor, topic_id, seconds))
+
+    async def pins(self, topic_ids: Sequence[str]) -> Mapping[str, Sequence[MessageKey]]:
+        """Returns the keys of the pinned messages of each topic that has any, the latest pin first."""
+        return await self._pins.find(topic_ids)
 
     async def trending(self, organization_id: str, limit: int, open_among: OpenAmong) -> list[TrendingTopic]:
         """Returns the organization's topics by the decayed number of people who posted, highest first.
@@ -186,6 +206,11 @@ class TopicStore:
         documents: list[TopicDocument] = await self._mongo.find("topics", {"_id": {"$in": list(ids)}}, _TOPIC_FIELDS)
         return {document["_id"]: _topic(document) for document in documents}
 
+    async def _load_pins(self, ids: Sequence[str]) -> dict[str, Sequence[MessageKey]]:
+        query = {"_id": {"$in": list(ids)}}
+        rows: list[TopicDocument] = await self._mongo.find("topics", query, {"pins": 1})
+        return {row["_id"]: [MessageKey(row["_id"], pin["ts"]) for pin in row["pins"]] for row in rows if "pins" in row}
+
     async def _load_marks(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Timestamp]:
         ids: list[ReadMarkDocumentId] = [{"t": topic, "u": user} for topic, user in pairs]
         marks: list[ReadMarkDocument] = await self._mongo.find("read_marks", {"_id": {"$in": ids}})
@@ -206,4 +231,5 @@ def _topic(document: TopicDocument) -> Topic:
         created_at=document["created_at"],
         last_activity=Timestamp(document["last"]),
         heat=document.get("heat"),
+        slow_mode_seconds=document.get("slow_s", 0),
     )

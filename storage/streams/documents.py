@@ -112,6 +112,9 @@ class NotificationRef(TypedDict):
     publication: str | None
     """Id of the publication."""
 
+    report: NotRequired[str]
+    """Id of the content report; absent for other kinds."""
+
 
 class NotificationDocumentId(TypedDict):
     """The `_id` of a notification; its order is the user's timeline."""

@@ -52,11 +52,16 @@ VALUES: dict[str, object] = {
     "latest": "now",
     "name": "Word",
     "network": "SANDBOX",
+    "note": "Words",
+    "subject": "MESSAGE",
+    "category": "SPAM",
+    "decision": "DISMISS",
     "published": True,
     "phoneNumbers": ["+819012345670"],
     "query": "a",
     "role": "MEMBER",
     "scenario": "Words",
+    "seconds": 0,
     "sequence": 1,
     "tag": "words",
     "reason": "Words",
@@ -77,6 +82,7 @@ TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} |
     "targetId": "User",
     "afterUserId": "User",
     "token": "InvitationToken",
+    "subjectId": "Subject",
 }
 """Types of the ids in arguments whose name does not contain the type, or that are no ID."""
 

@@ -13,6 +13,12 @@ from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community
 from storage.chat.roles import CommunityRole
 from storage.chat.visibility import CommunityVisibility
+from storage.feed.content_reports.changes import Verdict
+from storage.feed.content_reports.records import (
+    ContentReportDecision,
+    ContentReportSubject,
+    content_report_id,
+)
 from storage.identity.access_changes import UserKey
 from storage.identity.accounts.invitations import NewInvitation
 from storage.identity.accounts.local_accounts import Language
@@ -34,6 +40,11 @@ from tests.resolvers.people import REACT, Person, SignIn
 
 DUE_AT = datetime(2030, 1, 1, tzinfo=UTC)
 UNBLOCK = 'mutation ($reason: String!) { unblockAddress(address: "ann@example.org", reason: $reason) { address } }'
+REPORT = """
+mutation ($id: ID!, $text: String!) {
+  reportContent(subject: MESSAGE, subjectId: $id, category: HARASSMENT, text: $text)
+}
+"""
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 
 
@@ -75,6 +86,8 @@ class OrganizationScenario:
         self.ids |= {"Message": message["id"], "Post": await self.create_post(), "Session": await self.begin_session()}
         if not INVITATIONS.isdisjoint(types):
             await self.invite()
+        if not {"ContentReport", "Subject"}.isdisjoint(types):
+            await self.report_message()
         if not CALLS.isdisjoint(types):
             await self.launch_call_jobs()
         if not PUBLISHING.isdisjoint(types):
@@ -93,6 +106,7 @@ class OrganizationScenario:
         """Makes Ann an owner, and Cat and Dog members of the community, which fields may have changed."""
         communities, moderation, owl = self.stores.communities, self.stores.moderation, Moderator("owl")
         community = await communities.get(self.organization_id, self.ids["Community"])
+        await moderation.set_archived(community, owl, False)
         await moderation.set_role(community, owl, "owl", CommunityRole.OWNER)
         if await moderation.role(community.id, self.dog.id) is not None:
             await moderation.set_role(community, owl, self.dog.id, CommunityRole.MEMBER)
@@ -171,6 +185,16 @@ class OrganizationScenario:
         """Emits an event on every stream that Ann may subscribe to."""
         await self.cat.post(self.ids["Topic"], f"{self.mark} @{self.mark}_ann")
         self.ids["Job"] = await self.create_post()
+        await self.report_message()
+
+    async def report_message(self) -> None:
+        """Leaves an open report of a new message of Dog's by Ann, and a message of Dog's that is not reported."""
+        message, other = [await self.dog.post(self.ids["Topic"], f"{self.mark} noise") for _ in range(2)]
+        self.ids["Subject"] = other["id"]
+        await self.ann.run(REPORT, id=message["id"], text=f"{self.mark} loud")
+        self.ids["ContentReport"] = content_report_id(
+            self.organization_id, ContentReportSubject.MESSAGE, message["id"], self.ann.id
+        )
 
     async def create_post(self) -> str:
         """Creates a post of Ann's with every optional field, and returns its id."""
@@ -242,9 +266,28 @@ async def _add_content(organization: OrganizationScenario) -> None:
     )
     await organization.stores.messages.set_preview(message_key(message["id"]), url, preview)
     organization.ids["Message"] = message["id"]
+    await _add_reports(organization)
     organization.ids["Job"] = await organization.create_post()
     await _add_audit_entries(organization)
     await organization.superuser.run(UNBLOCK, reason=f"{organization.mark} asked for it")
+
+
+async def _add_reports(organization: OrganizationScenario) -> None:
+    """Leaves an open report, and decided ones of Ann's message, about which Owl warned her, and of Dog's by Ann."""
+    ann, cat, dog, topic = organization.ann, organization.cat, organization.dog, organization.ids["Topic"]
+    await organization.report_message()
+    for author, reporter in ((ann, cat), (dog, ann)):
+        message = await author.post(topic, f"{organization.mark} gossip")
+        await reporter.run(REPORT, id=message["id"], text=f"{organization.mark} rude")
+        await _warn(organization, message["id"], reporter)
+
+
+async def _warn(organization: OrganizationScenario, message_id: str, reporter: Person) -> None:
+    """Decides the reporter's report of the message."""
+    reports, organization_id = organization.stores.content_reports, organization.organization_id
+    id_ = content_report_id(organization_id, ContentReportSubject.MESSAGE, message_id, reporter.id)
+    verdict = Verdict(ContentReportDecision.WARN, f"{organization.mark} note", None)
+    await reports.decide(await reports.get(organization_id, id_), Moderator("owl"), verdict)
 
 
 async def _add_audit_entries(organization: OrganizationScenario) -> None:
@@ -274,5 +317,5 @@ def unknown_ids() -> dict[str, str]:
     )
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
     types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry", "Session")
-    types = (*types, "ServiceKey")
-    return {"Message": message, **people, **posts, **calls, **{name: new_id() for name in (*types, *INVITATIONS)}}
+    types = (*types, "ServiceKey", "ContentReport", *INVITATIONS)
+    return {"Message": message, "Subject": message, **people, **posts, **calls, **{name: new_id() for name in types}}

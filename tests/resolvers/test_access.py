@@ -56,7 +56,17 @@ DECISIONS = {
     "Mutation.leaveCommunity":       "U . . F . . .",
     "Query.communityMembers":        "U . . F . . .",
     "Query.joinRequests":            "U F F F . F .",
+    "Query.contentReports":          "U F F F . F .",
+    "Query.contentReport":           "U N N F . N .",
+    "Mutation.reportContent":        "U F F F F . .",
+    "Mutation.decideContentReport":  "U N N F . N .",
+    "Subscription.contentReportEvents": "U F F F . F .",
     "Mutation.updateCommunity":      "U F F F F F .",
+    "Mutation.archiveCommunity":     "U F F F F F .",
+    "Mutation.unarchiveCommunity":   "U F F F F F .",
+    "Mutation.pinMessage":           "U F F F . F .",
+    "Mutation.unpinMessage":         "U F F F . F .",
+    "Mutation.setSlowMode":          "U F F F . F .",
     "Mutation.requestToJoin":        "U . . F . . .",
     "Mutation.decideJoinRequest":    "U F F F . F .",
     "Mutation.addMember":            "U F F F . F .",
@@ -122,7 +132,7 @@ DECISIONS = {
     "Subscription.jobEvents":        "U F F F F F .",
 }  # fmt: skip
 
-NOT_REPEATABLE = {"cancelScheduledPost", "resolvePublication"}
+NOT_REPEATABLE = {"cancelScheduledPost", "resolvePublication", "decideContentReport"}
 """Fields whose second call with the same ids is a CONFLICT, even if another viewer calls."""
 
 CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F", "NOT_FOUND": "N"}

@@ -13,9 +13,10 @@ import pytest
 from graphql import GraphQLObjectType, GraphQLString, get_named_type
 
 from schema.root import schema
+from storage.feed.content_reports.store import ReportFilter
 from storage.stores import Stores
 from tests.resolvers.operations import RootField, root_fields
-from tests.resolvers.organization_scenario import OrganizationScenario, create_organization, unknown_ids
+from tests.resolvers.organization_scenario import REPORT, OrganizationScenario, create_organization, unknown_ids
 from tests.resolvers.people import REACT, Answer, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +43,7 @@ UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.ima
 
 UNMARKED |= {"ScheduledPost.timeZone", "PublicationError.code", "PublicationAttempt.outcome"}
 UNMARKED |= {"AuditDetail.name", "InvitationLink.url", "ServiceKey.scopes", "IssuedServiceKey.secret"}
+UNMARKED |= {"ContentReport.failure"}
 UNMARKED |= {"CallTask.phoneNumber", "CallTask.callId", "CallRowError.message"}
 UNMARKED |= {"CallingWindow.start", "CallingWindow.end", "CallingWindow.timeZone"}
 
@@ -184,7 +186,7 @@ HIDDEN = "lagoon"
 
 HIDDEN_EMOJI = "🦩"
 
-HIDDEN_TYPES = {"Community", "Topic", "Message"}
+HIDDEN_TYPES = {"Community", "Topic", "Message", "Subject", "ContentReport"}
 
 
 async def create_hidden_community(organization: OrganizationScenario) -> dict[str, str]:
@@ -202,9 +204,14 @@ async def create_hidden_community(organization: OrganizationScenario) -> dict[st
     await until_outbox_is_empty(organization.stores)
     await ann.leave(community)
     message = await cat.post(topic, f"{HIDDEN} @{mark}_ann @{mark}_dog https://{HIDDEN}.example/")
+    await organization.dog.run(REPORT, id=message["id"], text=HIDDEN)
+    reports = await organization.stores.content_reports.list_reports(
+        organization.organization_id, ReportFilter(community), None, 1
+    )
     await organization.dog.post(topic, f"{HIDDEN} again @{mark}_ann")
     await until_outbox_is_empty(organization.stores)
-    return {"Community": community, "Topic": topic, "Message": message["id"], "AnnsMessage": by_ann["id"]}
+    ids = {"Community": community, "Topic": topic, "ContentReport": reports[0].id, "AnnsMessage": by_ann["id"]}
+    return {**ids, "Message": message["id"], "Subject": message["id"]}
 
 
 @pytest.mark.parametrize("name", ["ann", "superuser"])
@@ -265,6 +272,7 @@ EVENT_TYPES = {
     "homeFeedEvents": "Job",
     "notificationEvents": "Topic",
     "jobEvents": "Job",
+    "contentReportEvents": "ContentReport",
 }
 """The type whose id a subscription's event shows after `emit_on_every_stream`."""
 

@@ -8,6 +8,7 @@ import schema.events
 from resolvers.job_events import JOB_EVENT_KINDS
 from schema.events import (
     CommunityEvent,
+    ContentReportEvent,
     EventKindMixin,
     HomeFeedEvent,
     JobEvent,
@@ -19,7 +20,7 @@ from storage.event_kinds import JOB_EVENTS, OUTBOX_RELAYS
 from storage.streams.outbox import EventRelay
 from tests.storage.emitted_kinds import event_kinds
 
-UNIONS = (TopicEvent, CommunityEvent, HomeFeedEvent, NotificationEvent, JobEvent)
+UNIONS = (TopicEvent, CommunityEvent, HomeFeedEvent, NotificationEvent, JobEvent, ContentReportEvent)
 
 
 def members(union: Any) -> set[str]:

@@ -41,7 +41,7 @@ OBJECTS = {
     for name, type_ in GRAPHQL_CORE_SCHEMA.type_map.items()
     if isinstance(type_, GraphQLObjectType) and not name.startswith("__")
 }
-SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvents"}
+SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvents", "contentReportEvents"}
 """Subscriptions to a stream of one viewer. None of their fields is shared."""
 
 SUBSCRIPTIONS = {
@@ -231,7 +231,14 @@ def example_events(root: str, viewers: DifferingViewers) -> list[ChatEventRecord
     factories: dict[str, Callable[[str], ChatEventRecord]] = {
         "StreamReady": lambda kind: ready,
         **dict.fromkeys(
-            ("MessagePosted", "MessageEdited", "MessageDeleted", "ReactionsChanged"),
+            (
+                "MessagePosted",
+                "MessageEdited",
+                "MessageDeleted",
+                "ReactionsChanged",
+                "MessagePinned",
+                "MessageUnpinned",
+            ),
             lambda kind: MessageEvent(**ANY_POSITION, kind=kind, message=viewers.first_message),  # type: ignore[arg-type]
         ),
         **dict.fromkeys(

@@ -7,6 +7,7 @@ from typing import Any
 from resolvers.context import Context
 from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Message
+from storage.identity.audit import Actor
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.link_previews import LinkPreview
@@ -58,6 +59,7 @@ async def create_differing_viewers(stores: Stores) -> DifferingViewers:
     await stores.messages.set_preview(first.key, LINK, LinkPreview(LINK, "Title", "Words", f"{LINK}a.png", "Site"))
     for name, emoji in (("cat", THUMBS_UP), ("bob", THUMBS_UP), ("ann", FIRE)):
         await stores.messages.add_reaction(organization, first.key, name, emoji)
+    await stores.messages.pin(first.key, Actor(organization, "ann"))
     await stores.topics.mark_read(scenario.topic.id, "ann", first.timestamp, first.timestamp)
     second = await scenario.post("second", "dan")
     await stores.moderation.mute(scenario.community, Moderator("ann"), "bob", MUTED_UNTIL)
@@ -147,6 +149,9 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
             "lastMessage { text }", {"ann": {"text": "second"}, "bob": {"text": "last"}, "eve": None}
         ),
         "Topic.unreadCount": ExpectedValues("unreadCount", {"ann": 1, "bob": 3, "eve": 0}),
+        "Topic.pinnedMessages": ExpectedValues(
+            "pinnedMessages { id }", {"ann": [{"id": first.id}], "bob": [{"id": first.id}], "eve": []}
+        ),
         "Topic.readUpTo": ExpectedValues("readUpTo", {"ann": read_up_to, "bob": None, "eve": None}),
         "Topic.messages": ExpectedValues(
             'messages(latest: "now", limit: 1) { items { text } }',

@@ -16,6 +16,7 @@ from storage.chat.roles import CommunityRole
 from storage.chat.visibility import CommunityVisibility
 from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
+from storage.feed.content_reports import documents as content_reports
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.home import FEW_MERGED_AUTHORS
@@ -455,6 +456,8 @@ DOCUMENTS: dict[str, Any] = {
     "memberships": chat.MembershipDocument,
     "community_restrictions": chat.RestrictionDocument,
     "join_requests": chat.JoinRequestDocument,
+    "slow_mode_posts": chat.SlowModePostDocument,
+    "content_reports": content_reports.ContentReportDocument,
     "topics": chat.TopicDocument,
     "activity": chat.TopicActivityDocument,
     "messages": chat.MessageDocument,

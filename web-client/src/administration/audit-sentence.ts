@@ -19,6 +19,12 @@ export const ACTIONS: readonly AuditAction[] = [
   "COMMUNITY_JOIN_REFUSED",
   "COMMUNITY_CHANGED",
   "MESSAGE_DELETED",
+  "COMMUNITY_ARCHIVED",
+  "COMMUNITY_UNARCHIVED",
+  "MESSAGE_PINNED",
+  "MESSAGE_UNPINNED",
+  "TOPIC_SLOW_MODE_SET",
+  "CONTENT_REPORT_DECIDED",
 ];
 
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;

@@ -50,14 +50,14 @@ export function NotificationsPage() {
 
 function NotificationRow({ item }: { item: Notification }) {
   const { t } = useTranslation();
-  const { actor, message, post, kind } = item;
+  const { actor, message, post, kind, warning } = item;
   const text = t(`notification.${kind}`, { name: actor?.name ?? "" });
   return (
     <LinkRow
       to={notificationPlace(item)}
       at={item.timestamp}
       title={text}
-      preview={message?.text ?? post?.text}
+      preview={warning ?? message?.text ?? post?.text}
     >
       {actor ? <Avatar user={actor} /> : <Icon name="bell" className="size-9 text-quiet" />}
     </LinkRow>

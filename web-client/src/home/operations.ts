@@ -97,6 +97,7 @@ export const NotificationParts = graphql(`
     actor { id handle name }
     message { id topicId timestamp text }
     post { id text }
+    warning
     publication { id scheduledPostId }
   }
 `);

@@ -97,6 +97,8 @@ export const en = {
   "notification.PUBLICATION_FAILED": "A scheduled post could not be published",
   "notification.PUBLICATION_UNKNOWN": "Could not confirm whether a scheduled post was published",
   "notification.REACTION": "{name} reacted to your message",
+  "notification.REPORT_DECIDED": "Moderators decided about your report",
+  "notification.WARNING": "A moderator warned you",
   notifications: "Notifications",
   "notifications.none": "Nothing new",
   "notifications.noneHint": "Mentions, reactions and new followers appear here.",

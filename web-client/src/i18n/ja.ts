@@ -96,6 +96,8 @@ export const ja: Record<keyof typeof en, Text> = {
   "notification.PUBLICATION_FAILED": "予約投稿を公開できませんでした",
   "notification.PUBLICATION_UNKNOWN": "予約投稿が公開されたかどうか確認できません",
   "notification.REACTION": "{name} さんがあなたのメッセージにリアクションしました",
+  "notification.REPORT_DECIDED": "あなたの通報が処理されました",
+  "notification.WARNING": "モデレーターから警告がありました",
   notifications: "通知",
   "notifications.none": "新しい通知はありません",
   "notifications.noneHint": "メンション、リアクション、新しいフォロワーがここに表示されます。",

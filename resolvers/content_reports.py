@@ -1,0 +1,264 @@
+"""Reports of content: filing them, the queues of moderators, decisions, and the live queue."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import granted_roles, require_member, require_moderator, require_role
+from resolvers.arguments import After, ListLimit, Since, checked_limit, checked_text, text_or_none
+from resolvers.chat.messages import require_readable
+from resolvers.context import Context, Info
+from resolvers.events import Event, StreamReady, ViewerEventSource, viewer_events
+from storage.chat.moderation_changes import Moderator, require_power
+from storage.chat.records import Community
+from storage.chat.roles import may_act_on
+from storage.chat.visibility import CommunityVisibility
+from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
+from storage.feed.content_reports.changes import NewReport, Verdict
+from storage.feed.content_reports.records import (
+    ContentReport,
+    ContentReportCategory,
+    ContentReportDecision,
+    ContentReportState,
+    ContentReportSubject,
+    reports_stream,
+)
+from storage.feed.content_reports.store import ReportFilter
+from storage.identity.records import User
+from storage.identity.roles import Role
+from storage.ids import post_key
+from storage.streams.hub import HydratedEvent
+from storage.streams.log import Cursor, Position, parse_cursor
+
+MAX_TEXT_CHARS = 1000
+MAX_NOTE_CHARS = 500
+
+OnlyCommunityId = Annotated[
+    ID | None,
+    strawberry.argument(
+        description="Only reports of messages of this community. Omitted or null: all reports, which needs the role "
+        "ADMIN."
+    ),
+]
+
+
+async def report_content(
+    info: Info,
+    subject: Annotated[ContentReportSubject, strawberry.argument(description="Kind of what is reported.")],
+    subject_id: Annotated[
+        ID, strawberry.argument(description="Id of the message, the post or the person, by `subject`.")
+    ],
+    category: Annotated[ContentReportCategory, strawberry.argument(description="Reason of the report.")],
+    text: Annotated[str, strawberry.argument(description="Text for the moderators, at most 1000 characters.")] = "",
+) -> bool:
+    """Files a report."""
+    viewer = require_member(info)
+    checked_text("text", text, 0, MAX_TEXT_CHARS)
+    author_id, community_id, content = await _reported(info, viewer, subject, subject_id)
+    if author_id == viewer.id:
+        raise BadUserInput("subjectId", "the id of another person's content")
+    new = NewReport(
+        viewer.organization_id, subject, subject_id, community_id, author_id, viewer.id, category, text, content
+    )
+    await info.context.stores.content_reports.file(new)
+    return True
+
+
+async def _reported(
+    info: Info, viewer: User, subject: ContentReportSubject, subject_id: str
+) -> tuple[str, str | None, str]:
+    """Returns the author, the community and the text of what is reported. Raises: NotFound, Forbidden, Conflict."""
+    stores = info.context.stores
+    if subject is ContentReportSubject.USER:
+        user = await stores.users.get(viewer.organization_id, subject_id)
+        return user.id, None, user.name
+    if subject is ContentReportSubject.POST:
+        post = await stores.posts.get(post_key(viewer.organization_id, subject_id))
+        return post.author_id, None, post.text
+    key = await require_readable(info, viewer, subject_id)
+    message = await stores.messages.get(key)
+    if message.deleted_at is not None:
+        raise Conflict("The message was deleted.")
+    topic = await stores.topics.get(viewer.organization_id, key.topic_id)
+    return message.author_id, topic.community_id, message.text
+
+
+async def content_reports(
+    info: Info,
+    community_id: OnlyCommunityId = UNSET,
+    state: Annotated[
+        ContentReportState | None, strawberry.argument(description="Only reports in this state. Omitted or null: all.")
+    ] = UNSET,
+    subject: Annotated[
+        ContentReportSubject | None, strawberry.argument(description="Only reports of this kind. Omitted or null: all.")
+    ] = UNSET,
+    after: After = UNSET,
+    limit: ListLimit = 50,
+) -> list[ContentReport]:
+    """Lists reports, the oldest first."""
+    viewer, stores = require_member(info), info.context.stores
+    only_community_id = await _checked_queue(info, community_id)
+    wanted = ReportFilter(
+        only_community_id,
+        state if isinstance(state, ContentReportState) else None,
+        subject if isinstance(subject, ContentReportSubject) else None,
+        await stores.communities.hidden_communities(viewer.organization_id, viewer.id) if not only_community_id else (),
+    )
+    after_id = text_or_none(after)
+    if after_id is not None:
+        await _visible_report(info, after_id)
+    return await stores.content_reports.list_reports(viewer.organization_id, wanted, after_id, checked_limit(limit))
+
+
+async def _checked_queue(info: Info, community_id: str | None) -> str | None:
+    """Returns the id of the community, or None for all reports. Raises: NotFound, Forbidden."""
+    only_community_id = text_or_none(community_id)
+    if only_community_id is None:
+        require_role(info, Role.ADMIN)
+    else:
+        await require_moderator(info, only_community_id)
+    return only_community_id
+
+
+async def content_report(
+    info: Info, id: Annotated[ID, strawberry.argument(description="Id of the report.")]
+) -> ContentReport:
+    """Returns a report that the viewer may decide."""
+    return (await _visible_report(info, id))[0]
+
+
+async def decide_content_report(
+    info: Info,
+    content_report_id: Annotated[ID, strawberry.argument(description="Id of the report.")],
+    decision: Annotated[ContentReportDecision, strawberry.argument(description="What to do.")],
+    note: Annotated[
+        str,
+        strawberry.argument(
+            description="Reason, 1 to 500 characters. The other moderators see it, and with WARN the warned person."
+        ),
+    ],
+    ban_until: Annotated[
+        datetime | None,
+        strawberry.argument(
+            description="When a ban from a community ends, in the future. Omitted or null: it does not end."
+        ),
+    ] = UNSET,
+) -> ContentReport:
+    """Decides a report."""
+    viewer, stores = require_member(info), info.context.stores
+    report, moderator = await _visible_report(info, content_report_id)
+    checked_text("note", note, 1, MAX_NOTE_CHARS)
+    ends_at = ban_until if isinstance(ban_until, datetime) else None
+    if ends_at is not None and ends_at.tzinfo is None:
+        raise BadUserInput("banUntil", "an instant with an offset, such as 2030-01-01T00:00:00Z")
+    if report.author_id == viewer.id:
+        raise Forbidden("Another moderator has to decide a report about you.")
+    if decision is not ContentReportDecision.DISMISS:
+        await _require_power(info.context, report, moderator)
+    decided = await stores.content_reports.decide(report, moderator, Verdict(decision, note, ends_at))
+    if decided.effect_is_due:
+        await stores.report_effects.carry_out(decided, info.context.actor)
+    return await stores.content_reports.get(report.organization_id, report.id)
+
+
+async def _require_power(context: Context, report: ContentReport, moderator: Moderator) -> None:
+    """Raises Forbidden if the moderator may not act on the author of the content."""
+    if report.community_id is not None:
+        role = context.stores.moderation.role
+        actor, author = (
+            await role(report.community_id, moderator.user_id),
+            await role(report.community_id, report.author_id),
+        )
+        require_power(actor, moderator.is_admin, author)
+
+
+async def _visible_report(info: Info, id_: str) -> tuple[ContentReport, Moderator]:
+    """Returns a report and the viewer as its moderator. Raises: NotFound, also for other viewers' reports."""
+    viewer = require_member(info)
+    report = await info.context.stores.content_reports.get(viewer.organization_id, id_)
+    moderator = await _moderator_of(info.context, viewer, report)
+    if moderator is None:
+        raise NotFound("content report", id_)
+    return report, moderator
+
+
+async def _moderator_of(context: Context, viewer: User, report: ContentReport) -> Moderator | None:
+    """Returns the viewer as a moderator who may decide the report, or None."""
+    is_admin = Role.ADMIN in granted_roles(context)
+    if report.community_id is None:
+        return Moderator(viewer.id, True, context.actor) if is_admin else None
+    stores = context.stores
+    role = await stores.moderation.role(report.community_id, viewer.id)
+    if role is None:
+        community = await stores.communities.find(viewer.organization_id, report.community_id)
+        is_admin = is_admin and community is not None and community.visibility is not CommunityVisibility.PRIVATE
+    return Moderator(viewer.id, is_admin, context.actor) if may_act_on(role, is_admin, None) else None
+
+
+async def author(root: Parent[ContentReport], info: Info) -> User:
+    """Returns the person who wrote the content."""
+    return await info.context.stores.users.get(root.organization_id, root.author_id)
+
+
+async def reporter(root: Parent[ContentReport], info: Info) -> User:
+    """Returns the person who reported."""
+    return await info.context.stores.users.get(root.organization_id, root.reporter_id)
+
+
+async def decided_by(root: Parent[ContentReport], info: Info) -> User | None:
+    """Returns the moderator who decided, or None."""
+    if root.decided_by_id is None:
+        return None
+    return await info.context.stores.users.find(root.organization_id, root.decided_by_id)
+
+
+async def community(root: Parent[ContentReport], info: Info) -> Community | None:
+    """Returns the community of the message, or None for posts and people."""
+    if root.community_id is None:
+        return None
+    return await info.context.stores.communities.find(root.organization_id, root.community_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ContentReportEvent(Event):
+    """A report was filed or decided."""
+
+    kind: str
+    report: ContentReport
+
+
+@dataclass(frozen=True, slots=True)
+class ContentReportEventSource(ViewerEventSource):
+    """The events of an organization's reports that one viewer may decide now; with a community, those of it only."""
+
+    context: Context
+    viewer: User
+    since: Position | None
+    community_id: str | None
+
+    def __aiter__(self) -> AsyncGenerator[StreamReady | ContentReportEvent, None]:
+        stream = reports_stream(self.viewer.organization_id)
+        return viewer_events(self.context.stores.hub, stream, self.since, self._visible_record)
+
+    async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> ContentReportEvent | None:
+        """Returns the event's record, or None if the viewer may not see the report."""
+        report = event.subject
+        if self.community_id is not None and report.community_id != self.community_id:
+            return None
+        if await _moderator_of(self.context, self.viewer, report) is None:
+            return None
+        return ContentReportEvent(cursor, event.event.at, event.event.kind, report)
+
+
+async def content_report_events(
+    info: Info, community_id: OnlyCommunityId = UNSET, since: Since = UNSET
+) -> ContentReportEventSource:
+    """Subscribes to the reports that the viewer may decide."""
+    viewer, cursor = require_member(info), text_or_none(since)
+    only_community_id = await _checked_queue(info, community_id)
+    position = None if cursor is None else parse_cursor(reports_stream(viewer.organization_id), cursor)
+    return ContentReportEventSource(info.context, viewer, position, only_community_id)

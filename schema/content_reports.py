@@ -1,0 +1,106 @@
+"""GraphQL types of content reports, and their root fields. schema/root.py adds them to the root types."""
+
+from datetime import datetime
+
+import strawberry
+from strawberry import ID
+
+import resolvers.content_reports
+from resolvers.write_limits import WriteLimit
+from schema.binding import field, mutation
+from schema.chat import Community
+from schema.identity import User
+from storage.feed.content_reports.records import (
+    ContentReportCategory,
+    ContentReportDecision,
+    ContentReportState,
+    ContentReportSubject,
+)
+
+strawberry.enum(
+    ContentReportSubject,
+    description="What is reported: a message of a community, a post, or a person.",
+)
+strawberry.enum(
+    ContentReportCategory,
+    description="Reason of a report. PRIVACY: it shows another person's private data. OTHER: the text says why.",
+)
+strawberry.enum(
+    ContentReportState,
+    description="OPEN: the report waits for a decision. DECIDED: a moderator has decided.",
+)
+
+
+@strawberry.type(description="A report of a message, a post or a person, as its moderators see it.")
+class ContentReport:
+    id: ID = strawberry.field(description="Id of the report.")
+    subject: ContentReportSubject = strawberry.field(description="Kind of what is reported.")
+    subject_id: ID = strawberry.field(description="Id of the message, the post or the person.")
+    community: Community | None = field(
+        resolvers.content_reports.community, "Community of the message; null for posts and people."
+    )
+    author: User = field(resolvers.content_reports.author, "Person who wrote the message or post, or who is reported.")
+    reporter: User = field(resolvers.content_reports.reporter, "Person who reported.")
+    category: ContentReportCategory = strawberry.field(description="Reason of the report.")
+    text: str = strawberry.field(description="What the reporter wrote, at most 1000 characters; may be empty.")
+    content_text: str = strawberry.field(
+        description="Text of the message or post, or name of the person, when it was reported. It stays although the "
+        "content is edited or deleted."
+    )
+    reported_at: datetime = strawberry.field(description="When the person reported.")
+    state: ContentReportState = strawberry.field(description="Whether a moderator has decided.")
+    decision: ContentReportDecision | None = strawberry.field(
+        description="The decision; null while the report is open."
+    )
+    note: str | None = strawberry.field(
+        description="The moderator's reason, 1 to 500 characters; null while the report is open."
+    )
+    decided_by: User | None = field(
+        resolvers.content_reports.decided_by, "Moderator who decided; null while the report is open."
+    )
+    decided_at: datetime | None = strawberry.field(
+        description="When the moderator decided; null while the report is open."
+    )
+    ban_until: datetime | None = strawberry.field(
+        description="When the ban ends; null if it does not end by itself, and for other decisions."
+    )
+    failure: str | None = strawberry.field(
+        description="Why the decision could not be carried out, in English, for example because the content no longer "
+        "exists. Null if it was carried out, or if nothing had to be done."
+    )
+
+
+@strawberry.type
+class ContentReportQuery:
+    """Queues of moderators."""
+
+    content_reports: list[ContentReport] = field(
+        resolvers.content_reports.content_reports,
+        "Reports, the oldest first. With `communityId`, those of the community's messages: needs a moderator or owner "
+        "of the community, or the role ADMIN. Without, all reports of the organization, except those of PRIVATE "
+        "communities that the viewer has not joined: needs the role ADMIN. Blocks hide no report.",
+    )
+    content_report: ContentReport | None = field(
+        resolvers.content_reports.content_report,
+        "Report with this id. NOT_FOUND if there is none that the viewer may decide.",
+    )
+
+
+@strawberry.type
+class ContentReportMutation:
+    """Filing and deciding reports."""
+
+    report_content: bool = mutation(
+        resolvers.content_reports.report_content,
+        "Reports another person's message or post, or a person, to the moderators of the community or the ADMINs. "
+        "Always true. A person reports the same subject once: repetitions change nothing. The reporter is notified of "
+        "the decision. CONFLICT for a deleted message, and when 50 reports of the subject are open.",
+        limit=WriteLimit.REPORTS,
+    )
+    decide_content_report: ContentReport = mutation(
+        resolvers.content_reports.decide_content_report,
+        "Decides a report and all other open reports of the same subject. Each report is decided once: CONFLICT if "
+        "another moderator was faster. FORBIDDEN for a report about the viewer or a person of equal or higher rank. "
+        "The same decision of the same moderator may be repeated.",
+        limit=WriteLimit.MODERATION,
+    )

@@ -1,0 +1,247 @@
+"""Changes of content reports, committed to the organization's stream of reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from storage.chat.moderation_changes import Moderator, require_future
+from storage.errors import BadUserInput, Conflict, NotFound, RateLimited
+from storage.feed.content_reports.documents import ContentReportDocument
+from storage.feed.content_reports.records import (
+    ContentReport,
+    ContentReportCategory,
+    ContentReportDecision,
+    ContentReportState,
+    ContentReportSubject,
+    content_report,
+    content_report_id,
+)
+from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
+from storage.ids import message_key, post_key
+from storage.mongo import Document, Mongo, Session
+from storage.notifications import NotificationKind, notify
+from storage.streams.changes import Batch, Change, DocumentKey
+
+CONTENT_REPORTS = "content_reports"
+
+MAX_OPEN_BY_REPORTER = 100
+"""Open reports of one person. Further ones are refused."""
+
+MAX_OPEN_OF_SUBJECT = 50
+"""Open reports of one subject. Further ones are refused, since moderators know of it."""
+
+OPEN_FOR = timedelta(days=365)
+"""How long an open report is kept."""
+
+DECIDED_FOR = timedelta(days=180)
+"""How long a report is kept after the decision."""
+
+EFFECT_TIME = timedelta(seconds=30)
+"""How long a process has to carry out a decision before another process does it."""
+
+RETRY_AFTER_MS = 3_600_000
+
+EFFECTIVE = {ContentReportDecision.REMOVE, ContentReportDecision.BAN}
+"""Decisions that are carried out after their commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewReport:
+    """The validated content of a report. `community_id` is None for posts and people."""
+
+    organization_id: str
+    subject: ContentReportSubject
+    subject_id: str
+    community_id: str | None
+    author_id: str
+    reporter_id: str
+    category: ContentReportCategory
+    text: str
+    content_text: str
+
+    @property
+    def id(self) -> str:
+        """The id of the report."""
+        return content_report_id(self.organization_id, self.subject, self.subject_id, self.reporter_id)
+
+
+@dataclass(slots=True)
+class FileReport(Change[None]):
+    """Stores a report. Changes nothing if the person has reported the subject before."""
+
+    new: NewReport
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the person's earlier report of the subject."""
+        return [(CONTENT_REPORTS, self.new.id)]
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Counts the open reports of the reporter and of the subject, each once for all members of the batch."""
+        counts = _counts(batch)
+        for name, value, limit in self._limits():
+            if (name, value) not in counts:
+                query = {"org": self.new.organization_id, name: value, "state": ContentReportState.OPEN.value}
+                found = await mongo.find(CONTENT_REPORTS, query, {"_id": 1}, limit=limit, session=session)
+                counts[name, value] = len(found)
+
+    def plan(self, batch: Batch) -> None:
+        """Puts the report. Raises: RateLimited for too many open reports of the person; Conflict of the subject."""
+        if batch.get(CONTENT_REPORTS, self.new.id) is not None:
+            return
+        counts = _counts(batch)
+        if counts["reporter", self.new.reporter_id] >= MAX_OPEN_BY_REPORTER:
+            raise RateLimited(f"{MAX_OPEN_BY_REPORTER} of your reports wait for a decision.", RETRY_AFTER_MS)
+        if counts["subject", self.new.subject_id] >= MAX_OPEN_OF_SUBJECT:
+            raise Conflict("Many people have reported this already. Moderators will decide.")
+        for name, value, _ in self._limits():
+            counts[name, value] += 1
+        batch.put(CONTENT_REPORTS, self._document(batch))
+        batch.emit("ContentReported", self.new.id)
+
+    def _limits(self) -> Sequence[tuple[str, str, int]]:
+        """Returns the key of each document that is limited, its value and the maximum number."""
+        return (
+            ("reporter", self.new.reporter_id, MAX_OPEN_BY_REPORTER),
+            ("subject", self.new.subject_id, MAX_OPEN_OF_SUBJECT),
+        )
+
+    def _document(self, batch: Batch) -> ContentReportDocument:
+        new = self.new
+        document: ContentReportDocument = {
+            "_id": new.id,
+            "org": new.organization_id,
+            "kind": new.subject.value,
+            "subject": new.subject_id,
+            "author": new.author_id,
+            "reporter": new.reporter_id,
+            "category": new.category.value,
+            "text": new.text,
+            "content": new.content_text,
+            "at": batch.at,
+            "state": ContentReportState.OPEN.value,
+            "expires_at": batch.at + OPEN_FOR,
+        }
+        if new.community_id is not None:
+            document["community"] = new.community_id
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A moderator's decision about a report."""
+
+    decision: ContentReportDecision
+    note: str
+    ban_until: datetime | None
+
+
+@dataclass(slots=True)
+class DecideReport(Change[ContentReport]):
+    """Decides a report, and all other open reports of the same subject. Each report is decided once."""
+
+    report: ContentReport
+    moderator: Moderator
+    verdict: Verdict
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the report."""
+        return [(CONTENT_REPORTS, self.report.id)]
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads the open reports of the same subject."""
+        query: Document = {
+            "org": self.report.organization_id,
+            "subject": self.report.subject_id,
+            "kind": self.report.subject.value,
+            "state": ContentReportState.OPEN.value,
+        }
+        found: list[ContentReportDocument] = await mongo.find(
+            CONTENT_REPORTS, query, limit=MAX_OPEN_OF_SUBJECT, session=session
+        )
+        for document in found:
+            batch.add_loaded(CONTENT_REPORTS, document)
+        batch.shared[self.report.subject_id] = [document["_id"] for document in found]
+
+    def plan(self, batch: Batch) -> ContentReport:
+        """Puts the decided reports, the notifications and the audit entry.
+
+        Raises: NotFound; Conflict if the report was decided otherwise; BadUserInput.
+        """
+        document: ContentReportDocument | None = batch.get(CONTENT_REPORTS, self.report.id)
+        if document is None:
+            raise NotFound("content report", self.report.id)
+        if document["state"] != ContentReportState.OPEN.value:
+            return self._repeated(document)
+        self._check(batch)
+        decided = self._decide(batch, document)
+        if self.verdict.decision in EFFECTIVE:
+            decided["effect_due"] = batch.at + EFFECT_TIME
+        for other in self._others(batch):
+            self._decide(batch, other)
+        if self.verdict.decision is ContentReportDecision.WARN:
+            self._warn(batch)
+        self._audit(batch)
+        return content_report(decided)
+
+    def _others(self, batch: Batch) -> list[ContentReportDocument]:
+        """Returns the other open reports of the subject."""
+        ids = [id_ for id_ in batch.shared[self.report.subject_id] if id_ != self.report.id]
+        loaded: list[ContentReportDocument] = [batch.get(CONTENT_REPORTS, id_) for id_ in ids]
+        return [each for each in loaded if each["state"] == ContentReportState.OPEN.value]
+
+    def _repeated(self, document: ContentReportDocument) -> ContentReport:
+        """Returns the decided report to the moderator who decided it in the same way. Raises: Conflict."""
+        if (document["by"], document["decision"]) != (self.moderator.user_id, self.verdict.decision.value):
+            raise Conflict(f"The report was decided already: {document['decision']}.")
+        return content_report(document)
+
+    def _check(self, batch: Batch) -> None:
+        """Raises BadUserInput for a decision that does not fit the subject."""
+        if self.verdict.decision is ContentReportDecision.REMOVE and self.report.subject is ContentReportSubject.USER:
+            raise BadUserInput("decision", "DISMISS, WARN or BAN, since the report is about a person")
+        if self.verdict.ban_until is None:
+            return
+        is_message = self.report.subject is ContentReportSubject.MESSAGE
+        if self.verdict.decision is not ContentReportDecision.BAN or not is_message:
+            raise BadUserInput("banUntil", "no value unless a person is banned from a community")
+        require_future("banUntil", self.verdict.ban_until, batch)
+
+    def _decide(self, batch: Batch, document: ContentReportDocument) -> ContentReportDocument:
+        """Puts the decision of one report, emits it, and notifies the reporter. Returns what was put."""
+        decided = document.copy()
+        decided["state"], decided["decision"] = ContentReportState.DECIDED.value, self.verdict.decision.value
+        decided["note"], decided["by"] = self.verdict.note, self.moderator.user_id
+        decided["by_admin"], decided["decided_at"] = self.moderator.is_admin, batch.at
+        decided["expires_at"] = batch.at + DECIDED_FOR
+        if self.verdict.ban_until is not None:
+            decided["until"] = self.verdict.ban_until
+        batch.put(CONTENT_REPORTS, decided)
+        batch.emit("ContentReportDecided", decided["_id"])
+        self._notify(batch, NotificationKind.REPORT_DECIDED, decided["reporter"], decided["_id"])
+        return decided
+
+    def _warn(self, batch: Batch) -> None:
+        """Notifies the author of the content."""
+        self._notify(batch, NotificationKind.WARNING, self.report.author_id, self.report.id)
+
+    def _notify(self, batch: Batch, kind: NotificationKind, user_id: str, report_id: str) -> None:
+        organization_id, subject_id = self.report.organization_id, self.report.subject_id
+        message = message_key(subject_id) if self.report.subject is ContentReportSubject.MESSAGE else None
+        is_post = self.report.subject is ContentReportSubject.POST
+        post = post_key(organization_id, subject_id).timestamp if is_post else None
+        notify(batch, organization_id, user_id, kind, message=message, post=post, report_id=report_id)
+
+    def _audit(self, batch: Batch) -> None:
+        report = self.report
+        actor = self.moderator.actor or Actor(report.organization_id, self.moderator.user_id)
+        details = {"decision": self.verdict.decision.value, "subject": report.subject.value, "id": report.subject_id}
+        if report.community_id is not None:
+            details["community"] = report.community_id
+        action, kind = AuditAction.CONTENT_REPORT_DECIDED, TargetKind.USER
+        batch.put(AUDIT, audit_document(actor, action, kind, report.author_id, batch.at, **details))
+
+
+def _counts(batch: Batch) -> dict[tuple[str, str], int]:
+    """Returns the numbers of open reports by key and value, with those of earlier members of the batch."""
+    counts: dict[tuple[str, str], int] = batch.shared.setdefault(CONTENT_REPORTS, {})
+    return counts

@@ -1,0 +1,337 @@
+"""Reports of content: who files, sees and decides them, each once, and what a decision does."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from storage.chat.moderation_changes import Moderator
+from storage.feed.content_reports import changes
+from storage.feed.content_reports.changes import Verdict
+from storage.feed.content_reports.records import ContentReport, ContentReportDecision
+from storage.feed.content_reports.store import ReportFilter
+from storage.identity.audit import AuditAction, AuditFilter
+from storage.identity.roles import Role
+from tests.resolvers.people import DELETE, Answer, ChatScenario, Person, SignIn, until_outbox_is_empty
+
+pytestmark = pytest.mark.anyio
+
+ANN = Moderator("ann")
+REPORT = """
+mutation ($subject: ContentReportSubject!, $id: ID!, $text: String! = "") {
+  done: reportContent(subject: $subject, subjectId: $id, category: SPAM, text: $text)
+}
+"""
+QUEUE = """
+query ($community: ID, $state: ContentReportState, $after: ID, $limit: Int! = 50) {
+  done: contentReports(communityId: $community, state: $state, after: $after, limit: $limit) {
+    id subject subjectId contentText text state decision note failure
+    author { id } reporter { id } decidedBy { id } community { id }
+  }
+}
+"""
+DECIDE = """
+mutation ($id: ID!, $decision: ContentReportDecision!, $note: String! = "why", $banUntil: DateTime) {
+  done: decideContentReport(contentReportId: $id, decision: $decision, note: $note, banUntil: $banUntil) {
+    state decision failure decidedBy { id }
+  }
+}
+"""
+EVENTS = """
+subscription ($community: ID, $since: Cursor) {
+  contentReportEvents(communityId: $community, since: $since) {
+    type: __typename
+    ... on Event { cursor }
+    ... on ContentReported { report { id state } }
+    ... on ContentReportDecided { report { id state } }
+  }
+}
+"""
+NOTIFIED = """
+{ notifications(latest: "now") { items { kind reportDecision warning actor { id } message { id } post { id } } } }
+"""
+BLOCK = "mutation ($id: ID!) { blockUser(userId: $id) { id } }"
+SET_ROLE = """
+mutation ($id: ID!, $user: ID!, $role: CommunityRole!) {
+  setCommunityRole(communityId: $id, userId: $user, role: $role) { role }
+}
+"""
+
+
+@pytest.fixture
+async def carl(chat: ChatScenario, sign_in: SignIn) -> Person:
+    """A member who is no moderator."""
+    carl = await sign_in("carl")
+    await carl.join(chat.community)
+    return carl
+
+
+@pytest.fixture
+async def admin(sign_in: SignIn) -> Person:
+    """An ADMIN who has joined no community."""
+    return await sign_in("zoe", roles=[Role.MEMBER, Role.ADMIN])
+
+
+async def report(person: Person, subject: str, id_: str, text: str = "") -> None:
+    assert await person.run(REPORT, subject=subject, id=id_, text=text) == {"done": True}
+
+
+async def queue(person: Person, community: str | None = None, **more: Any) -> list[Answer]:
+    found: list[Answer] = await person.do(QUEUE, community=community, **more)  # type: ignore[assignment]
+    return found
+
+
+async def notifications(person: Person) -> list[Answer]:
+    await until_outbox_is_empty(person.stores)
+    items: list[Answer] = (await person.run(NOTIFIED))["notifications"]["items"]
+    return items
+
+
+async def reported_message(chat: ChatScenario, reporter: Person, author: Person | None = None) -> tuple[str, str]:
+    """Posts a message, by default of Bob's, and reports it. Returns the ids of message and report."""
+    message = await (author or chat.bob).post(chat.topic, "Buy shoes")
+    await report(reporter, "MESSAGE", message["id"])
+    (found,) = [each for each in await queue(chat.ann, chat.community) if each["subjectId"] == message["id"]]
+    return message["id"], found["id"]
+
+
+async def test_report_is_stored_once_for_each_reporter(chat: ChatScenario, carl: Person) -> None:
+    message = await chat.bob.post(chat.topic, "Buy shoes")
+    await asyncio.gather(*(report(carl, "MESSAGE", message["id"], f"spam {n}") for n in range(5)))
+    await report(chat.ann, "MESSAGE", message["id"])
+    found = await queue(chat.ann, chat.community)
+    assert sorted(each["reporter"]["id"] for each in found) == ["ann", "carl"]
+    assert {(each["author"]["id"], each["contentText"], each["state"]) for each in found} == {
+        ("bob", "Buy shoes", "OPEN")
+    }
+
+
+async def test_only_readable_content_of_others_is_reported(chat: ChatScenario, carl: Person) -> None:
+    message = await chat.bob.post(chat.topic, "Buy shoes")
+    variables = {"subject": "MESSAGE", "id": message["id"]}
+    assert await chat.eve.code(REPORT, **variables) == "FORBIDDEN"
+    assert await chat.bob.code(REPORT, **variables) == "BAD_USER_INPUT"
+    assert await carl.code(REPORT, subject="POST", id=message["id"]) == "NOT_FOUND"
+    assert await carl.code(REPORT, subject="USER", id="carl") == "BAD_USER_INPUT"
+    await chat.bob.run(DELETE, id=message["id"])
+    assert await carl.code(REPORT, **variables) == "CONFLICT"
+
+
+async def test_subjects_of_another_organization_are_not_found(chat: ChatScenario, sign_in: SignIn) -> None:
+    stranger = await sign_in("stranger", "globex")
+    post = await stranger.create_post("Elsewhere")
+    for subject, id_ in (("POST", post), ("USER", "stranger"), ("USER", "nobody")):
+        assert await chat.ann.code(REPORT, subject=subject, id=id_) == "NOT_FOUND"
+
+
+async def test_queues_are_for_moderators_and_admins(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    _, of_message = await reported_message(chat, carl)
+    await report(carl, "POST", await chat.bob.create_post("Buy more shoes"))
+    await report(carl, "USER", "bob")
+    assert [each["subject"] for each in await queue(chat.ann, chat.community)] == ["MESSAGE"]
+    assert [each["subject"] for each in await queue(admin)] == ["MESSAGE", "POST", "USER"]
+    of_user = (await queue(admin))[-1]["id"]
+    for person in (chat.bob, carl, chat.eve):
+        assert await person.code(QUEUE, community=chat.community) == "FORBIDDEN"
+        assert await person.code(DECIDE, id=of_message, decision="DISMISS") == "NOT_FOUND"
+    assert await chat.ann.code(QUEUE) == "FORBIDDEN"
+    assert await chat.ann.code(DECIDE, id=of_user, decision="DISMISS") == "NOT_FOUND"
+
+
+async def test_queue_is_paged_and_filtered(chat: ChatScenario, carl: Person) -> None:
+    ids = [(await reported_message(chat, carl))[1] for _ in range(5)]
+    await chat.ann.run(DECIDE, id=ids[0], decision="DISMISS")
+    first = await queue(chat.ann, chat.community, limit=2)
+    rest = await queue(chat.ann, chat.community, after=first[-1]["id"])
+    assert [each["id"] for each in first + rest] == ids
+    for state, expected in (("OPEN", ids[1:]), ("DECIDED", ids[:1])):
+        assert [each["id"] for each in await queue(chat.ann, chat.community, state=state)] == expected
+
+
+async def test_block_hides_no_report_from_a_moderator(chat: ChatScenario, carl: Person) -> None:
+    await chat.ann.run(BLOCK, id="bob")
+    await chat.ann.run(BLOCK, id="carl")
+    message = await chat.bob.post(chat.topic, "Buy shoes")
+    async with chat.ann.subscribed(EVENTS, community=chat.community) as events:
+        await report(carl, "MESSAGE", message["id"])
+        assert (await events.event())["type"] == "ContentReported"
+    assert len(await queue(chat.ann, chat.community)) == 1
+
+
+async def test_two_moderators_decide_a_report_once(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    for _ in range(3):
+        _, id_ = await reported_message(chat, carl)
+        answers = await asyncio.gather(
+            chat.ann.execute(DECIDE, id=id_, decision="DISMISS"), admin.execute(DECIDE, id=id_, decision="REMOVE")
+        )
+        codes = [[error["extensions"]["code"] for error in answer["errors"]] for answer in answers]
+        assert sorted(codes) == [[], ["CONFLICT"]]
+        winner, decision = (chat.ann, "DISMISS") if not codes[0] else (admin, "REMOVE")
+        again = await winner.do(DECIDE, id=id_, decision=decision)
+        assert (again["decision"], again["decidedBy"]["id"]) == (decision, winner.id)
+    entries = await admin.stores.audit.list_entries(
+        "acme", AuditFilter(action=AuditAction.CONTENT_REPORT_DECIDED), None, 50
+    )
+    assert len(entries) == 3
+    assert len([each for each in await notifications(carl) if each["kind"] == "REPORT_DECIDED"]) == 3
+
+
+async def test_removed_message_leaves_the_report_with_its_text(chat: ChatScenario, carl: Person) -> None:
+    message, id_ = await reported_message(chat, carl)
+    await report(chat.ann, "MESSAGE", message)
+    done = await chat.ann.do(DECIDE, id=id_, decision="REMOVE")
+    assert (done["state"], done["failure"]) == ("DECIDED", None)
+    assert await chat.ann.texts(chat.topic) == [""]
+    found = await queue(chat.ann, chat.community)
+    assert {(each["state"], each["decision"], each["contentText"]) for each in found} == {
+        ("DECIDED", "REMOVE", "Buy shoes")
+    }
+    assert [(each["kind"], each["reportDecision"], each["warning"]) for each in await notifications(carl)] == [
+        ("REPORT_DECIDED", "REMOVE", None)
+    ]
+
+
+async def test_warned_person_reads_the_note_but_not_who_wrote_it(chat: ChatScenario, carl: Person) -> None:
+    message, id_ = await reported_message(chat, carl)
+    await chat.bob.leave(chat.community)
+    await chat.ann.run(DECIDE, id=id_, decision="WARN", note="No shoes here")
+    (warning,) = await notifications(chat.bob)
+    assert warning == {
+        "kind": "WARNING",
+        "reportDecision": None,
+        "warning": "No shoes here",
+        "actor": None,
+        "message": None,
+        "post": None,
+    }
+    await chat.bob.join(chat.community)
+    assert (await notifications(chat.bob))[0]["message"] == {"id": message}
+
+
+async def test_ban_removes_the_author_from_the_community(chat: ChatScenario, carl: Person) -> None:
+    _, id_ = await reported_message(chat, carl)
+    assert await chat.ann.code(DECIDE, id=id_, decision="BAN", banUntil="2001-01-01T00:00:00Z") == "BAD_USER_INPUT"
+    await chat.ann.run(DECIDE, id=id_, decision="BAN", banUntil="2040-01-01T00:00:00Z")
+    join = "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }"
+    assert await chat.bob.fails(join, id=chat.community) == {"code": "FORBIDDEN", "until": "2040-01-01T00:00:00Z"}
+
+
+async def test_admin_removes_a_post_and_deactivates_a_person(
+    chat: ChatScenario, carl: Person, admin: Person, sign_in: SignIn
+) -> None:
+    await report(carl, "POST", await chat.bob.create_post("Buy shoes"))
+    await report(carl, "USER", "bob")
+    of_post, of_user = [each["id"] for each in await queue(admin)]
+    await admin.run(DECIDE, id=of_post, decision="REMOVE")
+    feed = await chat.ann.run('{ localFeed(latest: "now") { items { text } } }')
+    assert feed["localFeed"]["items"] == []
+    assert await admin.code(DECIDE, id=of_user, decision="REMOVE") == "BAD_USER_INPUT"
+    # The table of users knows no ADMIN without a granted role, so the effect fails as `deactivateUser` would.
+    await admin.run(DECIDE, id=of_user, decision="BAN")
+    users = await admin.run("{ organizationUsers(deactivated: true) { id } }")
+    assert users["organizationUsers"] == [{"id": "bob"}]
+
+
+async def test_nobody_decides_about_oneself_or_a_higher_rank(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
+    _, of_owner = await reported_message(chat, chat.bob, author=chat.ann)
+    assert await chat.ann.code(DECIDE, id=of_owner, decision="DISMISS") == "FORBIDDEN"
+    for decision in ("REMOVE", "WARN", "BAN"):
+        assert await carl.code(DECIDE, id=of_owner, decision=decision) == "FORBIDDEN"
+    assert await carl.code(DECIDE, id=of_owner, decision="DISMISS") is None
+
+
+async def test_former_moderator_receives_no_more_events(chat: ChatScenario, carl: Person) -> None:
+    await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
+    async with carl.subscribed(EVENTS, community=chat.community) as events:
+        message = await chat.bob.post(chat.topic, "first")
+        await report(chat.ann, "MESSAGE", message["id"])
+        assert (await events.event())["type"] == "ContentReported"
+        await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MEMBER")
+        message = await chat.bob.post(chat.topic, "second")
+        await report(chat.ann, "MESSAGE", message["id"])
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(events.event(), 1)
+
+
+async def test_admin_sees_no_report_of_a_private_community(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    _, id_ = await reported_message(chat, carl)
+    update = "mutation ($id: ID!) { updateCommunity(id: $id, visibility: PRIVATE) { id } }"
+    async with admin.subscribed(EVENTS) as events:
+        await chat.ann.run(update, id=chat.community)
+        assert await queue(admin) == []
+        assert await admin.code(QUEUE, community=chat.community) == "NOT_FOUND"
+        assert await admin.code(QUEUE, after=id_) == "NOT_FOUND"
+        await reported_message(chat, carl)
+        await report(carl, "USER", "bob")
+        assert [each["id"] for each in await queue(admin)] == [(await events.event())["report"]["id"]]
+
+
+async def test_decision_of_a_dead_process_is_carried_out_later(chat: ChatScenario, carl: Person) -> None:
+    _, id_ = await reported_message(chat, carl)
+    decided = await decide_without_effect(chat, id_)
+    effects = chat.ann.stores.report_effects
+    assert await effects.sweep(10) == 0
+    await make_due(chat, id_)
+    assert sorted(await asyncio.gather(*(effects.sweep(10) for _ in range(3)))) == [0, 0, 1]
+    assert await chat.ann.texts(chat.topic) == [""]
+    await effects.carry_out(decided)
+    assert await effects.sweep(10) == 0
+
+
+async def test_lost_right_of_the_moderator_is_stored_as_failure(chat: ChatScenario, carl: Person) -> None:
+    await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
+    _, id_ = await reported_message(chat, chat.ann)
+    await decide_without_effect(chat, id_, Moderator("carl"), ContentReportDecision.BAN)
+    await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MEMBER")
+    await make_due(chat, id_)
+    assert await chat.ann.stores.report_effects.sweep(10) == 1
+    (found,) = await queue(chat.ann, chat.community)
+    assert "Only moderators" in found["failure"]
+    assert await chat.bob.texts(chat.topic) == ["Buy shoes"]
+
+
+async def decide_without_effect(
+    chat: ChatScenario,
+    id_: str,
+    moderator: Moderator = ANN,
+    decision: ContentReportDecision = ContentReportDecision.REMOVE,
+) -> ContentReport:
+    """Commits a decision as a process that dies before it carries out the decision."""
+    reports = chat.ann.stores.content_reports
+    return await reports.decide(await reports.get("acme", id_), moderator, Verdict(decision, "x", None))
+
+
+async def make_due(chat: ChatScenario, id_: str) -> None:
+    """Ends the time that the process has to carry out the decision."""
+    earlier = [{"$set": {"effect_due": {"$subtract": ["$$NOW", 1000]}}}]
+    await chat.ann.stores.mongo[changes.CONTENT_REPORTS].update_one({"_id": id_}, earlier)
+
+
+async def test_open_reports_are_limited(
+    chat: ChatScenario, carl: Person, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "MAX_OPEN_BY_REPORTER", 3)
+    monkeypatch.setattr(changes, "MAX_OPEN_OF_SUBJECT", 2)
+    messages = [await chat.bob.post(chat.topic, f"{n}") for n in range(5)]
+    answers = await asyncio.gather(*(carl.code(REPORT, subject="MESSAGE", id=message["id"]) for message in messages))
+    assert sorted(str(each) for each in answers) == ["None"] * 3 + ["RATE_LIMITED"] * 2
+    people = [await sign_in(f"p{n}") for n in range(4)]
+    codes = await asyncio.gather(*(person.code(REPORT, subject="USER", id="bob") for person in people))
+    assert sorted(str(each) for each in codes) == ["CONFLICT"] * 2 + ["None"] * 2
+    assert len(await chat.ann.stores.content_reports.list_reports("acme", ReportFilter(), None, 50)) == 5
+
+
+async def test_report_expires_after_the_decision(chat: ChatScenario, carl: Person) -> None:
+    _, id_ = await reported_message(chat, carl)
+    reports = chat.ann.stores.mongo[changes.CONTENT_REPORTS]
+    document = await reports.find_one({"_id": id_})
+    assert document is not None
+    assert document["expires_at"] - document["at"] == changes.OPEN_FOR
+    await chat.ann.run(DECIDE, id=id_, decision="WARN")
+    document = await reports.find_one({"_id": id_})
+    assert document is not None
+    assert document["expires_at"] - document["decided_at"] == changes.DECIDED_FOR
+    await reports.delete_one({"_id": id_})
+    assert [(each["kind"], each["reportDecision"]) for each in await notifications(carl)] == [("REPORT_DECIDED", None)]
+    assert [(each["kind"], each["warning"]) for each in await notifications(chat.bob)] == [("WARNING", None)]
