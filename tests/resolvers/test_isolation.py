@@ -41,6 +41,7 @@ UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.ima
 }
 """Texts that cannot contain the mark, or that only repeat an argument."""
 
+UNMARKED |= {"DataExport.downloadUrl"}
 UNMARKED |= {"ScheduledPost.timeZone", "PublicationError.code", "PublicationAttempt.outcome"}
 UNMARKED |= {"AuditDetail.name", "InvitationLink.url", "ServiceKey.scopes", "IssuedServiceKey.secret"}
 UNMARKED |= {"ContentReport.failure"}
