@@ -32,7 +32,9 @@ NO_KEY = "none"
 _AREAS = {
     "resolvers.calls": "calls",
     "resolvers.chat": "chat",
+    "resolvers.chat.community_settings": "moderation",
     "resolvers.chat.moderation": "moderation",
+    "resolvers.content_reports": "moderation",
     "resolvers.feed": "feed",
     "resolvers.identity": "identity",
     "resolvers.job_events": "jobs",
