@@ -87,6 +87,10 @@ async def test_export_of_a_killed_worker_is_written_by_another(stores: Stores) -
     await stores.exports.add_chunk(dead, 0, b"x" * 100)
     assert await write_exports(job_context(stores)) == 0
     await make_due(stores)
+    assert await stores.exports.claim() is not None
+    with pytest.raises(ExportLost):
+        await stores.exports.add_chunk(dead, 1, b"late")
+    await make_due(stores)
     assert await write_exports(job_context(stores)) == 1
     assert (await downloaded(stores))["user.ndjson"]
     # The first worker wakes up: it changes nothing, and its part is gone.
