@@ -16,6 +16,8 @@ def sign_in_options_route(settings: Settings) -> Route:
         methods.append({"method": "OIDC", "name": settings.oidc_display_name, "url": SIGN_IN})
     if settings.has_local_accounts:
         methods.append({"method": "PASSWORD", "name": "", "url": "/sign-in/password"})
+    if settings.has_local_accounts and settings.open_registration:
+        methods.append({"method": "REGISTRATION", "name": "", "url": "/accounts"})
 
     async def options(request: Request) -> Response:
         return json_answer({"methods": methods})

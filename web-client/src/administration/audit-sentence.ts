@@ -25,6 +25,11 @@ export const ACTIONS: readonly AuditAction[] = [
   "MESSAGE_UNPINNED",
   "TOPIC_SLOW_MODE_SET",
   "CONTENT_REPORT_DECIDED",
+  "FIRST_ADMIN_CREATED",
+  "INVITATION_CREATED",
+  "INVITATION_REVOKED",
+  "INVITATION_ACCEPTED",
+  "PASSWORD_CHANGED",
 ];
 
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;

@@ -1,7 +1,9 @@
 /** The account menu: profile, theme, language and sign-out. */
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { ConfirmDialog } from "../chat/confirm";
+import { fetchSignInMethods } from "../session/browser-session";
 import { isSession } from "../session/identity";
+import { PasswordDialog } from "../session/password-dialog";
 import { signOut, token } from "../session/session";
 import { LanguageSelect } from "../session/sign-in";
 import { useUserStorage } from "../session/user-storage";
@@ -20,11 +22,13 @@ export function AccountMenu({ className }: { className: string }) {
   const { t } = useTranslation();
   const storage = useUserStorage();
   const [isConfirming, setIsConfirming] = useState(false);
+  const [isChangingPassword, setIsChangingPassword] = useState(false);
   // Signing out deletes what the user typed, so that nobody else reads it in this browser.
   const leave = () => (storage.names("").length > 0 ? setIsConfirming(true) : signOutOrExplain());
   return (
     <>
-      <AccountPanel className={className} leave={leave} />
+      <AccountPanel className={className} leave={leave} changePassword={() => setIsChangingPassword(true)} />
+      {isChangingPassword && <PasswordDialog onClose={() => setIsChangingPassword(false)} />}
       {isConfirming && (
         <ConfirmDialog
           title={t("signOut")}
@@ -45,9 +49,29 @@ function graphiqlHref(): string {
   return credential === null || isSession(credential) ? "/graphiql" : `/graphiql#token=${credential}`;
 }
 
-function AccountPanel({ className, leave }: { className: string; leave: () => void }) {
+interface PanelProps {
+  className: string;
+  leave: () => void;
+  changePassword: () => void;
+}
+
+/** Returns whether the browser's session may belong to an account with a password. */
+function useHasPassword(): boolean {
+  const [hasPassword, setHasPassword] = useState(false);
+  const credential = useValue(token);
+  useEffect(() => {
+    if (credential === null || !isSession(credential)) return;
+    fetchSignInMethods().then((methods) =>
+      setHasPassword(methods.some(({ method }) => method === "PASSWORD")),
+    );
+  }, [credential]);
+  return hasPassword;
+}
+
+function AccountPanel({ className, leave, changePassword }: PanelProps) {
   const { t } = useTranslation();
   const viewer = useViewer();
+  const hasPassword = useHasPassword();
   return (
     <Popover
       label={t("account")}
@@ -85,6 +109,16 @@ function AccountPanel({ className, leave }: { className: string; leave: () => vo
           <ThemeSelect />
           <LanguageSelect />
           <div className="flex flex-wrap gap-2 border-t border-line pt-3">
+            {hasPassword && (
+              <Button
+                onClick={() => {
+                  close();
+                  changePassword();
+                }}
+              >
+                {t("local.changePassword")}
+              </Button>
+            )}
             <a
               href={graphiqlHref()}
               className="inline-flex min-h-9 items-center rounded-full border border-line px-4 hover:bg-hover"

@@ -4,6 +4,8 @@ import { Provider } from "urql";
 import { type Api, ApiProvider, createApi, request } from "../api/api";
 import { errorCode } from "../api/failure";
 import { createOutbox, OutboxProvider } from "../chat/outbox";
+import { accountLink, watchAccountLinks } from "../session/account-link";
+import { AccountLinkPage } from "../session/account-link-page";
 import { isSession, sessionCredential } from "../session/identity";
 import { endSession, handleRejection, resumeSession, signIn, token, userStorageOf } from "../session/session";
 import { SignInPage } from "../session/sign-in";
@@ -15,9 +17,19 @@ import { Toasts } from "../ui/toasts";
 import { useValue } from "../ui/value";
 import { Frame } from "./frame";
 
+watchAccountLinks();
+
 export function App() {
   const currentToken = useValue(token);
   const isChecked = useSessionCheck();
+  const link = useValue(accountLink);
+  if (link !== null && isChecked)
+    return (
+      <>
+        <AccountLinkPage key={link.token} link={link} token={currentToken} />
+        <Toasts />
+      </>
+    );
   return (
     <>
       {currentToken !== null ? (

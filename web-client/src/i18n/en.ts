@@ -1,5 +1,6 @@
 /** The English texts. */
 import { en as access } from "./access";
+import { en as accounts } from "./accounts";
 import { en as administration } from "./administration";
 import { en as calls } from "./calls";
 import { en as mail } from "./mail";
@@ -9,6 +10,7 @@ import { en as publishing } from "./publishing";
 
 export const en = {
   ...access,
+  ...accounts,
   ...administration,
   ...calls,
   ...mail,

@@ -1,5 +1,6 @@
 /** The Japanese texts. */
 import { ja as access } from "./access";
+import { ja as accounts } from "./accounts";
 import { ja as administration } from "./administration";
 import { ja as calls } from "./calls";
 import type { en } from "./en";
@@ -11,6 +12,7 @@ import type { Text } from "./texts";
 
 export const ja: Record<keyof typeof en, Text> = {
   ...access,
+  ...accounts,
   ...administration,
   ...calls,
   ...mail,

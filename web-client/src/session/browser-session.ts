@@ -3,6 +3,9 @@ import { sessionCredential } from "./identity";
 
 const HEADERS = { "content-type": "application/json", "noroshi-client": "web" };
 
+/** REGISTRATION: everybody may make an account with a password. */
+const KNOWN_METHODS = ["OIDC", "PASSWORD", "REGISTRATION"];
+
 export interface SignInMethod {
   method: string;
   name: string;
@@ -14,7 +17,7 @@ export async function fetchSignInMethods(): Promise<SignInMethod[]> {
   try {
     const response = await fetch("/sign-in/options", { cache: "no-store" });
     const { methods } = response.ok ? await response.json() : { methods: [] };
-    return methods.filter(({ method }: SignInMethod) => method === "OIDC");
+    return methods.filter(({ method }: SignInMethod) => KNOWN_METHODS.includes(method));
   } catch {
     return [];
   }

@@ -1,5 +1,5 @@
 /** The sign-in page. */
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useState } from "react";
 import type { TextKey } from "../i18n/texts";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
@@ -8,14 +8,14 @@ import { createValue, useValue } from "../ui/value";
 import { fetchSignInMethods, type SignInMethod, takeSignInFailure } from "./browser-session";
 import { createDemoToken, type DemoUser, fetchDemoUsers } from "./demo";
 import { Hills } from "./hills";
+import { PasswordSignIn } from "./password-sign-in";
 import { ServerStatusLine } from "./server-status-line";
 import { signIn, signOutReason } from "./session";
 
 const signInFailure = createValue(takeSignInFailure());
 
-export function SignInPage() {
-  const { t } = useTranslation();
-  const reason = useValue(signOutReason);
+/** The frame of the pages for people who are not signed in. */
+export function WelcomeFrame({ children }: { children: ReactNode }) {
   return (
     <div className="min-h-full">
       <header className="overflow-clip bg-linear-to-b from-sky-top to-sky-low">
@@ -31,19 +31,7 @@ export function SignInPage() {
         <Hills />
       </header>
       <main className="mx-auto flex max-w-3xl flex-col gap-8 px-6 py-10">
-        <div>
-          <h1 className="text-display font-semibold tracking-tight">{t("welcome.title")}</h1>
-          <p className="mt-3 max-w-xl text-lg text-quiet">{t("welcome.lead")}</p>
-        </div>
-        {reason === "refused" && (
-          <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
-            {t("signIn.refused")}
-          </p>
-        )}
-        <SignInFailure />
-        <SignInMethods />
-        <DemoUsers />
-        <TokenForm />
+        {children}
         <footer className="flex flex-wrap items-center gap-x-6 gap-y-2 border-t border-line pt-5 text-sm">
           <ServerStatusLine />
           <a href="/graphiql" className="text-accent underline underline-offset-2">
@@ -52,6 +40,28 @@ export function SignInPage() {
         </footer>
       </main>
     </div>
+  );
+}
+
+export function SignInPage() {
+  const { t } = useTranslation();
+  const reason = useValue(signOutReason);
+  return (
+    <WelcomeFrame>
+      <div>
+        <h1 className="text-display font-semibold tracking-tight">{t("welcome.title")}</h1>
+        <p className="mt-3 max-w-xl text-lg text-quiet">{t("welcome.lead")}</p>
+      </div>
+      {reason === "refused" && (
+        <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
+          {t("signIn.refused")}
+        </p>
+      )}
+      <SignInFailure />
+      <SignInMethods />
+      <DemoUsers />
+      <TokenForm />
+    </WelcomeFrame>
   );
 }
 
@@ -97,15 +107,25 @@ function SignInFailure() {
 }
 
 function SignInMethods() {
-  const { t } = useTranslation();
   const [methods, setMethods] = useState<SignInMethod[]>([]);
   useEffect(() => {
     fetchSignInMethods().then(setMethods);
   }, []);
-  if (methods.length === 0) return null;
+  const has = (name: string) => methods.some(({ method }) => method === name);
+  const providers = methods.filter(({ method }) => method === "OIDC");
+  return (
+    <>
+      {providers.length > 0 && <Providers providers={providers} />}
+      {has("PASSWORD") && <PasswordSignIn canRegister={has("REGISTRATION")} />}
+    </>
+  );
+}
+
+function Providers({ providers }: { providers: SignInMethod[] }) {
+  const { t } = useTranslation();
   return (
     <ul className="flex flex-col items-start gap-3">
-      {methods.map(({ method, name, url }) => (
+      {providers.map(({ method, name, url }) => (
         <li key={method} className="max-w-full">
           <a
             href={`${url}?next=${encodeURIComponent(`/${location.hash}`)}`}
