@@ -76,10 +76,10 @@ async function becomeAdministrator(page) {
   await page.getByLabel("Mail address").fill("ada@example.org");
   await look(page, "first-admin");
   await page.getByLabel("Name", { exact: true }).fill("Ada");
-  await page.getByLabel("New password").fill("password123");
+  await page.getByLabel("New password", { exact: true }).fill("password123");
   await page.getByRole("button", { name: "Create account" }).click();
   const refusal = await page.getByRole("alert").innerText();
-  await page.getByLabel("New password").fill(PASSWORD);
+  await page.getByLabel("New password", { exact: true }).fill(PASSWORD);
   await page.getByRole("button", { name: "Create account" }).click();
   const address = page.url();
   return { ...(await viewer(page)), refusal, isLinkHidden: !address.includes("first-admin") };
@@ -90,7 +90,7 @@ async function openUsedLink() {
   await page.goto(firstAdmin);
   await page.getByLabel("Mail address").fill("eve@example.org");
   await page.getByLabel("Name", { exact: true }).fill("Eve");
-  await page.getByLabel("New password").fill(PASSWORD);
+  await page.getByLabel("New password", { exact: true }).fill(PASSWORD);
   await page.getByRole("button", { name: "Create account" }).click();
   return await page.getByRole("alert").innerText();
 }
@@ -150,14 +150,14 @@ async function resetPassword(page) {
   await other.getByRole("button", { name: "Send link" }).click();
   await other.getByText("Check your mail").waitFor();
   await other.goto(await mailedLink("reset"));
-  await other.getByLabel("New password").fill(PASSWORD);
+  await other.getByLabel("New password", { exact: true }).fill(PASSWORD);
   await look(other, "reset");
   await other.getByRole("button", { name: "Save" }).click();
   await other.getByText("Your password was changed.").waitFor();
   // The session of the other window ends within 10 s.
   await page.getByLabel("メールアドレス").waitFor();
   await other.getByLabel("Mail address").fill("bea@example.org");
-  await other.getByLabel("Password").fill(PASSWORD);
+  await other.getByLabel("Password", { exact: true }).fill(PASSWORD);
   await other.getByRole("button", { name: "Sign in", exact: true }).first().click();
   return await viewer(other);
 }
