@@ -20,6 +20,7 @@ export function AccountLinkPage({ link, token }: { link: AccountLink; token: str
   const { t } = useTranslation();
   return (
     <WelcomeFrame>
+      <h1 className="sr-only">{t("account")}</h1>
       <LinkForm link={link} token={token} />
       <p>
         <TextButton onClick={close}>{t("local.leave")}</TextButton>
