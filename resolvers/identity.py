@@ -1,5 +1,6 @@
 """Users: the viewer, users by id, search, and blocks."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import strawberry
@@ -88,6 +89,19 @@ async def following(root: Parent[User], info: Info) -> bool:
     return await info.context.stores.relations.follows(viewer.organization_id, viewer.id, root.id)
 
 
+async def following_of_many(users: Sequence[User], info: Info) -> list[bool]:
+    """Returns whether the viewer follows the users."""
+    viewer, ids = require_signed_in(info), {user.id for user in users}
+    followed = await info.context.stores.relations.followed_among(viewer.organization_id, viewer.id, ids)
+    return [user.id in followed for user in users]
+
+
 async def blocked(root: Parent[User], info: Info) -> bool:
     """Returns whether the viewer has blocked the user."""
     return root.id in (await info.context.viewer_blocks()).blocked
+
+
+async def blocked_of_many(users: Sequence[User], info: Info) -> list[bool]:
+    """Returns whether the viewer has blocked the users."""
+    blocked_ids = (await info.context.viewer_blocks()).blocked
+    return [user.id in blocked_ids for user in users]

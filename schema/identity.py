@@ -41,5 +41,13 @@ class User:
     )
     follower_count: int = strawberry.field(description="Number of users who follow this user.")
     following_count: int = strawberry.field(description="Number of users whom this user follows.")
-    following: bool = field(resolvers.identity.following, "Whether the viewer follows this user.")
-    blocked: bool = field(resolvers.identity.blocked, "Whether the viewer has blocked this user.")
+    following: bool = field(
+        resolvers.identity.following,
+        "Whether the viewer follows this user.",
+        batch_resolver=resolvers.identity.following_of_many,
+    )
+    blocked: bool = field(
+        resolvers.identity.blocked,
+        "Whether the viewer has blocked this user.",
+        batch_resolver=resolvers.identity.blocked_of_many,
+    )

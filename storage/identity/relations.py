@@ -60,6 +60,12 @@ class RelationStore:
         """Returns whether the follower follows the followee."""
         return await self._following.get((organization_id, follower, followee)) is not None
 
+    async def followed_among(self, organization_id: str, follower: str, others: Collection[str]) -> set[str]:
+        """Returns those of the others whom the follower follows. One query holds all ids: pass at most 1000 users."""
+        query = {"org": organization_id, "follower": follower, "followee": {"$in": list(others)}}
+        follows: list[FollowDocument] = await self._mongo.find("follows", query, {"_id": 0, "followee": 1})
+        return {each["followee"] for each in follows}
+
     async def block(self, organization_id: str, user_id: str, blocked_id: str) -> None:
         """Blocks a user and ends follows in both directions, in one transaction. Idempotent."""
         block = {"org": organization_id, "user": user_id, "blocked": blocked_id}

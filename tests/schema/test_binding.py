@@ -41,8 +41,7 @@ FIELDS = {place: field for place, field in object_fields().items() if batch_reso
 ROOTS = ("Query.", "Mutation.", "Subscription.")
 
 BATCHED = {
-    "User.following", "User.blocked", "Community.joined", "Community.viewer_role",
-    "Community.viewer_muted_until",
+    "Community.joined", "Community.viewer_role", "Community.viewer_muted_until",
     "CommunityMember.user", "CommunityMember.muted_until", "CommunityBan.user", "CommunityBan.banned_by",
     "JoinRequest.user", "ContentReport.author", "ContentReport.reporter", "ContentReport.decided_by",
     "ContentReport.community",
@@ -80,6 +79,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     topics = [*active_topics, *await other_topics(viewers)]
     entries = [audit_entry(organization, actor, target) for actor, target in (("ann", "dan"), ("nobody", "no one"))]
     return {
+        "User": list(viewers.users.values()),
         "AuditEntry": entries,
         "Invitation": [
             invitation(organization, viewers.scenario.community.id, "ann"),
