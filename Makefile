@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-format web-test run test format check schema docs lock wheel soak lab mutants screenshots clean
+.PHONY: help setup web web-check web-format web-test run test format check schema docs access lock wheel soak lab mutants screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ schema: setup ## Export the GraphQL schema to schema/schema.graphql
 
 docs: setup ## Write docs/settings.md from the settings
 	$(BIN)/noroshi settings > docs/settings.md
+
+access: setup ## Write the tables of docs/access.md from what a running product permits
+	NOROSHI_WRITE_ACCESS_TABLES=1 $(BIN)/pytest -q tests/resolvers/test_access.py -k tables_say
 
 lock: setup ## Renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --all-extras --group dev pyproject.toml \

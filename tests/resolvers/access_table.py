@@ -1,0 +1,45 @@
+"""Reads and writes the tables of access rights in docs/access.md."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs/access.md"
+OUTCOMES = {None: "yes", "UNAUTHENTICATED": "sign in", "FORBIDDEN": "no", "NOT_FOUND": "hidden"}
+"""What the tables say about a call, by the code of its error."""
+
+_HEADER = re.compile(r"^\| field \|(.+)\|$", re.MULTILINE)
+_ROW = re.compile(r"^\| `(\w+\.\w+)` \|(.+)\|$", re.MULTILINE)
+
+Outcomes = Mapping[str, str]
+"""The outcome of a field for each kind of viewer."""
+
+
+def read_tables() -> dict[str, Outcomes]:
+    """Returns the outcomes of each field, such as "Query.user"."""
+    page = PAGE.read_text(encoding="utf-8")
+    header = _HEADER.search(page)
+    assert header is not None, "docs/access.md has no table."
+    viewers = _cells(header[1])
+    return {row[1]: dict(zip(viewers, _cells(row[2]), strict=True)) for row in _ROW.finditer(page)}
+
+
+def write_tables(outcomes: Mapping[str, Outcomes]) -> None:
+    """Replaces the tables of the page. Each follows the heading of its root type."""
+    page = PAGE.read_text(encoding="utf-8")
+    for root in ("Query", "Mutation", "Subscription"):
+        fields = {field: each for field, each in sorted(outcomes.items()) if field.startswith(f"{root}.")}
+        section = re.compile(rf"(## {root}\n).*?(?=\n## |\Z)", re.DOTALL)
+        page = section.sub(lambda match, fields=fields: f"{match[1]}\n{_table(fields)}", page)  # type: ignore[misc]
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def _table(outcomes: Mapping[str, Outcomes]) -> str:
+    viewers = list(next(iter(outcomes.values())))
+    rows = [["field", *viewers], ["---"] * (len(viewers) + 1)]
+    rows += [[f"`{field}`", *each.values()] for field, each in outcomes.items()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _cells(text: str) -> list[str]:
+    return [cell.strip() for cell in text.split("|")]
