@@ -75,6 +75,34 @@ def test_repeated_hour_is_inside_twice() -> None:
     assert not window.is_open(datetime(2026, 10, 25, 0, 40, tzinfo=UTC))
 
 
+def test_window_in_repeated_hour_opens_twice() -> None:
+    window = CallingWindow("02:30", "02:45", "Europe/Berlin", WEEK)
+    change, changes = datetime(2026, 10, 25, tzinfo=UTC), []
+    for _ in range(4):
+        found = window.next_change(change)
+        assert found is not None
+        changes.append(f"{found:%H:%M:%S.%f}")
+        change = found
+    assert changes == [f"{time}:00.000000" for time in ("00:30", "00:45", "01:30", "01:45")]
+
+
+def test_window_opens_when_clock_skips_its_start_late_in_the_evening() -> None:
+    """The clock of Nuuk went from 22:00 to 23:00."""
+    window = CallingWindow("22:30", "23:30", "America/Nuuk", WEEK)
+    before = datetime(2022, 3, 26, 12, tzinfo=UTC)
+    assert window.next_change(before) == datetime(2022, 3, 27, 1, tzinfo=UTC)
+
+
+def test_work_that_ends_in_a_distant_future_never_ends() -> None:
+    window = CallingWindow("00:00", "00:05", "UTC", (Weekday.MON,))
+    assert earliest_end(10 * 86_400, 1, 1.0, 1, window, datetime(2026, 11, 23, tzinfo=UTC)) is None
+
+
+def test_calls_of_a_second_begin_one_after_the_other() -> None:
+    at = datetime(2026, 11, 23, tzinfo=UTC)
+    assert earliest_end(10, 1, 100.0, 1, None, at) == at + timedelta(seconds=10)
+
+
 def test_window_over_midnight_belongs_to_its_first_day() -> None:
     window = CallingWindow("22:00", "02:00", "Asia/Tokyo", (Weekday.FRI,))
     tokyo = ZoneInfo("Asia/Tokyo")
