@@ -81,9 +81,9 @@ def test_window_in_repeated_hour_opens_twice() -> None:
     for _ in range(4):
         found = window.next_change(change)
         assert found is not None
-        changes.append(f"{found:%H:%M:%S.%f}")
+        changes.append(f"{found:%d %H:%M:%S.%f}")
         change = found
-    assert changes == [f"{time}:00.000000" for time in ("00:30", "00:45", "01:30", "01:45")]
+    assert changes == [f"25 {time}:00.000000" for time in ("00:30", "00:45", "01:30", "01:45")]
 
 
 def test_window_opens_when_clock_skips_its_start_late_in_the_evening() -> None:
