@@ -6,7 +6,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs/access.md"
 OUTCOMES = {None: "yes", "UNAUTHENTICATED": "sign in", "FORBIDDEN": "no", "NOT_FOUND": "hidden"}
-"""What the tables say about a call, by the code of its error."""
+"""Words of the tables for the outcome of a call, by the code of its error."""
 
 _HEADER = re.compile(r"^\| field \|(.+)\|$", re.MULTILINE)
 _ROW = re.compile(r"^\| `(\w+\.\w+)` \|(.+)\|$", re.MULTILINE)

@@ -23,6 +23,7 @@ from storage.identity.audit import AuditAction, AuditEntry, TargetKind, command_
 from storage.identity.keys.records import NewServiceKey, ServiceKey
 from storage.identity.roles import Role
 from storage.ids import new_id
+from storage.privacy.erasures import ErasureState, UserErasure
 from storage.stores import Stores
 from tests.schema.viewers import LINK, VIEWER_IDS, DifferingViewers, create_differing_viewers
 from tests.storage.topic_scenario import TopicScenario
@@ -48,7 +49,7 @@ BATCHED = {
     "Notification.report_decision", "Notification.warning", "Topic.community", "ReceivedReaction.user",
     "ReceivedReaction.message", "ScheduledPost.author", "ScheduledPost.state", "ScheduledPost.publications",
     "ScheduledPost.editable", "HomeFeedTarget.author", "TopicTarget.topic", "AccountTarget.account", "Post.fan_out",
-    "Session.current", "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",
+    "Session.current", "DataExport.files", "DataExport.download_url", "UserErasure.steps", "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",
 }  # fmt: skip
 """Fields whose resolver runs for each object, but reads through batch loaders or reads nothing."""
 
@@ -78,8 +79,13 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     active_topics = [replace(viewers.scenario.topic, last_activity=each.timestamp) for each in (tombstone, last)]
     topics = [*active_topics, *await other_topics(viewers)]
     entries = [audit_entry(organization, actor, target) for actor, target in (("ann", "dan"), ("nobody", "no one"))]
+    now = datetime.now(UTC)
+    erasures = [
+        UserErasure(organization, each, ErasureState.PENDING, now, "ann", 0, 0, None) for each in ("dan", "cat")
+    ]
     return {
         "User": list(viewers.users.values()),
+        "UserErasure": erasures,
         "AuditEntry": entries,
         "Invitation": [
             invitation(organization, viewers.scenario.community.id, "ann"),

@@ -86,7 +86,7 @@ def test_window_in_repeated_hour_opens_twice() -> None:
     assert changes == [f"25 {time}:00.000000" for time in ("00:30", "00:45", "01:30", "01:45")]
 
 
-def test_window_opens_when_clock_skips_its_start_late_in_the_evening() -> None:
+def test_window_opens_when_clock_skips_a_late_start() -> None:
     """The clock of Nuuk went from 22:00 to 23:00."""
     window = CallingWindow("22:30", "23:30", "America/Nuuk", WEEK)
     before = datetime(2022, 3, 26, 12, tzinfo=UTC)
