@@ -49,7 +49,8 @@ BATCHED = {
     "Notification.report_decision", "Notification.warning", "Topic.community", "ReceivedReaction.user",
     "ReceivedReaction.message", "ScheduledPost.author", "ScheduledPost.state", "ScheduledPost.publications",
     "ScheduledPost.editable", "HomeFeedTarget.author", "TopicTarget.topic", "AccountTarget.account", "Post.fan_out",
-    "Session.current", "DataExport.files", "DataExport.download_url", "UserErasure.steps", "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",
+    "Session.current", "DataExport.files", "DataExport.download_url", "UserErasure.steps", "Notification.actor",
+    "Notification.message", "Notification.post", "CallListCheck.row_errors",
 }  # fmt: skip
 """Fields whose resolver runs for each object, but reads through batch loaders or reads nothing."""
 
