@@ -1,4 +1,4 @@
-"""The administration in a real Chromium against the real product: users, access, invitations and the log."""
+"""The administration in a real Chromium against the real product: users, access, keys, invitations and the log."""
 
 from pathlib import Path
 
@@ -28,6 +28,8 @@ def test_administrator_manages_users_and_reads_the_log(product: DeployedProduct,
     assert "Reason: Left the company" in sentences
     assert report["live"].startswith("Dora changed the roles of Ben")
     assert report["filtered"] == {"byDora": 1, "deactivated": 1, "long_ago": 0}
+    assert report["key"]["shown"] == [True, True]
+    assert "mail:ingest" in report["key"]["text"]
     assert report["invitation"]["isLink"]
     assert "used 0 of 5 times" in report["invitation"]["text"]
     assert any("Ann さんが Ben さんの利用を停止しました" in each for each in report["japanese"])

@@ -20,6 +20,7 @@ try {
   report.history = await openHistory(ann);
   report.live = await waitForNewEntry(ann);
   report.filtered = await filterEntries(ann);
+  report.key = await manageKeys(ann);
   report.invitation = await inviteAndRevoke(ann);
   report.japanese = await checkInJapanese();
   report.refused = await openWithoutRight();
@@ -125,6 +126,33 @@ async function filterEntries(page) {
   return counts;
 }
 
+/** Creates, rotates and revokes a service key. Returns what is shown of it. */
+async function manageKeys(page) {
+  await navigate(page, "/adminKeys");
+  await page.getByText("No service keys").waitFor();
+  await page.getByRole("button", { name: "New key" }).press("Enter");
+  await page.keyboard.type("Mail server");
+  await page.getByRole("checkbox", { name: "mail:ingest" }).press("Space");
+  await checkBothSizes(page, "new-key");
+  await page.getByRole("button", { name: "Create", exact: true }).press("Enter");
+  const secretField = page.getByRole("dialog").getByLabel("Service key");
+  const isKey = async () => /^nrk_[0-9a-z]{26}_[0-9A-Za-z]{49}$/.test(await secretField.inputValue());
+  await secretField.waitFor();
+  await checkBothSizes(page, "key");
+  const shown = [await isKey()];
+  await page.getByRole("button", { name: "Done" }).press("Enter");
+  await page.getByRole("button", { name: "Rotate Mail server" }).press("Enter");
+  await page.getByRole("button", { name: "Rotate", exact: true }).press("Enter");
+  await secretField.waitFor();
+  shown.push(await isKey());
+  await page.getByRole("button", { name: "Done" }).press("Enter");
+  await checkBothSizes(page, "keys");
+  await page.getByRole("button", { name: "Revoke Mail server" }).press("Enter");
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).press("Enter");
+  await page.locator("[data-key]").getByText("Revoked", { exact: true }).waitFor();
+  return { shown, text: await page.locator("[data-key]").innerText() };
+}
+
 /** Invites people by a link, and revokes the invitation. Returns the link and the text of the invitation. */
 async function inviteAndRevoke(page) {
   await navigate(page, "/adminInvitations");
@@ -156,9 +184,9 @@ async function checkInJapanese() {
   await navigate(page, "/adminAudit");
   await entries(page).nth(3).waitFor();
   await checkBothSizes(page, "audit-ja");
-  for (const name of ["Invitations"]) {
+  for (const name of ["Keys", "Invitations"]) {
     await navigate(page, `/admin${name}`);
-    await page.locator("[data-invitation]").waitFor();
+    await page.locator("[data-key], [data-invitation]").waitFor();
     await checkBothSizes(page, `${name.toLowerCase()}-ja`);
   }
   await navigate(page, "/adminAudit");

@@ -106,7 +106,7 @@ function detailRows({ details, targetId, actorId, address, userAgent }: AuditEnt
       .map(({ name, value }): [string, string] => [name, value]),
     ["actorId", actorId],
     ["targetId", targetId],
-    ["address", address],
+    ["ip", address],
     ["userAgent", userAgent],
   ];
   return rows.filter((row): row is [string, string] => !!row[1]);

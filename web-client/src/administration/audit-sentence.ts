@@ -30,6 +30,10 @@ export const ACTIONS: readonly AuditAction[] = [
   "INVITATION_REVOKED",
   "INVITATION_ACCEPTED",
   "PASSWORD_CHANGED",
+  "USER_ERASED",
+  "SERVICE_KEY_CREATED",
+  "SERVICE_KEY_ROTATED",
+  "SERVICE_KEY_REVOKED",
 ];
 
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;

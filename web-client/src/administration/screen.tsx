@@ -1,4 +1,4 @@
-/** The administration: users, invitations and the audit log. */
+/** The administration: users, invitations, service keys and the audit log. */
 import { type AdminPlace, hrefOf } from "../app/router";
 import { mayAdminister } from "../session/permissions";
 import { useViewer } from "../session/viewer";
@@ -7,11 +7,13 @@ import { EmptyState } from "../ui/states";
 import { Tab } from "../ui/tabs";
 import { AuditTimeline } from "./audit-timeline";
 import { InvitationList } from "./invitation-list";
+import { KeyList } from "./key-list";
 import { UserList } from "./user-list";
 
 const TABS = [
   { place: { name: "admin" }, textKey: "admin.users" },
   { place: { name: "adminInvitations" }, textKey: "admin.invitations" },
+  { place: { name: "adminKeys" }, textKey: "admin.keys" },
   { place: { name: "adminAudit", actor: null, target: null }, textKey: "admin.audit" },
 ] as const;
 
@@ -55,6 +57,8 @@ function Contents({ place }: { place: AdminPlace }) {
       return <AuditTimeline place={place} />;
     case "adminInvitations":
       return <InvitationList />;
+    case "adminKeys":
+      return <KeyList />;
     default:
       return <UserList />;
   }

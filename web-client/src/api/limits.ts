@@ -12,5 +12,6 @@ export const LIMITS = {
   callJobName: 200,
   scenario: 4_000,
   joinRequest: 500,
+  keyName: 100,
   reason: 500,
 } as const;

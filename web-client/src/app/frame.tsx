@@ -195,6 +195,7 @@ function Contents({ place }: { place: Place }) {
     case "admin":
     case "adminAudit":
     case "adminInvitations":
+    case "adminKeys":
       return <AdminScreen place={place} />;
     case "calls":
     case "newCallJob":

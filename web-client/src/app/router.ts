@@ -49,7 +49,11 @@ export interface AuditPlace {
   actor: string | null;
   target: string | null;
 }
-export type AdminPlace = { name: "admin" } | AuditPlace | { name: "adminInvitations" };
+export type AdminPlace =
+  | { name: "admin" }
+  | AuditPlace
+  | { name: "adminInvitations" }
+  | { name: "adminKeys" };
 
 export type CallsPlace =
   | { name: "calls" }
@@ -68,6 +72,7 @@ const PLACES_WITHOUT_PARAMETERS = [
   "chat",
   "admin",
   "adminInvitations",
+  "adminKeys",
   "calls",
   "newCallJob",
   "callRules",

@@ -61,7 +61,7 @@ export const OPERATOR_SCREENS: readonly ScreenLink[] = [
     place: { name: "admin" },
     textKey: "admin",
     icon: "shield",
-    placeNames: ["admin", "adminAudit", "adminInvitations"],
+    placeNames: ["admin", "adminAudit", "adminInvitations", "adminKeys"],
     isVisibleFor: mayAdminister,
   },
 ];
