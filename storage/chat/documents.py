@@ -12,6 +12,10 @@ from storage.ids import MessageDocumentId
 from storage.link_previews import LinkPreviewDocument
 from storage.streams.documents import PreviousHead
 
+MESSAGES_BY_TIME = "_id_"
+"""The index of messages by topic and timestamp. Reads with conditions on authors name it, since MongoDB may otherwise
+choose the index by author and read the messages of all topics."""
+
 
 class CommunityDocument(TypedDict):
     """A community, in `communities`. Never deleted."""

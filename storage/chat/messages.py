@@ -13,7 +13,7 @@ from storage.chat.changes import (
     RemoveReaction,
     SetPreview,
 )
-from storage.chat.documents import MessageDocument
+from storage.chat.documents import MESSAGES_BY_TIME, MessageDocument
 from storage.chat.hot_pages import HotPages, may_be_hot
 from storage.chat.records import Message, message_record
 from storage.chat.topic_changes import PinMessage, UnpinMessage
@@ -189,7 +189,9 @@ class MessageStore:
         if blocked:
             query["author"] = {"$nin": list(blocked)}
         order = [("_id", 1 if ascending else -1)]
-        documents: list[MessageDocument] = await self._mongo.find("messages", query, None, order, limit)
+        documents: list[MessageDocument] = await self._mongo.find(
+            "messages", query, None, order, limit, hint=MESSAGES_BY_TIME
+        )
         return [message_record(document) for document in documents]
 
     async def _load(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.chat.documents import CommunityDocument, ReadMarkDocument, ReadMarkDocumentId, TopicDocument
+from storage.chat.documents import (
+    MESSAGES_BY_TIME,
+    CommunityDocument,
+    ReadMarkDocument,
+    ReadMarkDocumentId,
+    TopicDocument,
+)
 from storage.chat.hot_pages import HOT_PER_MINUTE
 from storage.chat.memberships import COMMUNITIES, community_stream, require_not_archived
 from storage.chat.records import Community, Topic, TrendingTopic
@@ -196,7 +202,8 @@ class TopicStore:
             "deleted_at": None,
         }
         # Reading up to a hundred ids takes less time than `count_documents`.
-        return len(await self._mongo.find("messages", query, {"_id": 1}, limit=UNREAD_CAP))
+        hint = MESSAGES_BY_TIME
+        return len(await self._mongo.find("messages", query, {"_id": 1}, limit=UNREAD_CAP, hint=hint))
 
     async def by_id(self, ids: Iterable[str]) -> dict[str, Topic]:
         """Returns the topics of these ids that exist, of any organization, with one read."""

@@ -227,7 +227,7 @@ def inputs_with_keys() -> list[Any]:
 
 
 def test_every_input_with_a_key_is_found() -> None:
-    assert len(inputs_with_keys()) == 7
+    assert len(inputs_with_keys()) == 10
 
 
 @pytest.mark.parametrize("input_type", inputs_with_keys())

@@ -75,7 +75,8 @@ async function signIn(page, login) {
 /** Returns the answer to a query that GraphiQL sends without a token. */
 async function askInGraphiql(context) {
   const page = await openTab(context, `${url}/graphiql`);
-  await page.locator(".graphiql-execute-button").waitFor();
+  // The button does nothing until the editor has loaded.
+  await page.getByRole("region", { name: "Operation Editor" }).locator(".view-line").first().waitFor();
   const [response] = await Promise.all([
     page.waitForResponse(
       (each) => each.url().endsWith("/graphql") && (each.request().postData() ?? "").includes('"WhoAmI"'),
