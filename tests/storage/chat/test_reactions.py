@@ -6,6 +6,7 @@ import pytest
 
 from storage.chat.reactions import ViewerBlocks
 from storage.chat.records import Message
+from tests.resolvers.people import until_outbox_is_empty
 from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
@@ -68,6 +69,8 @@ async def test_users_are_in_order_of_reaction_up_to_the_limit(scenario: TopicSce
 async def test_users_of_many_reactions_are_read_together(scenario: TopicScenario) -> None:
     messages = [await post_with_reactions(scenario, ("bob", "👍"), ("cyd", "👍"), ("dan", "🎉")) for _ in range(5)]
     database, users = scenario.stores.mongo.database, scenario.stores.reactions.users
+    # Relays of the reactions read the same collection.
+    await until_outbox_is_empty(scenario.stores)
     await database.command({"profile": 2})
     user_ids = await asyncio.gather(
         *(users(each.key, "👍", 2, NO_BLOCKED_USERS) for each in messages),
